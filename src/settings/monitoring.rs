@@ -9,29 +9,32 @@ use super::reader::Reader;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MonitorSettings {
-    /// Interval at which a node asks the store for the load of the cluster; 15 s. 0 is never: metrics, health and alarms then speak
-    /// of this node only. Property `carnelian.monitor.interval` (ms, or a text such as `15s`).
+    /// The interval at which a node asks the store for the load of the cluster; 15 s. At 0 it never
+    /// asks: metrics, health and alarms then speak of this node only.
+    /// Property `carnelian.monitor.interval` (ms, or a text such as `15s`).
     pub interval: Duration,
     /// Delay from which a waiting trigger counts as overdue; 5 s.
     /// Property `carnelian.monitor.overdueAfter` (ms, or a text such as `5s`).
     pub overdue_after: Duration,
-    /// Whether metrics of fires have the label `group`, the job's group; false.
+    /// A switch: metrics of fires have the label `group`, the job's group; false.
     /// Property `carnelian.metrics.groupLabel`.
     pub group_label: bool,
     /// Groups that are told apart; further groups are `other`. 100.
     /// Property `carnelian.metrics.maxGroups`.
     pub max_groups: u32,
-    /// Whether every metric has the labels `scheduler` and `node`, for several schedulers in one process; false.
+    /// A switch: every metric has the labels `scheduler` and `node`, for several schedulers in one
+    /// process; false.
     /// Property `carnelian.metrics.nodeLabels`.
     pub node_labels: bool,
     /// Beyond how many stuck fires a node is not ready; none: they do not matter.
     /// Property `carnelian.health.maxStuckFires`.
     pub max_stuck_fires: Option<u32>,
-    /// When alarms are raised.
+    /// The thresholds of the alarms.
     pub alarms: AlarmSettings,
 }
 
-/// When alarms are raised and cleared (`carnelian.alarm.*`). A threshold of 0 is none.
+/// The thresholds at which alarms are raised and cleared (`carnelian.alarm.*`). A threshold of 0
+/// raises none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlarmSettings {

@@ -2,7 +2,7 @@
 
 use super::reader::Reader;
 
-/// Whose defaults hold for keys that are not given; a key that is given goes before.
+/// The scheduler whose defaults hold for keys that are not given. A key that is given goes before.
 ///
 /// `docs/choosing-a-profile.md` has the whole table.
 ///
@@ -23,10 +23,11 @@ pub enum Profile {
     /// Defaults of this crate, which are Quartz's where nothing speaks against them (`quartz`).
     #[default]
     Quartz,
-    /// Defaults of db-scheduler (`db-scheduler`): a heartbeat every five minutes of which six may be missed, a look for work
-    /// every ten seconds and without the lock, the most important first.
+    /// Defaults of db-scheduler (`db-scheduler`): a heartbeat every five minutes of which six may
+    /// be missed, and a poll every ten seconds without the lock, the most important triggers first.
     DbScheduler,
-    /// Defaults of LogiCommon's scheduler (`logi`): a check-in every ten seconds, dead after thirty.
+    /// Defaults of LogiCommon's scheduler (`logi`): a check-in every ten seconds, and a node dead
+    /// after thirty.
     Logi,
 }
 
@@ -43,8 +44,8 @@ impl Profile {
         }
     }
 
-    /// The keys whose defaults are others than in the table of keys, with these defaults; spelt as in
-    /// [`KEYS`](super::keys::KEYS).
+    /// The keys whose defaults differ from the table of keys, with their defaults here. The keys
+    /// are spelt as in [`KEYS`](super::keys::KEYS).
     pub fn defaults(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Profile::Quartz => &[],

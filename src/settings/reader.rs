@@ -12,10 +12,10 @@ use super::redact::MASK;
 use super::source::{Role, Slot, Source};
 use super::substitute::Environment;
 
-/// The values of one file, and what is wrong with them.
+/// The values of one file, and their problems.
 ///
-/// Every value is checked against its row of the table before anything is read; a read of a value that failed gives the
-/// default, so that one mistake is one message.
+/// Every value is checked against its row of the table before anything is read. A read of a value
+/// that failed gives the default, so that one mistake is one message.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     file: String,
@@ -135,7 +135,7 @@ impl Reader {
         std::path::Path::new(&self.file).parent().filter(|folder| !folder.as_os_str().is_empty()).map(Into::into)
     }
 
-    /// Where `key` stands, or would have to stand.
+    /// The place where `key` stands, or would have to stand.
     fn place(&self, key: &str) -> Place {
         match self.source.slots.get(key) {
             Some(slot) => slot.place(&self.file),
@@ -176,7 +176,7 @@ impl Reader {
         }
     }
 
-    /// Whether the value of a key has been reported by itself.
+    /// Says if the value of a key has been reported by itself.
     pub fn failed(&self, key: &str) -> bool {
         self.source.slots.get(key).is_some_and(|slot| slot.failed)
     }
@@ -186,7 +186,7 @@ impl Reader {
         self.source.slots.get(key).and_then(|slot| slot.value.as_deref())
     }
 
-    /// Whether a key stands in the file, sound or not.
+    /// Says if a key stands in the file, sound or not.
     pub fn stands(&self, key: &str) -> bool {
         self.source.slots.contains_key(key)
     }
@@ -231,7 +231,7 @@ impl Reader {
         Duration::from_secs(self.value(key).and_then(|value| value.parse().ok()).unwrap_or(0))
     }
 
-    /// Whether a choice is `word`.
+    /// Says if a choice is `word`.
     pub fn chose(&self, key: &str, word: &str) -> bool {
         self.value(key).is_some_and(|value| value.eq_ignore_ascii_case(word))
     }
@@ -300,7 +300,7 @@ fn is_same(kind: Kind, same: &str, value: &str) -> bool {
     }
 }
 
-/// Whether `written` is the class `full`, or its name without the package.
+/// Says if `written` is the class `full`, or its name without the package.
 pub(crate) fn is_class(written: &str, full: &str) -> bool {
     written == full || full.rsplit('.').next() == Some(written)
 }
