@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A moment as the user writes it; relative ones are resolved by the store's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// When the store gets it.
+    /// The time at which the store gets the request.
     Now,
     /// Time after now.
     After(Duration),
