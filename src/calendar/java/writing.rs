@@ -55,8 +55,8 @@ impl Objects {
 
     fn annual(&mut self, calendar: &Calendar, days: &AnnualDays, own_zone: Value) -> Result<Vec<Value>, String> {
         let zone = calendar.effective_zone();
-        // Java keeps a whole moment for each day. Its zone is the calendar's, or the default zone
-        // of the JVM.
+        // Java keeps a whole moment for each day. The zone of the moment is the calendar's, or the
+        // default zone of the JVM.
         let zone_info = if own_zone == Value::Null { self.zone_info(zone) } else { own_zone };
         let mut content = Vec::new();
         for (month, day) in days.days() {
