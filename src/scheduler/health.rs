@@ -29,7 +29,8 @@ pub enum ServiceState {
 pub struct ServiceHealth {
     /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running
     /// fires), `monitor`, `clean-up`, `audit` or `listeners` (what they are told in the
-    /// background); `ear` where the database tells news; `job-files` if the settings name some.
+    /// background); `notification-listener` if the database sends
+    /// notifications; `job-files` if the settings name some.
     pub name: &'static str,
     /// The state of the service.
     pub state: ServiceState,

@@ -213,9 +213,9 @@ fn an_observer_runs_nothing() {
 }
 
 /// What a node was told of.
-struct Ear<T>(Sender<T>);
+struct Recorder<T>(Sender<T>);
 
-impl SchedulerListener for Ear<Alarm> {
+impl SchedulerListener for Recorder<Alarm> {
     fn name(&self) -> &str {
         "alarms"
     }
@@ -236,7 +236,7 @@ fn an_observer_raises_alarms_and_workers_return_in_recovery_mode() {
              carnelian.alarm.overdueTriggers = 3\ncarnelian.alarm.overdueFor = 0"
         );
         let (heard, alarms) = unbounded();
-        let observer = cluster.node("admin", &watching, |b| b.scheduler_listener(Ear::<Alarm>(heard)));
+        let observer = cluster.node("admin", &watching, |b| b.scheduler_listener(Recorder::<Alarm>(heard)));
         let mut dead = Membership::new("dead");
         cluster.node("dead", fast, |b| b).store().check_in(&mut dead).unwrap();
         let last_ms = observer.store().instance("dead").unwrap().unwrap().last_checkin_ms;
@@ -377,7 +377,7 @@ fn the_activities_show_when_they_ran_and_how_long() {
         node.start().unwrap();
         let names = [
             "acquirer",
-            "starter",
+            "dispatcher",
             "misfire",
             "cluster",
             "completer",
@@ -389,11 +389,11 @@ fn the_activities_show_when_they_ran_and_how_long() {
         ];
         // On PostgreSQL there is one more, which hears of news.
         let services = node.health().services;
-        assert_eq!(services.iter().map(|s| s.name).filter(|name| *name != "ear").collect::<Vec<_>>(), names);
+        assert_eq!(services.iter().map(|s| s.name).filter(|name| *name != "notification-listener").collect::<Vec<_>>(), names);
         schedule(&node, "j", "none", Duration::ZERO);
         wait_until("all have run, and one not for the first time", LONG, || {
             node.health().services.iter().all(|s| {
-                s.last_duration.is_some() && (s.runs > 1 || ["misfire", "starter", "listeners"].contains(&s.name))
+                s.last_duration.is_some() && (s.runs > 1 || ["misfire", "dispatcher", "listeners"].contains(&s.name))
             })
         });
         for service in node.health().services {

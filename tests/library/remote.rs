@@ -152,7 +152,7 @@ impl Cluster {
 impl Node {
     fn hears(&self) -> bool {
         let services = self.scheduler.health().services;
-        services.iter().any(|s| s.name == "ear" && s.state == ServiceState::Waiting && s.errors_in_a_row == 0)
+        services.iter().any(|s| s.name == "notification-listener" && s.state == ServiceState::Waiting && s.errors_in_a_row == 0)
     }
 
     fn passes(&self, service: &str) -> u64 {
@@ -252,7 +252,7 @@ fn what_is_announced_is_heard_also_after_the_ear_was_killed() {
         runner.await_idle();
         run_remotely(&teller, &runner, &format!("heard{round}"));
         let failed =
-            || runner.scheduler.health().services.iter().filter(|s| s.name == "ear").map(|s| s.errors).sum::<u64>();
+            || runner.scheduler.health().services.iter().filter(|s| s.name == "notification-listener").map(|s| s.errors).sum::<u64>();
         let before = failed();
         cluster.run_sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}' AND query LIKE 'LISTEN%'",
@@ -284,7 +284,7 @@ fn what_is_not_announced_is_found() {
         teller.scheduler.schedule_job(quiet.clone(), due("t", &quiet, 0)).unwrap();
         runner.await_idle();
         if !properties.is_empty() {
-            assert!(runner.scheduler.health().services.iter().all(|service| service.name != "ear"));
+            assert!(runner.scheduler.health().services.iter().all(|service| service.name != "notification-listener"));
         }
         cluster.run_sql("UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'WAITING' WHERE SCHED_NAME = '{name}'");
         runner.begins.recv_timeout(LONG).expect("it is found");

@@ -20,6 +20,6 @@ mod running;
 mod sqlite;
 mod stories;
 mod strategies;
-mod taking_ahead;
+mod prefetch;
 #[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod total_outage;

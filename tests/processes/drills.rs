@@ -11,7 +11,7 @@ mod promotion;
 mod replica;
 mod signals;
 mod standing_still;
-mod taken_ahead;
+mod prefetched;
 mod twins;
 
 use crate::support::{self, history, node};

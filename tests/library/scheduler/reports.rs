@@ -203,21 +203,21 @@ fn of_triggers_due_at_the_same_time_the_higher_priority_runs_first() {
 #[test]
 fn a_trigger_ends_once_for_its_listeners_whichever_of_its_fires_is_vetoed() {
     #[derive(Clone, Default)]
-    struct Ear {
+    struct Recorder {
         vetoed: i64,
         ends: Arc<Mutex<Vec<TriggerKey>>>,
     }
-    impl TriggerListener for Ear {
+    impl TriggerListener for Recorder {
         fn name(&self) -> &str {
-            "ear"
+            "recorder"
         }
         fn veto_job_execution(&self, fire: &FireEvent<'_>) -> bool {
             (fire.scheduled_fire_time() - fire.trigger().start_time()).num_milliseconds() == self.vetoed
         }
     }
-    impl SchedulerListener for Ear {
+    impl SchedulerListener for Recorder {
         fn name(&self) -> &str {
-            "ear"
+            "recorder"
         }
         fn trigger_finalized(&self, trigger: &TriggerKey) {
             self.ends.lock().push(trigger.clone());
@@ -225,17 +225,17 @@ fn a_trigger_ends_once_for_its_listeners_whichever_of_its_fires_is_vetoed() {
     }
     for vetoed in [0, 50, 100] {
         let cluster = Cluster::new();
-        let ear = Ear { vetoed, ends: Arc::default() };
+        let recorder = Recorder { vetoed, ends: Arc::default() };
         let (ran, runs) = unbounded();
         let node = cluster.node("n1", 1).job_fn("note", move |_: &mut JobContext| Ok(ran.send(())?));
-        let node = node.trigger_listener(ear.clone()).scheduler_listener(ear.clone()).build().unwrap();
+        let node = node.trigger_listener(recorder.clone()).scheduler_listener(recorder.clone()).build().unwrap();
         node.start().unwrap();
         let detail = job("j", "note");
         node.schedule_job(detail.clone(), every_ms("t", &detail, 50, 2).build().unwrap()).unwrap();
-        wait_until("its end is told", LONG, || !ear.ends.lock().is_empty());
+        wait_until("its end is told", LONG, || !recorder.ends.lock().is_empty());
         assert!(node.shutdown(true).is_clean());
         assert_eq!((runs.len(), node.health().counters.vetoed), (2, 1), "vetoed at {vetoed} ms");
-        assert_eq!(*ear.ends.lock(), [TriggerKey::new("g", "t")]);
+        assert_eq!(*recorder.ends.lock(), [TriggerKey::new("g", "t")]);
         assert!(!node.job_exists(detail.key()).unwrap());
     }
 }

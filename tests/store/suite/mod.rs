@@ -4,7 +4,7 @@ use super::super::kit::*;
 use super::open;
 
 mod acquisition;
-mod ahead;
+mod prefetched;
 mod backfill;
 mod beside_quartz;
 mod calendars;

@@ -1,5 +1,5 @@
-//! A node that is killed with hundreds of fires that it has taken ahead (QZ-11, QZ-62, DS-52): none
-//! is lost, though their jobs ask for no recovery.
+//! A node that is killed with hundreds of prefetched fires (QZ-11, QZ-62, DS-52): none is lost,
+//! though their jobs ask for no recovery.
 
 use super::node::NodeProcess;
 use super::support::wait_until;
@@ -81,7 +81,7 @@ fn none_is_lost() {
             let begun;
             [waiting, begun] = in_hand(place, &killed);
             println!(
-                "taken_ahead database={} round={round} waiting={} begun_and_not_recorded={} begun_so_far={}",
+                "prefetched database={} round={round} waiting={} begun_and_not_recorded={} begun_so_far={}",
                 place.database,
                 waiting.len(),
                 begun.len(),
@@ -115,7 +115,7 @@ fn none_is_lost() {
         let (about, lost): (Vec<_>, Vec<_>) = never.partition(|trigger| recorded.contains(trigger));
         let twice: Vec<_> = after.iter().filter(|(_, times)| **times > 1).collect();
         println!(
-            "taken_ahead database={} lost={} twice={} about_to_begin={}",
+            "prefetched database={} lost={} twice={} about_to_begin={}",
             place.database,
             lost.len(),
             twice.len(),

@@ -1,4 +1,4 @@
-//! Taking a backlog ahead of the workers: what was taken and does not begin is given back, and runs once.
+//! Prefetch: fires beyond the free workers that do not begin are given back, and run once.
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;
@@ -171,7 +171,7 @@ fn what_is_stopped_while_it_waits_does_not_begin() {
 
 /// Without it a node takes no more than it has free workers, and jobs never wait.
 #[test]
-fn nothing_is_taken_ahead_where_that_is_not_wanted() {
+fn nothing_is_prefetched_where_that_is_not_wanted() {
     let cluster = Cluster::new();
     let most = Arc::new(AtomicUsize::new(0));
     let ran = Arc::new(AtomicUsize::new(0));
