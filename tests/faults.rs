@@ -19,10 +19,10 @@ mod kit;
 mod outages;
 #[path = "faults/placement.rs"]
 mod placement;
-#[path = "faults/strategies.rs"]
-mod strategies;
 #[path = "faults/prefetched.rs"]
 mod prefetched;
+#[path = "faults/strategies.rs"]
+mod strategies;
 
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::settings::PollingStrategy;

@@ -45,7 +45,8 @@ pub(crate) fn launch(node: &Arc<Node>, registry: &Arc<Registry>, workers: usize,
     };
     let freed = Arc::clone(&node.services.acquirer.signal);
     let begin_log = Arc::new(StoredBeginLog::new(node));
-    let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, Some(begin_log), move |task| shell.run(task))?);
+    let pool =
+        Arc::new(WorkerPool::start(workers, &worker_prefix, freed, Some(begin_log), move |task| shell.run(task))?);
     node.set_pool(&pool);
 
     let precommitted = Arc::new(Precommitted::default());

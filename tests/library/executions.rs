@@ -72,7 +72,14 @@ impl Cluster {
 
     /// The same with so many workers a node, and further properties.
     fn with(&self, threads: u32, more: &'static str) -> Cluster {
-        Cluster { url: self.url.clone(), name: self.name.clone(), recorder: self.recorder.clone(), threads, more, _folder: None }
+        Cluster {
+            url: self.url.clone(),
+            name: self.name.clone(),
+            recorder: self.recorder.clone(),
+            threads,
+            more,
+            _folder: None,
+        }
     }
 
     fn outcomes(&self, job: &str) -> Vec<FireOutcome> {

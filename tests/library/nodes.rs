@@ -389,7 +389,10 @@ fn the_activities_show_when_they_ran_and_how_long() {
         ];
         // On PostgreSQL there is one more, which hears of news.
         let services = node.health().services;
-        assert_eq!(services.iter().map(|s| s.name).filter(|name| *name != "notification-listener").collect::<Vec<_>>(), names);
+        assert_eq!(
+            services.iter().map(|s| s.name).filter(|name| *name != "notification-listener").collect::<Vec<_>>(),
+            names
+        );
         schedule(&node, "j", "none", Duration::ZERO);
         wait_until("all have run, and one not for the first time", LONG, || {
             node.health().services.iter().all(|s| {

@@ -152,7 +152,9 @@ impl Cluster {
 impl Node {
     fn hears(&self) -> bool {
         let services = self.scheduler.health().services;
-        services.iter().any(|s| s.name == "notification-listener" && s.state == ServiceState::Waiting && s.errors_in_a_row == 0)
+        services
+            .iter()
+            .any(|s| s.name == "notification-listener" && s.state == ServiceState::Waiting && s.errors_in_a_row == 0)
     }
 
     fn passes(&self, service: &str) -> u64 {
@@ -251,8 +253,16 @@ fn what_is_announced_is_heard_also_after_the_ear_was_killed() {
     for round in 0..3 {
         runner.await_idle();
         run_remotely(&teller, &runner, &format!("heard{round}"));
-        let failed =
-            || runner.scheduler.health().services.iter().filter(|s| s.name == "notification-listener").map(|s| s.errors).sum::<u64>();
+        let failed = || {
+            runner
+                .scheduler
+                .health()
+                .services
+                .iter()
+                .filter(|s| s.name == "notification-listener")
+                .map(|s| s.errors)
+                .sum::<u64>()
+        };
         let before = failed();
         cluster.run_sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}' AND query LIKE 'LISTEN%'",

@@ -12,6 +12,7 @@ mod life;
 mod outages;
 mod placement;
 mod policies;
+mod prefetch;
 mod reports;
 mod reservations;
 mod retries;
@@ -20,6 +21,5 @@ mod running;
 mod sqlite;
 mod stories;
 mod strategies;
-mod prefetch;
 #[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod total_outage;

@@ -7,11 +7,11 @@ mod held;
 mod idle;
 mod jitter;
 mod outage;
+mod prefetched;
 mod promotion;
 mod replica;
 mod signals;
 mod standing_still;
-mod prefetched;
 mod twins;
 
 use crate::support::{self, history, node};

@@ -90,7 +90,8 @@ impl<T> TaskQueue<T> {
         let mut state = self.state.lock();
         let (mut withdrawn, others) = std::mem::take(&mut state.tasks).into_iter().partition::<VecDeque<T>, _>(&wanted);
         state.tasks = others;
-        let (prefetched, others) = std::mem::take(&mut state.prefetched).into_iter().partition::<VecDeque<T>, _>(&wanted);
+        let (prefetched, others) =
+            std::mem::take(&mut state.prefetched).into_iter().partition::<VecDeque<T>, _>(&wanted);
         state.prefetched = others;
         withdrawn.extend(prefetched);
         withdrawn

@@ -30,7 +30,8 @@ fn node(
 ) -> (Scheduler, Receiver<Alarm>) {
     let (heard, alarms) = unbounded();
     let properties = format!("{properties}\ncarnelian.monitor.interval = 50ms\ncarnelian.alarm.clearAfter = 0");
-    let node = cluster.node_with("n1", &properties).job_fn("work", run).scheduler_listener(Recorder(heard)).build().unwrap();
+    let node =
+        cluster.node_with("n1", &properties).job_fn("work", run).scheduler_listener(Recorder(heard)).build().unwrap();
     node.start().unwrap();
     (node, alarms)
 }

@@ -171,7 +171,8 @@ fn a_failed_run_pauses_its_trigger_until_somebody_resumes_it() {
 fn what_is_too_late_is_told_as_a_misfire_and_as_left_out() {
     let cluster = Cluster::new();
     let recorder = Recorder::default();
-    let node = cluster.node("n1", 2).job_fn("work", |_: &mut JobContext| Ok(())).trigger_listener(recorder.clone()).build();
+    let node =
+        cluster.node("n1", 2).job_fn("work", |_: &mut JobContext| Ok(())).trigger_listener(recorder.clone()).build();
     let node = node.unwrap();
     let detail = job("j", "work");
     // Not late enough for a misfire of Quartz.

@@ -181,7 +181,11 @@ fn panics_of_jobs_and_listeners_leak_neither_fire_nor_worker() {
     cluster.await_quiet();
     wait_until("the worker is free", LONG, || node.health().free_workers == 1);
     assert!(node.triggers(&GroupMatcher::Any).unwrap().is_empty());
-    assert!(recorder.heard().contains(&"error: job `g.j` panicked: panic: no good".to_owned()), "{:?}", recorder.heard());
+    assert!(
+        recorder.heard().contains(&"error: job `g.j` panicked: panic: no good".to_owned()),
+        "{:?}",
+        recorder.heard()
+    );
     cluster.assert_sound();
 }
 
