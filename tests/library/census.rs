@@ -1,4 +1,5 @@
-//! The census of statements: how many each fire costs, counted on every database. No clock is looked at.
+//! The census of statements: the number that each fire costs, counted on every database, without a
+//! clock.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support;

@@ -1,5 +1,6 @@
-//! The life of an execution, on every database: runs that take too long, fall silent, deadlock, panic, or whose thread is
-//! gone; each ends as its policy says (scenario 8 of the requirements).
+//! The life of an execution, on every database: runs that take too long, fall silent, deadlock or
+//! panic, and runs whose thread is gone. Each ends as its policy says (scenario 8 of the
+//! requirements).
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 mod stopping;

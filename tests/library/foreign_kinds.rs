@@ -1,4 +1,5 @@
-//! Triggers of kinds that only Java nodes fire, and rows as Java nodes read and write them: looked at with plain SQL.
+//! Triggers of kinds that only Java nodes fire, and rows as Java nodes read and write them,
+//! examined with plain SQL.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "recurrence"))]
 
 use crate::support;

@@ -1,4 +1,5 @@
-//! Hazards of peers that need more than one session at once: each is a bug that schedulers of this kind have had.
+//! Hazards of peers that need several sessions at once. Each hazard is a bug that a scheduler of
+//! this kind has had.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support;

@@ -1,6 +1,6 @@
-//! Rows that another session has changed a moment ago: on PostgreSQL a statement that waited for
-//! such a row sees it anew, and what was asked must happen to the row as it is now. A node of
-//! Quartz changes triggers beside the lock, and so do claims.
+//! Rows that another session has just changed. On PostgreSQL a statement that waited for such a row
+//! sees the row anew, and must act on it as it is now. Nodes of Quartz change triggers beside the
+//! lock, and so do claims.
 #![cfg(feature = "postgres")]
 
 use crate::support;

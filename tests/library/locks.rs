@@ -1,4 +1,5 @@
-//! Locks of the application with real nodes: nothing is lost under a lock, whoever stops loses it, and the fence tells.
+//! Locks of the application with real nodes: no update is lost under a lock, a node that stops
+//! loses its lock, and the fence tells.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 use crate::support::{self, wait_until};

@@ -1,6 +1,6 @@
-//! Connections are cut while a commit is on its way, all of them at once, as a restarted server or
-//! a balancer does. What was committed then is run, whatever it takes until the store can be asked,
-//! and calls made afterwards do not suffer.
+//! Connections that are all cut while a commit is on its way, as by a restarted server or a
+//! balancer. Committed work runs, however long the store cannot be asked, and later calls do not
+//! suffer.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support::{self, cutting_proxy::Proxy, wait_until};

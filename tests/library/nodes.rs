@@ -1,4 +1,5 @@
-//! Nodes as they show themselves, their activities and how they stop, with real schedulers on all four stores.
+//! Nodes as they show themselves, their activities, and how they stop, with real schedulers on all
+//! four stores.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support::{self, wait_until};

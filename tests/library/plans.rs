@@ -1,8 +1,10 @@
-//! How the databases run the statements of the hot path: beside very many stored triggers, with statistics, without any, and with
-//! those of when there were few, none reads more than its batch. Every statement that is sent is looked at, and none is listed
-//! here.
+//! The plans of the statements of the hot path, beside very many stored triggers: with statistics,
+//! without any, and with outdated ones. No statement reads more than its batch.
 //!
-//! `CARNELIAN_PLANS_STORED`: how many triggers are stored beside the work; 100000 where it is not set.
+//! Every statement that is sent is examined, so that no list of statements is needed here.
+//!
+//! `CARNELIAN_PLANS_STORED` is the number of triggers that are stored beside the work; 100000 if it
+//! is not set.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 mod executing;

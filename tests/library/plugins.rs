@@ -1,5 +1,5 @@
-//! Quartz's own plugins at work: a node starts from the files of a Java service as they are, and what the logging
-//! plugins say is read from the log.
+//! Quartz's own plugins at work: a node starts from the unchanged files of a Java service, and the
+//! log has the lines of the logging plugins.
 #![cfg(all(feature = "sqlite", feature = "job-files", feature = "quartz-plugins"))]
 
 use crate::support::{self, wait_until};

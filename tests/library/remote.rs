@@ -1,7 +1,8 @@
-//! What one node does reaches the others at once, and nodes that have nothing to do cost next to nothing: on every database.
+//! Nodes see the work of others at once, and idle nodes cost next to nothing, on every database.
 //!
-//! Figures: `CARNELIAN_REMOTE_SAMPLES=100 CARNELIAN_REMOTE_SECONDS=40 ./tests/run --test remote --no-capture figures`
-//! (alone on an idle machine); without the variables a few samples show that the way works.
+//! Figures: `CARNELIAN_REMOTE_SAMPLES=100 CARNELIAN_REMOTE_SECONDS=40 ./tests/run --test remote
+//! --no-capture figures` (alone on an idle machine). Without the variables a few samples show that
+//! the way works.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 use crate::support::{self, wait_until};

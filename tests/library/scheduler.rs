@@ -1,4 +1,4 @@
-//! The engine: runs, listeners, life, cluster; on the memory store, but for what says otherwise.
+//! The engine: runs, listeners, life, cluster; on the memory store, unless a module names another.
 
 mod cluster;
 mod continuations;

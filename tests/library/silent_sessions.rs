@@ -1,5 +1,5 @@
 //! Sessions that stop while they hold a lock, on servers that can only end silent ones (MySQL; here
-//! MariaDB, taken for it).
+//! MariaDB stands for it).
 #![cfg(all(feature = "mysql", feature = "test-util"))]
 
 use crate::support;

@@ -1,5 +1,6 @@
-//! Work in bulk (PA-10, PA-05): how many statements a batch of submissions takes, counted on every database; what marks say
-//! when a program has replaced their job that knows nothing of them; and, on demand, how long ten thousand take.
+//! Work in bulk (PA-10, PA-05): the number of statements of a batch of submissions, on every
+//! database; marks of a job that an unaware program has replaced; and, on demand, the time that ten
+//! thousand take.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support;

@@ -1,4 +1,5 @@
-//! What is done inside a transaction of the caller's: effects that happen exactly once, work that is stored with them.
+//! Work inside a caller's transaction: effects that happen exactly once, and jobs that are stored
+//! with them.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support;

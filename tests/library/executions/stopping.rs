@@ -1,5 +1,6 @@
-//! The stop of a running job, whatever its cause (LT-83, LT-90; scenario 15): timeout, stop by the API, pause of the
-//! definition, end of the engine. One path, and the history says which it was.
+//! The stop of a running job by any cause (LT-83, LT-90; scenario 15): timeout, the API, a pause of
+//! the definition, the end of the engine. All causes take one path, and the history names the
+//! cause.
 
 use super::*;
 use carnelian::HistoryRow;

@@ -1,4 +1,4 @@
-//! Alarms: told once when raised, once when cleared.
+//! Alarms: listeners are told once when an alarm is raised, and once when it is cleared.
 
 use crate::monitoring::sample;
 use crate::scheduler::fixture::{Cluster, LONG, job, now};

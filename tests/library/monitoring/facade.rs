@@ -1,4 +1,4 @@
-//! The facade of the crate `metrics`, with a recorder that keeps what it is told.
+//! The facade of the crate `metrics`, with a recorder that keeps every call.
 
 use crate::monitoring::samples;
 use crate::scheduler::fixture::{Cluster, LONG, job, now};

@@ -1,5 +1,5 @@
-//! While very much executes, each question whether a job or a trigger does so is a look-up in the
-//! index of executing fires.
+//! Statements while very much executes: the question whether a job or a trigger executes is a
+//! look-up in the index of executing fires.
 
 use super::*;
 use carnelian::Overlap;

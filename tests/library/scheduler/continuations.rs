@@ -1,4 +1,5 @@
-//! Continuations with real nodes: children run after their parents, on whichever node, and see them (LT-12, LT-81).
+//! Continuations with real nodes: children run after their parents, on any node, and see them
+//! (LT-12, LT-81).
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;

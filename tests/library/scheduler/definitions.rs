@@ -1,4 +1,4 @@
-//! Definitions that change while a cluster runs: types come and go, data change their form.
+//! Definitions that change while a cluster runs: job types come and go, and data changes its form.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;

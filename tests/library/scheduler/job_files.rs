@@ -1,4 +1,4 @@
-//! Job files of the settings: loaded at the start, looked at for changes, and what goes wrong on the way.
+//! Job files of the settings: loaded at the start, watched for changes, and refused with a reason.
 
 use crate::scheduler::fixture::{Cluster, LONG};
 use crate::support::wait_until;

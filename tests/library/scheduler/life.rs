@@ -1,4 +1,4 @@
-//! Start, standby, shutdown.
+//! The life of a node: start, standby, shutdown.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;

@@ -1,6 +1,6 @@
-//! The database goes away in the middle of acquire, complete and check-in (scenario 7; QZ-44), for longer than a node may be
-//! silent: it commits, does not answer, and is gone. When it is back, every fire runs to its end, and no trigger stays
-//! `ACQUIRED` or `BLOCKED`. On every database.
+//! The database goes away in the middle of acquire, complete and check-in (scenario 7; QZ-44), for
+//! longer than a node may be silent: it commits, does not answer, and is gone. Afterwards every
+//! fire runs to its end, and no trigger stays `ACQUIRED` or `BLOCKED`. On every database.
 
 use crate::scheduler::fixture::{Cluster, LONG, now};
 use crate::support::{mysql_url, postgres_url, wait_until};

@@ -1,4 +1,5 @@
-//! Where work runs: nodes that take none, preferred nodes, limits of groups, observers (LT-17, LT-60, LT-61, DS-86, QZ-22).
+//! Placement: nodes that take no work, preferred nodes, limits of groups, and observers (LT-17,
+//! LT-60, LT-61, DS-86, QZ-22).
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;

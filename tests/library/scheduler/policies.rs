@@ -1,4 +1,4 @@
-//! What triggers want when their runs meet, come late or fail; and backfills.
+//! Policies of triggers whose runs meet, come late or fail, and backfills.
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;

@@ -1,4 +1,4 @@
-//! What users of Quartz reported, told again here, by the numbers of its tracker.
+//! Bugs that users of Quartz reported, told again here by their numbers in its tracker.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;

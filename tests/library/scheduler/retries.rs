@@ -1,4 +1,4 @@
-//! Outcomes and retries: what a job says at its end, and where its work goes on.
+//! Outcomes and retries: the end that a job reports, and the place where its work goes on.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;

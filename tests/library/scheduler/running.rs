@@ -1,4 +1,4 @@
-//! What happens in one fire.
+//! One fire from its begin to its end.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;

@@ -1,5 +1,6 @@
-//! Scenario 10: no node is left while ten thousand triggers come due; the first node afterwards says so, drains them in order
-//! of priority, and then everything is as before. On every database.
+//! A total outage (scenario 10), on every database: no node is left while ten thousand triggers
+//! come due. The first node afterwards says so, and drains the triggers in order of priority. Then
+//! everything is as before.
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::{mysql_url, postgres_url, wait_until};

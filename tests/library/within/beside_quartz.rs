@@ -1,5 +1,5 @@
-//! Beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone, a caller's transaction takes it
-//! and keeps it to its end.
+//! A caller's transaction beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone: the
+//! transaction takes that lock and keeps it to its end.
 
 use super::*;
 
