@@ -4,6 +4,7 @@ use super::counters::CounterValues;
 use super::stop_step::StopStep;
 use crate::alarm::AlarmKind;
 use crate::key::TriggerKey;
+use crate::words::words;
 use parking_lot::Mutex;
 use std::time::Duration;
 
@@ -147,14 +148,12 @@ pub enum SchedulerStatus {
     Stopped,
 }
 
-impl SchedulerStatus {
+words! {
     /// `running`, `standby` or `stopped`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Standby => "standby",
-            Self::Stopped => "stopped",
-        }
+    SchedulerStatus {
+        Running = "running",
+        Standby = "standby",
+        Stopped = "stopped",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::reader::Reader;
 use super::url::DataSourceUrl;
+use crate::words::words;
 
 const KEY: &str = "carnelian.jobStore.pollingStrategy";
 
@@ -25,10 +26,7 @@ pub enum PollingStrategy {
     LockAndFetch,
 }
 
-impl PollingStrategy {
-    /// Every strategy.
-    pub const ALL: [Self; 2] = [PollingStrategy::Lock, PollingStrategy::LockAndFetch];
-
+words! {
     /// The word of the property `carnelian.jobStore.pollingStrategy`.
     ///
     /// ```
@@ -36,13 +34,13 @@ impl PollingStrategy {
     ///
     /// assert_eq!(PollingStrategy::LockAndFetch.name(), "lock-and-fetch");
     /// ```
-    pub fn name(self) -> &'static str {
-        match self {
-            PollingStrategy::Lock => "lock",
-            PollingStrategy::LockAndFetch => "lock-and-fetch",
-        }
+    PollingStrategy {
+        Lock = "lock",
+        LockAndFetch = "lock-and-fetch",
     }
+}
 
+impl PollingStrategy {
     pub(crate) fn read(reader: &Reader) -> Self {
         Self::ALL.into_iter().find(|one| reader.chose(KEY, one.name())).unwrap_or_default()
     }

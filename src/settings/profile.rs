@@ -1,6 +1,7 @@
 //! Profiles: whose defaults hold for keys that are not given.
 
 use super::reader::Reader;
+use crate::words::words;
 
 /// The scheduler whose defaults hold for keys that are not given. A key that is given goes before.
 ///
@@ -31,19 +32,16 @@ pub enum Profile {
     Logi,
 }
 
-impl Profile {
-    /// Every profile.
-    pub const ALL: [Self; 3] = [Profile::Quartz, Profile::DbScheduler, Profile::Logi];
-
+words! {
     /// The word of the property `carnelian.profile`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Profile::Quartz => "quartz",
-            Profile::DbScheduler => "db-scheduler",
-            Profile::Logi => "logi",
-        }
+    Profile {
+        Quartz = "quartz",
+        DbScheduler = "db-scheduler",
+        Logi = "logi",
     }
+}
 
+impl Profile {
     /// The keys whose defaults differ from the table of keys, with their defaults here. The keys
     /// are spelt as in [`KEYS`](super::keys::KEYS).
     pub fn defaults(self) -> &'static [(&'static str, &'static str)] {

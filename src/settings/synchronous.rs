@@ -2,6 +2,7 @@
 
 use super::reader::Reader;
 use super::url::DataSourceUrl;
+use crate::words::words;
 
 const KEY: &str = "carnelian.dataSource.synchronous";
 
@@ -25,10 +26,7 @@ pub enum Synchronous {
     Normal,
 }
 
-impl Synchronous {
-    /// Every kind.
-    pub const ALL: [Self; 2] = [Synchronous::Full, Synchronous::Normal];
-
+words! {
     /// The word of the property `carnelian.dataSource.synchronous`.
     ///
     /// ```
@@ -36,13 +34,13 @@ impl Synchronous {
     ///
     /// assert_eq!(Synchronous::default().name(), "full");
     /// ```
-    pub fn name(self) -> &'static str {
-        match self {
-            Synchronous::Full => "full",
-            Synchronous::Normal => "normal",
-        }
+    Synchronous {
+        Full = "full",
+        Normal = "normal",
     }
+}
 
+impl Synchronous {
     pub(crate) fn read(reader: &Reader) -> Self {
         Self::ALL.into_iter().find(|one| reader.chose(KEY, one.name())).unwrap_or_default()
     }
