@@ -76,7 +76,7 @@ impl ShutdownSettings {
     pub(crate) fn read(reader: &Reader) -> Self {
         Self {
             deadline: reader.duration("carnelian.shutdown.deadline"),
-            stop_attempts: reader.count("carnelian.shutdown.stopAttempts").unwrap_or(3),
+            stop_attempts: reader.count("carnelian.shutdown.stopAttempts"),
             stop_wait: reader.duration("carnelian.shutdown.stopWait"),
         }
     }

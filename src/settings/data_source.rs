@@ -137,7 +137,7 @@ impl DataSourceSettings {
         Self {
             name: String::new(),
             url: DataSourceUrl::Sqlite { path: ":memory:".to_owned() },
-            max_connections: reader.count(&key("maxConnections")).unwrap_or(1),
+            max_connections: reader.count(&key("maxConnections")),
             validate_on_checkout: reader.flag(&key("validateOnCheckout")),
             idle_timeout: Some(idle).filter(|time| !time.is_zero()),
             connection_timeout: reader.duration("carnelian.dataSource.connectionTimeout"),

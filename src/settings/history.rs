@@ -64,13 +64,11 @@ impl HistorySettings {
             record,
             retention: reader.duration("carnelian.history.retention"),
             clean_up_interval: reader.duration("carnelian.history.cleanUpInterval"),
-            max_rows: reader.count("carnelian.history.maxRows").unwrap_or(1),
-            max_rows_per_job: reader.count("carnelian.history.maxRowsPerJob").unwrap_or(0),
+            max_rows: reader.count("carnelian.history.maxRows"),
+            max_rows_per_job: reader.count("carnelian.history.maxRowsPerJob"),
             misfires: reader.flag("carnelian.history.misfires"),
-            log: LevelFilter::iter()
-                .find(|level| reader.chose("carnelian.history.log", &level.as_str().to_ascii_lowercase()))
-                .unwrap_or(LevelFilter::Off),
-            log_max_bytes: reader.count("carnelian.history.logMaxBytes").unwrap_or(1_000),
+            log: reader.text("carnelian.history.log").and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::Off),
+            log_max_bytes: reader.count("carnelian.history.logMaxBytes"),
         }
     }
 }

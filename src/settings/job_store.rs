@@ -35,7 +35,7 @@ pub struct JobStoreSettings {
     /// Property `jobStore.maxMisfiresToHandleAtATime`.
     pub max_misfires_at_a_time: u32,
     /// The time after which threads other than acquisition try again when the database cannot be
-    /// reached; 15 s.
+    /// reached; 2 s, and 15 s in Quartz.
     ///
     /// Property `jobStore.dbRetryInterval` (ms). A given `scheduler.dbFailureRetryInterval`
     /// replaces this value, as in Quartz. The default of that key does not, unlike Quartz.
@@ -118,13 +118,13 @@ impl JobStoreSettings {
             checkin_interval: reader.duration("jobStore.clusterCheckinInterval"),
             checkin_misfire_threshold: reader.duration("jobStore.clusterCheckinMisfireThreshold"),
             misfire_threshold: reader.duration("jobStore.misfireThreshold"),
-            max_misfires_at_a_time: reader.count("jobStore.maxMisfiresToHandleAtATime").unwrap_or(1),
+            max_misfires_at_a_time: reader.count("jobStore.maxMisfiresToHandleAtATime"),
             db_retry_interval: db_retry_interval(reader),
             table_prefix,
             use_properties: reader.flag("jobStore.useProperties"),
             acquire_within_lock: true,
             data_source: reader.text("jobStore.dataSource"),
-            retry_log_threshold: reader.count("jobStore.retryableActionErrorLogThreshold").unwrap_or(1),
+            retry_log_threshold: reader.count("jobStore.retryableActionErrorLogThreshold"),
             clock,
             trigger_order: match reader.chose("carnelian.jobStore.triggerOrder", "priority-then-time") {
                 true => TriggerOrder::PriorityThenTime,
@@ -132,10 +132,7 @@ impl JobStoreSettings {
             },
             polling_strategy: PollingStrategy::read(reader),
             orphan_audit_interval: reader.duration("carnelian.jobStore.orphanAuditInterval"),
-            delete_unresolved_after: reader
-                .given("carnelian.jobStore.deleteUnresolvedAfter")
-                .is_some()
-                .then(|| reader.duration("carnelian.jobStore.deleteUnresolvedAfter")),
+            delete_unresolved_after: reader.duration_if_any("carnelian.jobStore.deleteUnresolvedAfter"),
         }
     }
 

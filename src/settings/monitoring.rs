@@ -73,9 +73,9 @@ impl MonitorSettings {
             interval: reader.duration("carnelian.monitor.interval"),
             overdue_after: reader.duration("carnelian.monitor.overdueAfter"),
             group_label: reader.flag("carnelian.metrics.groupLabel"),
-            max_groups: reader.count("carnelian.metrics.maxGroups").unwrap_or(100),
+            max_groups: reader.count("carnelian.metrics.maxGroups"),
             node_labels: reader.flag("carnelian.metrics.nodeLabels"),
-            max_stuck_fires: reader.count("carnelian.health.maxStuckFires"),
+            max_stuck_fires: reader.count_if_any("carnelian.health.maxStuckFires"),
             alarms: AlarmSettings::read(reader),
         }
     }
@@ -83,18 +83,17 @@ impl MonitorSettings {
 
 impl AlarmSettings {
     fn read(reader: &Reader) -> Self {
-        let count = |key| reader.count(key).unwrap_or(0);
         Self {
-            overdue_triggers: count("carnelian.alarm.overdueTriggers"),
+            overdue_triggers: reader.count("carnelian.alarm.overdueTriggers"),
             overdue_for: reader.duration("carnelian.alarm.overdueFor"),
-            dead_executions: count("carnelian.alarm.deadExecutions"),
+            dead_executions: reader.count("carnelian.alarm.deadExecutions"),
             dead_executions_within: reader.duration("carnelian.alarm.deadExecutionsWithin"),
-            checkin_failures: count("carnelian.alarm.checkinFailures"),
-            heartbeat_failures: count("carnelian.alarm.heartbeatFailures"),
-            stuck_fires: count("carnelian.alarm.stuckFires"),
-            orphaned_jobs: count("carnelian.alarm.orphanedJobs"),
-            parked_work: count("carnelian.alarm.parkedWork"),
-            min_nodes: count("carnelian.alarm.minNodes"),
+            checkin_failures: reader.count("carnelian.alarm.checkinFailures"),
+            heartbeat_failures: reader.count("carnelian.alarm.heartbeatFailures"),
+            stuck_fires: reader.count("carnelian.alarm.stuckFires"),
+            orphaned_jobs: reader.count("carnelian.alarm.orphanedJobs"),
+            parked_work: reader.count("carnelian.alarm.parkedWork"),
+            min_nodes: reader.count("carnelian.alarm.minNodes"),
             clock_skew: reader.duration("carnelian.alarm.clockSkew"),
             clear_after: reader.duration("carnelian.alarm.clearAfter"),
         }

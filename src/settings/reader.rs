@@ -209,7 +209,13 @@ impl Reader {
         self.value(key).map(str::to_owned)
     }
 
-    pub fn count(&self, key: &str) -> Option<u32> {
+    /// A number of a key that the table gives a default.
+    pub fn count(&self, key: &str) -> u32 {
+        self.count_if_any(key).unwrap_or_default()
+    }
+
+    /// A number of a key that may be left out everywhere.
+    pub fn count_if_any(&self, key: &str) -> Option<u32> {
         self.value(key).and_then(|value| value.parse().ok())
     }
 
@@ -219,10 +225,10 @@ impl Reader {
 
     /// A duration of Quartz or of ours; the table says which texts are legal.
     pub fn duration(&self, key: &str) -> Duration {
-        self.value(key).and_then(duration::parse).unwrap_or_default()
+        self.duration_if_any(key).unwrap_or_default()
     }
 
-    /// Value of a key that may be left out everywhere.
+    /// A duration of a key that may be left out everywhere.
     pub fn duration_if_any(&self, key: &str) -> Option<Duration> {
         self.value(key).and_then(duration::parse)
     }
@@ -316,7 +322,7 @@ mod tests {
     #[test]
     fn a_value_that_failed_reads_as_the_default_and_is_reported_once() {
         let reader = reader("threadPool.threadCount=ten\njobStore.isClustered=yes");
-        assert_eq!(reader.count("threadPool.threadCount"), Some(10));
+        assert_eq!(reader.count("threadPool.threadCount"), 10);
         assert!(!reader.flag("jobStore.isClustered"));
         assert!(reader.failed("threadPool.threadCount"));
         assert_eq!(reader.finish().0.len(), 2);

@@ -26,10 +26,10 @@ pub struct RecoverySettings {
 impl RecoverySettings {
     pub(crate) fn read(reader: &Reader) -> Self {
         Self {
-            threshold: reader.count("carnelian.recovery.threshold").unwrap_or(1_000),
-            batch: reader.count("carnelian.recovery.batch").unwrap_or(100),
-            rate: reader.count("carnelian.recovery.rate").unwrap_or(0),
-            max_takeovers: reader.count("carnelian.recovery.maxTakeovers").unwrap_or(10),
+            threshold: reader.count("carnelian.recovery.threshold"),
+            batch: reader.count("carnelian.recovery.batch"),
+            rate: reader.count("carnelian.recovery.rate"),
+            max_takeovers: reader.count("carnelian.recovery.maxTakeovers"),
         }
     }
 }

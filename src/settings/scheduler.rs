@@ -104,10 +104,10 @@ impl SchedulerSettings {
             enabled: reader.flag("carnelian.scheduler.enabled"),
             poll_interval: reader.duration_if_any("carnelian.scheduler.pollInterval"),
             listen: reader.flag("carnelian.scheduler.listen"),
-            poll_jitter: reader.count("carnelian.scheduler.pollJitter").unwrap_or(5),
+            poll_jitter: reader.count("carnelian.scheduler.pollJitter"),
             db_failure_retry_interval: reader.duration("scheduler.dbFailureRetryInterval"),
             batch_max_count: reader
-                .count("scheduler.batchTriggerAcquisitionMaxCount")
+                .count_if_any("scheduler.batchTriggerAcquisitionMaxCount")
                 .unwrap_or(thread_count.max(BATCH)),
             take_ahead: reader.duration("carnelian.scheduler.takeAhead"),
             batch_time_window: reader.duration("scheduler.batchTriggerAcquisitionFireAheadTimeWindow"),

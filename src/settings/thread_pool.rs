@@ -22,7 +22,7 @@ pub struct ThreadPoolSettings {
 
 impl ThreadPoolSettings {
     pub(crate) fn read(reader: &mut Reader) -> Self {
-        let mut thread_count = reader.count("threadPool.threadCount").unwrap_or(1);
+        let mut thread_count = reader.count("threadPool.threadCount");
         match reader.given("threadPool.class").map(str::to_owned) {
             None => {}
             Some(class) if is_class(&class, SIMPLE) => {}
