@@ -71,7 +71,7 @@ impl Cluster {
         scheduler
     }
 
-    /// The same with so many workers a node, and further properties.
+    /// A cluster with so many workers a node, and further properties.
     fn with(&self, threads: u32, more: &'static str) -> Cluster {
         Cluster {
             url: self.url.clone(),
@@ -87,7 +87,7 @@ impl Cluster {
         self.recorder.0.lock().iter().filter(|(name, _)| name == job).map(|(_, outcome)| *outcome).collect()
     }
 
-    /// What the history says of a job's fires, the first first.
+    /// Asserts the outcomes of a job's fires in the history, the first fire first.
     fn assert_recorded(&self, node: &Scheduler, job: &str, expected: &[FireOutcome]) {
         let query = HistoryQuery::new().job(JobKey::named(job));
         let mut recorded = Vec::new();
@@ -278,7 +278,7 @@ fn a_silent_run_dies_with_its_heartbeat() {
         let cluster = &cluster.with(2, "carnelian.scheduler.missedHeartbeatLimit = 1000000\n");
         let (told, runs) = unbounded();
         let silent = says(&told, |ctx| {
-            // Its thread is alive, and it never calls its context again.
+            // The thread of the run is alive, and never calls its context again.
             let (fire, store) = (ctx.fire_id().to_owned(), ctx.scheduler()?.store().clone());
             wait_until("the fire is gone", LONG, || {
                 store.fired_triggers().is_ok_and(|fires| fires.iter().all(|other| other.fire_id != fire))
@@ -300,9 +300,9 @@ fn a_silent_run_dies_with_its_heartbeat() {
     });
 }
 
-/// DS-113, DS-116: what is no progress does not feed such a heartbeat: asking whether to stop, and
-/// waiting. It is warned of at half the time. And the worker of the run, which never comes back, is
-/// given up like any other.
+/// DS-113, DS-116: calls without progress, such as a question whether to stop, or a wait, feed no
+/// such heartbeat. The log warns at half the time. The worker of the run never comes back, and is
+/// abandoned like any other.
 #[test]
 fn a_run_that_only_waits_is_silent_and_its_worker_is_given_up() {
     everywhere(|cluster| {

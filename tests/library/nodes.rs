@@ -213,7 +213,7 @@ fn an_observer_runs_nothing() {
     });
 }
 
-/// What a node was told of.
+/// A listener that passes on every call.
 struct Recorder<T>(Sender<T>);
 
 impl SchedulerListener for Recorder<Alarm> {
@@ -336,8 +336,8 @@ fn a_listener_that_blocks_holds_up_nothing_but_listeners() {
     });
 }
 
-/// What was found before the end is told at the end, and a listener that does not come back does
-/// not hold up the end for ever.
+/// Findings from before the end are told at the end. A listener that does not come back does not
+/// hold up the end for ever.
 #[test]
 fn a_shutdown_tells_what_is_left_and_waits_for_no_listener_for_ever() {
     let cluster = Cluster::new(None, None);
@@ -426,7 +426,7 @@ fn one_node_cleans_up_for_all() {
         }
         let left = || b.history(&HistoryQuery::new()).unwrap().len();
         let ended = || a.health().counters.succeeded + b.health().counters.succeeded;
-        // Those that ended in the same millisecond as the first that is too many go with it.
+        // Rows that ended in the same millisecond as the first surplus row go with it.
         wait_until("the history is short", LONG, || ended() == 5 && left() <= 1 && forgotten(&a) >= 4);
         assert_eq!((forgotten(&b), rows(&b)), (0, None), "it leaves that to the other");
         assert!(a.shutdown(true).is_clean());
@@ -495,7 +495,7 @@ fn a_stop_goes_through_its_steps() {
             let state = node.store().catalogue().trigger_state(&TriggerKey::named("soon")).unwrap();
             assert_eq!(state, Some(TriggerState::Waiting));
         }
-        // It is a member as long as its jobs run, and says what it does.
+        // The node is a member as long as its jobs run, and says that it stops.
         wait_until("others see it stop", LONG, || {
             let row = node.store().instance("a").unwrap().unwrap().node.unwrap();
             row.info.activity == NodeActivity::Stopping

@@ -331,11 +331,10 @@ fn counters_that_overflow_or_are_missing_do_no_harm() {
     }
 }
 
-/// What an idle node sends, pass by pass: a look is one statement and nothing else, a check-in four
-/// with `BEGIN` and `COMMIT` and one more for what the node says of itself, the watch over others'
-/// heartbeats one, a look for misfires one, one for stuck triggers one, one at the load one: who
-/// takes work is read with it. At 240 ms, 15 s, 10 s, 60 s, 60 s and 15 s that leaves room below
-/// five a second.
+/// The statements of an idle node, pass by pass. A poll is one statement and nothing else. A
+/// check-in has four with `BEGIN` and `COMMIT`, and one more for the row of the node. The search
+/// for silent fires, the search for misfires, the search for stuck triggers and the monitor have
+/// one each. At 240 ms, 15 s, 10 s, 60 s, 60 s and 15 s that leaves room below five a second.
 #[test]
 fn an_idle_node_sends_few_statements() {
     for cluster in Cluster::all() {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which child ran, after whom, and what it was given.
+/// The children that ran, each with its parent and the data that it was given.
 type Seen = Arc<Mutex<Vec<(String, Option<Parent>, Option<String>)>>>;
 
 fn note(seen: &Seen, ctx: &JobContext) {

@@ -175,7 +175,7 @@ fn a_rolling_upgrade_on_mysql() {
     rolling_upgrade(Cluster::on_server(&crate::support::mysql_url()));
 }
 
-/// What a run stores is in the form that it saw.
+/// A run stores its data in the form that it saw.
 #[test]
 fn upgraded_data_are_stored_by_a_job_that_persists_them() {
     let cluster = Cluster::new();
@@ -280,7 +280,8 @@ fn unresolved_jobs_are_deleted_when_the_settings_say_so() {
     assert!(deleting.shutdown(true).is_clean());
 }
 
-/// One that is due soon is named at once, and once; those that wait for long are left to the audit of the day.
+/// An orphan that is due soon is named at once, and once. Orphans that wait for long are left to
+/// the audit of the day.
 #[test]
 fn an_alarm_is_given_once_before_a_job_is_due() {
     let cluster = hasty(Cluster::new());

@@ -127,7 +127,7 @@ fn with_one_that_looks(cluster: &Cluster, properties: &str) -> Scheduler {
     node
 }
 
-/// Its run is recorded as interrupted, and its work waits for another node.
+/// Asserts that the run is recorded as interrupted, and that its work waits for another node.
 fn assert_interrupted(cluster: &Cluster, node: &Scheduler) {
     assert_eq!((node.health().counters.interrupted, node.health().counters.succeeded), (1, 0));
     assert!(node.running_fires().unwrap().is_empty());
@@ -198,7 +198,7 @@ fn standby_gives_reservations_back_and_start_resumes() {
     cluster.assert_sound();
     node.start().unwrap();
     runs.recv_timeout(LONG).unwrap();
-    // What is reserved at a shutdown goes back as well.
+    // Reserved triggers go back at a shutdown as well.
     let detail = job("k", "note");
     let start = chrono::DateTime::from_timestamp_millis(cluster.clock.wall_ms() + 1500).unwrap();
     let later = Trigger::builder(key.clone(), detail.key().clone()).start_at(start).build().unwrap();

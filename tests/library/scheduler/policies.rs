@@ -50,7 +50,7 @@ fn every(ms: u64, detail: &JobDetail) -> TriggerBuilder {
     Trigger::builder(key(), detail.key().clone()).schedule(SimpleSchedule::every(Duration::from_millis(ms)))
 }
 
-/// How many of the job's runs are under way, and the most there ever were at once.
+/// The number of the job's runs that are under way, and the largest number ever.
 #[derive(Default)]
 struct Runs {
     now: AtomicUsize,

@@ -142,7 +142,8 @@ fn a_change_between_the_look_for_due_triggers_and_the_wait_is_not_missed() {
     cluster.await_quiet();
 }
 
-/// Who stores what is due takes it without looking; if it cannot be taken, the time that was waited for is not forgotten.
+/// A node that stores a due trigger takes it without a poll. If the trigger cannot be taken, the
+/// time of the next poll stays.
 #[test]
 fn what_is_stored_and_may_not_run_hides_no_later_time() {
     let cluster = Cluster::new();

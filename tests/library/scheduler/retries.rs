@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What ran: the node, the attempt, why again.
+/// The runs: the node, the attempt, the reason of the rerun.
 type Runs = Arc<Mutex<Vec<(String, i64, Option<RerunReason>)>>>;
 
 fn note(runs: &Runs, ctx: &JobContext) -> usize {

@@ -114,13 +114,11 @@ fn a_total_outage_is_drained_by_priority_on_sqlite() {
     missed_by_all(Cluster::on_sqlite());
 }
 
-/// The same.
 #[test]
 fn a_total_outage_is_drained_by_priority_on_postgres() {
     missed_by_all(Cluster::on_server(&postgres_url()));
 }
 
-/// The same.
 #[test]
 fn a_total_outage_is_drained_by_priority_on_mysql() {
     missed_by_all(Cluster::on_server(&mysql_url()));
