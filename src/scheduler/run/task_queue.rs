@@ -11,7 +11,8 @@ pub(crate) trait BeginLog<T>: Send + Sync {
     fn is_prefetched(&self, task: &T) -> bool;
 
     /// Writes down that these tasks begin. The tasks come back as an error if the log cannot be
-    /// written now; the queue then tries again. With `is_last` there is no second try, and no error.
+    /// written now; the queue then tries again. With `is_last` there is no second try, and no
+    /// error.
     fn record(&self, tasks: VecDeque<T>, is_last: bool) -> Result<VecDeque<T>, VecDeque<T>>;
 }
 
@@ -165,8 +166,8 @@ impl<T> TaskQueue<T> {
         }
     }
 
-    /// Wakes workers, so that some are on their way while tasks wait and workers sleep. Every change
-    /// of the tasks or the sleepers calls this.
+    /// Wakes workers, so that some are on their way while tasks wait and workers sleep. Every
+    /// change of the tasks or the sleepers calls this.
     fn wake(&self, state: &mut State<T>) {
         let to_record = usize::from(state.recording == 0 && !state.prefetched.is_empty());
         let wanted = (state.tasks.len() + to_record).min(state.sleeping).min(self.most_waking);
