@@ -115,6 +115,7 @@ pub mod settings;
 mod signal;
 pub mod store;
 mod trigger;
+mod words;
 mod zone;
 
 pub use alarm::{Alarm, AlarmJob, AlarmKind};

@@ -19,7 +19,7 @@ use std::process::Command;
 const FLOORS: &[(&str, &[&str])] = &[
     ("streams", &["hash", "java_text", "java"]),
     ("times", &["cron", "local", "zone"]),
-    ("error", &["error", "guarded", "meter"]),
+    ("error", &["error", "guarded", "meter", "words"]),
     (
         "values",
         &[

@@ -19,10 +19,10 @@ mod kit;
 mod outages;
 #[path = "faults/placement.rs"]
 mod placement;
+#[path = "faults/prefetched.rs"]
+mod prefetched;
 #[path = "faults/strategies.rs"]
 mod strategies;
-#[path = "faults/taken_ahead.rs"]
-mod taken_ahead;
 
 use carnelian::calendar::{Calendar, CronTimes};
 use carnelian::settings::PollingStrategy;
@@ -45,7 +45,7 @@ struct World {
     a: Node,
     b: Node,
     running: Vec<FireBundle>,
-    /// Fires that A has taken ahead, and that have not begun.
+    /// Prefetched fires of A that have not begun.
     waiting: Vec<FireBundle>,
     reserved: Vec<Reservation>,
     /// Fires that have ended with a line that each has logged: its own id.
@@ -704,7 +704,7 @@ fn all_operations() -> Vec<Operation> {
 }
 
 macro_rules! enumeration {
-    ($name:ident, $server:ident, $step:literal, $statements:literal, $commits:literal, $given_back:expr, $taken_ahead:expr) => {
+    ($name:ident, $server:ident, $step:literal, $statements:literal, $commits:literal, $given_back:expr, $prefetched:expr) => {
         mod $name {
             use super::*;
 
@@ -761,16 +761,16 @@ macro_rules! enumeration {
             }
 
             #[test]
-            fn any_statement_may_fail_where_work_is_taken_ahead() {
+            fn any_statement_may_fail_where_work_is_prefetched() {
                 let faults = [FailureClass::Permanent, FailureClass::ConnectionLost].map(Fault::Statement);
-                enumerate(Server::$server, taken_ahead::operations(), &faults, $taken_ahead.0, $taken_ahead.1);
+                enumerate(Server::$server, prefetched::operations(), &faults, $prefetched.0, $prefetched.1);
             }
 
             #[test]
-            fn any_answer_may_be_lost_where_work_is_taken_ahead() {
+            fn any_answer_may_be_lost_where_work_is_prefetched() {
                 let deadlock = Fault::Statement(FailureClass::Deadlock);
                 let faults = [deadlock, Fault::CommitLostApplied, Fault::CommitLostNotApplied];
-                enumerate(Server::$server, taken_ahead::operations(), &faults, $taken_ahead.0, $taken_ahead.2);
+                enumerate(Server::$server, prefetched::operations(), &faults, $prefetched.0, $prefetched.2);
             }
         }
     };

@@ -4,7 +4,7 @@ use crate::data_map::{DataValue, JobDataMap};
 use crate::error::{Error, Result};
 use crate::job::FireOutcome;
 use crate::key::JobKey;
-use std::fmt;
+use crate::words::words;
 use std::str::FromStr;
 
 /// After which ends of its parent's runs a child runs.
@@ -23,23 +23,12 @@ pub enum On {
     Any,
 }
 
-impl On {
-    /// All of them.
-    pub const ALL: [On; 3] = [On::Success, On::Failure, On::Any];
-
+words! {
     /// The word for it: `success`, `failure`, `any`.
-    pub fn name(self) -> &'static str {
-        match self {
-            On::Success => "success",
-            On::Failure => "failure",
-            On::Any => "any",
-        }
-    }
-}
-
-impl fmt::Display for On {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+    On {
+        Success = "success",
+        Failure = "failure",
+        Any = "any",
     }
 }
 

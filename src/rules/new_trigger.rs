@@ -84,7 +84,7 @@ mod tests {
             (&["g"], Paused, PausedBlocked),
             (&[ALL_GROUPS_PAUSED], Paused, PausedBlocked),
         ] {
-            // None: no fire of the job executes; true: one does, and lets no other run beside it.
+            // The executing fire of the job, if any: true if it lets no other run beside it.
             for (executing, expected) in [(None, free), (Some(false), free), (Some(true), blocked)] {
                 assert_eq!(state(paused, executing), expected, "{paused:?} {executing:?}");
             }

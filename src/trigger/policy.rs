@@ -2,6 +2,7 @@
 //! runs, late, or after a failure.
 
 use crate::error::{Error, Result};
+use crate::words::words;
 use std::time::Duration;
 
 /// The policy for a fire that comes due while an earlier fire of the same trigger still runs, on
@@ -49,23 +50,13 @@ pub enum Overlap {
 
 use Overlap::*;
 
-impl Overlap {
-    /// Every policy.
-    pub const ALL: [Self; 4] = [AllowAll, Skip, BufferOne, CancelPrevious];
-
+words! {
     /// The word of the command line, such as `buffer-one`.
-    pub fn name(self) -> &'static str {
-        match self {
-            AllowAll => "allow-all",
-            Skip => "skip",
-            BufferOne => "buffer-one",
-            CancelPrevious => "cancel-previous",
-        }
-    }
-
-    /// The policy of this name, see [`Overlap::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    Overlap {
+        AllowAll = "allow-all",
+        Skip = "skip",
+        BufferOne = "buffer-one",
+        CancelPrevious = "cancel-previous",
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a lost heartbeat leaves in the log.
+//! The lines of the log about a lost heartbeat.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::{self, wait_until};

@@ -1,6 +1,6 @@
-//! Connections are cut while a commit is on its way, all of them at once, as a restarted server or
-//! a balancer does. What was committed then is run, whatever it takes until the store can be asked,
-//! and calls made afterwards do not suffer.
+//! Connections that are all cut while a commit is on its way, as by a restarted server or a
+//! balancer. Committed work runs, however long the store cannot be asked, and later calls do not
+//! suffer.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support::{self, cutting_proxy::Proxy, wait_until};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// How many commits are cut; more by `CARNELIAN_CUTS`.
+/// The number of commits that are cut; more by `CARNELIAN_CUTS`.
 fn cuts() -> usize {
     std::env::var("CARNELIAN_CUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(2)
 }
@@ -26,7 +26,7 @@ fn scheduler(name: &str, url: &str) -> Scheduler {
     Scheduler::builder().settings(settings).job_fn("pay", |_: &mut JobContext| Ok(())).build().unwrap()
 }
 
-/// So many connections of the node are open and idle.
+/// Waits until so many connections of the node are open and idle.
 fn open_connections(node: &Scheduler, proxy: &Proxy, count: usize) {
     let ended = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -45,9 +45,8 @@ fn open_connections(node: &Scheduler, proxy: &Proxy, count: usize) {
     });
 }
 
-/// One-shots whose job asks for no recovery: what is lost of them is lost for ever. Whoever fires
-/// one is cut off when it commits, with all connections of the node, and finds no server for so
-/// long.
+/// One-shots whose job asks for no recovery: a lost one is lost for ever. The node that fires one
+/// is cut off when it commits, with all its connections, and finds no server for the outage.
 fn none_is_lost(url: &str, outage: Duration) {
     let name = support::fresh_name("cut");
     let proxy = Proxy::before(url);

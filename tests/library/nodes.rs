@@ -1,4 +1,5 @@
-//! Nodes as they show themselves, their activities and how they stop, with real schedulers on all four stores.
+//! Nodes as they show themselves, their activities, and how they stop, with real schedulers on all
+//! four stores.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support::{self, wait_until};
@@ -212,10 +213,10 @@ fn an_observer_runs_nothing() {
     });
 }
 
-/// What a node was told of.
-struct Ear<T>(Sender<T>);
+/// A listener that passes on every call.
+struct Recorder<T>(Sender<T>);
 
-impl SchedulerListener for Ear<Alarm> {
+impl SchedulerListener for Recorder<Alarm> {
     fn name(&self) -> &str {
         "alarms"
     }
@@ -236,7 +237,7 @@ fn an_observer_raises_alarms_and_workers_return_in_recovery_mode() {
              carnelian.alarm.overdueTriggers = 3\ncarnelian.alarm.overdueFor = 0"
         );
         let (heard, alarms) = unbounded();
-        let observer = cluster.node("admin", &watching, |b| b.scheduler_listener(Ear::<Alarm>(heard)));
+        let observer = cluster.node("admin", &watching, |b| b.scheduler_listener(Recorder::<Alarm>(heard)));
         let mut dead = Membership::new("dead");
         cluster.node("dead", fast, |b| b).store().check_in(&mut dead).unwrap();
         let last_ms = observer.store().instance("dead").unwrap().unwrap().last_checkin_ms;
@@ -335,8 +336,8 @@ fn a_listener_that_blocks_holds_up_nothing_but_listeners() {
     });
 }
 
-/// What was found before the end is told at the end, and a listener that does not come back does
-/// not hold up the end for ever.
+/// Findings from before the end are told at the end. A listener that does not come back does not
+/// hold up the end for ever.
 #[test]
 fn a_shutdown_tells_what_is_left_and_waits_for_no_listener_for_ever() {
     let cluster = Cluster::new(None, None);
@@ -377,7 +378,7 @@ fn the_activities_show_when_they_ran_and_how_long() {
         node.start().unwrap();
         let names = [
             "acquirer",
-            "starter",
+            "dispatcher",
             "misfire",
             "cluster",
             "completer",
@@ -389,11 +390,14 @@ fn the_activities_show_when_they_ran_and_how_long() {
         ];
         // On PostgreSQL there is one more, which hears of news.
         let services = node.health().services;
-        assert_eq!(services.iter().map(|s| s.name).filter(|name| *name != "ear").collect::<Vec<_>>(), names);
+        assert_eq!(
+            services.iter().map(|s| s.name).filter(|name| *name != "notification-listener").collect::<Vec<_>>(),
+            names
+        );
         schedule(&node, "j", "none", Duration::ZERO);
         wait_until("all have run, and one not for the first time", LONG, || {
             node.health().services.iter().all(|s| {
-                s.last_duration.is_some() && (s.runs > 1 || ["misfire", "starter", "listeners"].contains(&s.name))
+                s.last_duration.is_some() && (s.runs > 1 || ["misfire", "dispatcher", "listeners"].contains(&s.name))
             })
         });
         for service in node.health().services {
@@ -422,7 +426,7 @@ fn one_node_cleans_up_for_all() {
         }
         let left = || b.history(&HistoryQuery::new()).unwrap().len();
         let ended = || a.health().counters.succeeded + b.health().counters.succeeded;
-        // Those that ended in the same millisecond as the first that is too many go with it.
+        // Rows that ended in the same millisecond as the first surplus row go with it.
         wait_until("the history is short", LONG, || ended() == 5 && left() <= 1 && forgotten(&a) >= 4);
         assert_eq!((forgotten(&b), rows(&b)), (0, None), "it leaves that to the other");
         assert!(a.shutdown(true).is_clean());
@@ -491,7 +495,7 @@ fn a_stop_goes_through_its_steps() {
             let state = node.store().catalogue().trigger_state(&TriggerKey::named("soon")).unwrap();
             assert_eq!(state, Some(TriggerState::Waiting));
         }
-        // It is a member as long as its jobs run, and says what it does.
+        // The node is a member as long as its jobs run, and says that it stops.
         wait_until("others see it stop", LONG, || {
             let row = node.store().instance("a").unwrap().unwrap().node.unwrap();
             row.info.activity == NodeActivity::Stopping

@@ -1,5 +1,5 @@
-//! Quartz's own plugins at work: a node starts from the files of a Java service as they are, and what the logging
-//! plugins say is read from the log.
+//! Quartz's own plugins at work: a node starts from the unchanged files of a Java service, and the
+//! log has the lines of the logging plugins.
 #![cfg(all(feature = "sqlite", feature = "job-files", feature = "quartz-plugins"))]
 
 use crate::support::{self, wait_until};
@@ -43,7 +43,7 @@ fn said(words: &str) -> bool {
     LINES.0.lock().iter().any(|line| line.contains(words))
 }
 
-/// What ran: job, trigger, and a text of its data.
+/// The runs: job, trigger, and a text of the data.
 type Ran = Arc<Mutex<Vec<(String, String, Option<String>)>>>;
 
 /// Stands for a Java class of the service; it may not run twice at a time.
@@ -164,7 +164,7 @@ fn failures_and_vetoes_have_their_own_words() {
     scheduler.shutdown(true);
 }
 
-/// Which runs have ended, and why they were told to stop.
+/// The runs that have ended, and the reason for which each was told to stop.
 type Stopped = Arc<Mutex<Vec<(String, Option<StopReason>)>>>;
 
 /// LT-83: `JobInterruptMonitorPlugin` as Quartz has it: who asks for it in the job's data is interrupted after `MaxRunTime`,

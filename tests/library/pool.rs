@@ -49,8 +49,8 @@ struct Setting {
     value: String,
 }
 
-/// What the store needs of a session holds for its own transactions; the caller's are as they were. Connections that
-/// the server cuts off are replaced.
+/// The settings of a session hold for the store's own transactions; the caller's are as they were.
+/// Connections that the server cuts off are replaced.
 #[test]
 fn on_postgres_the_callers_sessions_keep_their_settings_and_broken_ones_are_replaced() {
     // Of its own name: the sessions of other tests are not to be ended.
@@ -189,7 +189,7 @@ fn tables_are_made_in_a_schema_of_63_characters() {
         let scheduler = Scheduler::builder().settings(settings).job_fn("note", note).build().unwrap();
         assert!(!scheduler.migrate().unwrap().is_empty(), "{url}: the tables are new");
         if url == support::mysql_url() {
-            // What was made there is found there.
+            // The second migration finds the tables of the first in this schema.
             let lost = format!("DELETE FROM {schema}.QRTZ_CN_MIGRATIONS WHERE VERSION <> '0001_quartz'");
             mysql.batch_execute(&lost).unwrap();
             assert!(!scheduler.migrate().unwrap().is_empty());

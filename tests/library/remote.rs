@@ -1,7 +1,8 @@
-//! What one node does reaches the others at once, and nodes that have nothing to do cost next to nothing: on every database.
+//! Nodes see the work of others at once, and idle nodes cost next to nothing, on every database.
 //!
-//! Figures: `CARNELIAN_REMOTE_SAMPLES=100 CARNELIAN_REMOTE_SECONDS=40 ./tests/run --test remote --no-capture figures`
-//! (alone on an idle machine); without the variables a few samples show that the way works.
+//! Figures: `CARNELIAN_REMOTE_SAMPLES=100 CARNELIAN_REMOTE_SECONDS=40 ./tests/run --test remote
+//! --no-capture figures` (alone on an idle machine). Without the variables a few samples show that
+//! the way works.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 use crate::support::{self, wait_until};
@@ -152,7 +153,9 @@ impl Cluster {
 impl Node {
     fn hears(&self) -> bool {
         let services = self.scheduler.health().services;
-        services.iter().any(|s| s.name == "ear" && s.state == ServiceState::Waiting && s.errors_in_a_row == 0)
+        services
+            .iter()
+            .any(|s| s.name == "notification-listener" && s.state == ServiceState::Waiting && s.errors_in_a_row == 0)
     }
 
     fn passes(&self, service: &str) -> u64 {
@@ -251,8 +254,16 @@ fn what_is_announced_is_heard_also_after_the_ear_was_killed() {
     for round in 0..3 {
         runner.await_idle();
         run_remotely(&teller, &runner, &format!("heard{round}"));
-        let failed =
-            || runner.scheduler.health().services.iter().filter(|s| s.name == "ear").map(|s| s.errors).sum::<u64>();
+        let failed = || {
+            runner
+                .scheduler
+                .health()
+                .services
+                .iter()
+                .filter(|s| s.name == "notification-listener")
+                .map(|s| s.errors)
+                .sum::<u64>()
+        };
         let before = failed();
         cluster.run_sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}' AND query LIKE 'LISTEN%'",
@@ -284,7 +295,7 @@ fn what_is_not_announced_is_found() {
         teller.scheduler.schedule_job(quiet.clone(), due("t", &quiet, 0)).unwrap();
         runner.await_idle();
         if !properties.is_empty() {
-            assert!(runner.scheduler.health().services.iter().all(|service| service.name != "ear"));
+            assert!(runner.scheduler.health().services.iter().all(|service| service.name != "notification-listener"));
         }
         cluster.run_sql("UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'WAITING' WHERE SCHED_NAME = '{name}'");
         runner.begins.recv_timeout(LONG).expect("it is found");
@@ -320,11 +331,10 @@ fn counters_that_overflow_or_are_missing_do_no_harm() {
     }
 }
 
-/// What an idle node sends, pass by pass: a look is one statement and nothing else, a check-in four
-/// with `BEGIN` and `COMMIT` and one more for what the node says of itself, the watch over others'
-/// heartbeats one, a look for misfires one, one for stuck triggers one, one at the load one: who
-/// takes work is read with it. At 240 ms, 15 s, 10 s, 60 s, 60 s and 15 s that leaves room below
-/// five a second.
+/// The statements of an idle node, pass by pass. A poll is one statement and nothing else. A
+/// check-in has four with `BEGIN` and `COMMIT`, and one more for the row of the node. The search
+/// for silent fires, the search for misfires, the search for stuck triggers and the monitor have
+/// one each. At 240 ms, 15 s, 10 s, 60 s, 60 s and 15 s that leaves room below five a second.
 #[test]
 fn an_idle_node_sends_few_statements() {
     for cluster in Cluster::all() {

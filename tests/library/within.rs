@@ -1,4 +1,5 @@
-//! What is done inside a transaction of the caller's: effects that happen exactly once, work that is stored with them.
+//! Work inside a caller's transaction: effects that happen exactly once, and jobs that are stored
+//! with them.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// What is not held up is done by then.
+/// The time by which everything is done that is not held up.
 const SOON: Duration = Duration::from_secs(2);
 
 /// A clock, and its ticks now.
@@ -121,7 +122,7 @@ impl App {
         for table in ["CN_INSTANCES", "SCHEDULER_STATE"] {
             self.run(&format!("DELETE FROM QRTZ_{table} WHERE SCHED_NAME = '{}'", self.scheduler_name));
         }
-        // Whoever registers recovers fires of nodes without a row.
+        // A node that registers recovers fires of nodes without a row.
         let mut judge = Membership::new("judge");
         store.check_in(&mut judge).unwrap();
         store.leave(&judge.owner().unwrap()).unwrap();
@@ -235,7 +236,8 @@ fn a_node_that_was_declared_dead_leaves_no_effect(app: &App) {
     go.send(()).unwrap();
     assert!(refusals.recv_timeout(LONG).unwrap(), "the effect of a lost fire was accepted");
     assert_eq!(app.effects(), 0);
-    // It comes back with its next check-in, or another node does: here a second one takes the recovery over.
+    // The fire comes back with the next check-in of its node or another: here a second node
+    // recovers it.
     let second = app.scheduler().instance_id("second");
     let again = app.clone();
     let second = second.job_fn("work", move |ctx: &mut JobContext| {

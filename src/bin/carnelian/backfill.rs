@@ -61,9 +61,9 @@ pub fn run(store: &JobStore, output: Output, options: &Backfill) -> Outcome {
         };
         let row = |fire: &BackfilledFire| {
             let time_ms = fire.scheduled_fire_time.timestamp_millis();
-            vec![time(Some(time_ms)), what(fire.is_new).to_owned(), fire.trigger.to_string()]
+            [time(Some(time_ms)), what(fire.is_new).to_owned(), fire.trigger.to_string()]
         };
-        let mut text = table(&["FIRE TIME", "WHAT", "TRIGGER"], &done.fires.iter().map(row).collect::<Vec<_>>());
+        let mut text = table(["FIRE TIME", "WHAT", "TRIGGER"], done.fires.iter().map(row));
         text.push_str(&format!("{new} of {} fires of {}: {}\n", done.fires.len(), options.trigger, what(true)));
         text
     })

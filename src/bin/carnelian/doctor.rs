@@ -1,7 +1,7 @@
 //! `doctor`: looks for missing tables, unreadable rows, stuck states and broken invariants.
 
-use crate::failure::{Failure, Outcome};
-use crate::output::{Output, span, table, time};
+use crate::failure::Outcome;
+use crate::output::{Output, span, table, time, yes_or_no};
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::store::row::{FiredState, InstanceRow, Parked, ScheduleRow, Snapshot};
 use carnelian::store::{JobStore, Lock, LostCommits, Orphan, Orphans, UnplaceableJob};
@@ -55,11 +55,10 @@ pub fn run(store: &JobStore, output: Output, invariants: bool) -> Outcome {
         if findings.is_empty() {
             return format!("{}: nothing found\n", store.database().describe());
         }
-        let rows: Vec<Vec<String>> =
-            findings.iter().map(|f| vec![f.kind.to_owned(), f.subject.clone(), f.detail.clone()]).collect();
-        table(&["FINDING", "SUBJECT", "DETAIL"], &rows)
+        let cells = findings.iter().map(|f| [f.kind.to_owned(), f.subject.clone(), f.detail.clone()]);
+        table(["FINDING", "SUBJECT", "DETAIL"], cells)
     })?;
-    if findings.is_empty() { Ok(()) } else { Err(Failure::No) }
+    yes_or_no(findings.is_empty())
 }
 
 /// Reads without the locks and in pages, so that no node waits for it. A row that is on its way

@@ -61,8 +61,9 @@ impl SchedulerBuilder {
         self
     }
 
-    /// A store of one's own. The name of the scheduler, the check-in interval and the misfire threshold are those of its
-    /// settings, also where [`SchedulerBuilder::settings`] says otherwise. Default: the store that the settings ask for.
+    /// The store of the scheduler. The store's own settings give the name of the scheduler, the
+    /// check-in interval and the misfire threshold, also if [`SchedulerBuilder::settings`] differs.
+    /// Default: the store that the settings ask for.
     pub fn store(mut self, store: JobStore) -> Self {
         self.store = Some(store);
         self

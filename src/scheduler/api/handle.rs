@@ -50,8 +50,8 @@ impl Scheduler {
 
     /// A text of the scheduler's context, as jobs see it. Properties `context.key.NAME`.
     ///
-    /// What a program wants to share with its jobs beside texts is captured by the job types that
-    /// it registers.
+    /// A program shares other things than texts with its jobs by capturing them in the job types
+    /// that it registers.
     #[doc(alias("getContext", "SchedulerContext"))]
     pub fn context_text(&self, name: &str) -> Option<&str> {
         self.inner.node.settings.scheduler.context.get(name).map(String::as_str)

@@ -13,8 +13,8 @@ pub const SUBMITTED_GROUP: &str = "SUBMITTED";
 
 /// Work for one run of a job type, as soon as a worker is free.
 ///
-/// It becomes a job and a one-shot trigger of a random name in the group `SUBMITTED`, which go when
-/// it has been done. The work asks for recovery unless told otherwise.
+/// The work becomes a job and a one-shot trigger of a random name in the group `SUBMITTED`; both go
+/// when the run is over. The work asks for recovery unless told otherwise.
 ///
 /// ```
 /// use carnelian::{Scheduler, Submission};

@@ -193,15 +193,16 @@ impl JobContext {
         }
     }
 
-    /// Says how far the run has come, in whatever the job counts: it travels with the heartbeat and
-    /// is shown wherever running fires are (`carnelian running`). A run that has said so once and
-    /// then does not for longer than `carnelian.job.stuckAfter`, or than its
-    /// [policy](crate::JobPolicy::stuck_after) says, counts as stuck.
+    /// Says how far the run has come, in a unit that the job chooses. The progress travels with the
+    /// heartbeat, and `carnelian running` shows it. A run that has called this once, and then does
+    /// not for longer than `carnelian.job.stuckAfter` or its
+    /// [policy](crate::JobPolicy::stuck_after) allows, counts as stuck.
     ///
-    /// That it has come as far as before is progress too: whether a number moves, only the job can
-    /// judge.
+    /// A call with the number of the last call is progress too: only the job can judge if a number
+    /// moves.
     ///
-    /// It costs nothing but memory until the next heartbeat. Of the note 250 characters are kept.
+    /// A call costs nothing but memory until the next heartbeat. The first 250 characters of the
+    /// note are kept.
     ///
     /// ```
     /// use carnelian::{JobContext, JobError};

@@ -1,4 +1,4 @@
-//! Alarms: told once when raised, once when cleared.
+//! Alarms: listeners are told once when an alarm is raised, and once when it is cleared.
 
 use crate::monitoring::sample;
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
@@ -10,11 +10,11 @@ use carnelian::{
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::time::Duration;
 
-struct Ear(Sender<Alarm>);
+struct Recorder(Sender<Alarm>);
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
 
     fn alarm(&self, alarm: &Alarm) {
@@ -30,7 +30,8 @@ fn node(
 ) -> (Scheduler, Receiver<Alarm>) {
     let (heard, alarms) = unbounded();
     let properties = format!("{properties}\ncarnelian.monitor.interval = 50ms\ncarnelian.alarm.clearAfter = 0");
-    let node = cluster.node_with("n1", &properties).job_fn("work", run).scheduler_listener(Ear(heard)).build().unwrap();
+    let node =
+        cluster.node_with("n1", &properties).job_fn("work", run).scheduler_listener(Recorder(heard)).build().unwrap();
     node.start().unwrap();
     (node, alarms)
 }
@@ -136,7 +137,7 @@ fn too_few_nodes_raise_an_alarm_until_another_comes() {
     assert_eq!((alarm.value, alarm.limit), (Some(1.0), Some(2.0)));
     let (heard, of_other) = unbounded();
     let properties = "carnelian.alarm.minNodes = 9\ncarnelian.monitor.interval = 50ms";
-    let other = cluster.node_with("n2", properties).scheduler_listener(Ear(heard)).build().unwrap();
+    let other = cluster.node_with("n2", properties).scheduler_listener(Recorder(heard)).build().unwrap();
     other.start().unwrap();
     expect(&alarms, AlarmKind::TooFewNodes, false);
     let looks = || other.health().services.iter().find(|service| service.name == "monitor").unwrap().runs;

@@ -1,4 +1,4 @@
-//! The names of metrics: those that are promised are there, and the page knows them all.
+//! The names of metrics: promised names exist, and the page has all names.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;

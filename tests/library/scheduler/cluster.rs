@@ -94,7 +94,7 @@ fn a_node_leaves_job_types_alone_that_it_does_not_know() {
     cluster.await_quiet();
 }
 
-/// What a long job saw of its hold.
+/// A node with a long job that reports whether it still holds its fire.
 fn holding_node(cluster: &Cluster) -> (Scheduler, crossbeam_channel::Receiver<bool>, crossbeam_channel::Sender<()>) {
     let (saw, sights) = unbounded();
     let (end, ends) = bounded::<()>(0);
@@ -283,9 +283,8 @@ fn in_passive_mode_only_the_longest_serving_node_fires() {
     cluster.await_quiet();
 }
 
-/// After a fail-over to a replica that lacks the last commits, what this node has forgotten is
-/// there again as its own. It is compared with memory: every trigger goes on, and no id of a fire
-/// is used twice.
+/// After a fail-over to a replica that lacks the last commits, this node puts its forgotten rows
+/// back. The rows are compared with memory: every trigger goes on, and no fire id is used twice.
 #[cfg(feature = "test-util")]
 #[test]
 fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
@@ -314,7 +313,7 @@ fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
     all_go_on();
     let faults = cluster.memory.as_ref().unwrap().faults();
     for purpose in ["fire triggers", "complete fires", "acquire triggers", "fire triggers", "complete fires"] {
-        // Whoever loses commits also loses connections.
+        // A server that loses commits also loses connections.
         faults.forget(purpose);
         wait_until("it was lost", LONG, || !faults.is_about_to_forget());
         cluster.database.turn(false);
@@ -327,7 +326,8 @@ fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), count, "no id twice");
-    // What is left over from lost ends is found when rows and memory are compared the next time.
+    // Rows that are left over from lost ends are found when rows and memory are compared the next
+    // time.
     node.pause_all().unwrap();
     wait_until("nothing is left over", LONG, || cluster.store().fired_triggers().unwrap().is_empty());
     let report = node.shutdown(true);

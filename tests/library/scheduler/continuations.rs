@@ -1,4 +1,5 @@
-//! Continuations with real nodes: children run after their parents, on whichever node, and see them (LT-12, LT-81).
+//! Continuations with real nodes: children run after their parents, on any node, and see them
+//! (LT-12, LT-81).
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which child ran, after whom, and what it was given.
+/// The children that ran, each with its parent and the data that it was given.
 type Seen = Arc<Mutex<Vec<(String, Option<Parent>, Option<String>)>>>;
 
 fn note(seen: &Seen, ctx: &JobContext) {

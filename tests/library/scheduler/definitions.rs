@@ -1,4 +1,4 @@
-//! Definitions that change while a cluster runs: types come and go, data change their form.
+//! Definitions that change while a cluster runs: job types come and go, and data changes its form.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
@@ -29,18 +29,18 @@ impl carnelian::Job for Note {
 
 /// Hears which jobs are orphans.
 #[derive(Clone, Default)]
-struct Ear(Arc<Mutex<Vec<String>>>);
+struct Recorder(Arc<Mutex<Vec<String>>>);
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn orphaned_jobs(&self, orphans: &[Orphan]) {
         self.0.lock().extend(orphans.iter().map(|orphan| orphan.job.name().to_owned()));
     }
 }
 
-impl Ear {
+impl Recorder {
     fn await_alarm(&self, job: &str) {
         wait_until(&format!("an alarm for {job}"), LONG, || self.0.lock().iter().any(|heard| heard == job));
     }
@@ -52,8 +52,8 @@ fn hasty(mut cluster: Cluster) -> Cluster {
     cluster
 }
 
-fn node(cluster: &Cluster, name: &str, ear: &Ear) -> SchedulerBuilder {
-    cluster.node(name, 2).scheduler_listener(ear.clone())
+fn node(cluster: &Cluster, name: &str, recorder: &Recorder) -> SchedulerBuilder {
+    cluster.node(name, 2).scheduler_listener(recorder.clone())
 }
 
 /// `to` becomes `recipient`.
@@ -89,7 +89,7 @@ fn rolling_upgrade(cluster: Cluster) {
     let (runs, ran) = unbounded();
     let note = |node| Note { node, runs: runs.clone() };
     let next = || ran.recv_timeout(LONG).unwrap();
-    let (old_ear, new_ear) = (Ear::default(), Ear::default());
+    let (old_ear, new_ear) = (Recorder::default(), Recorder::default());
     let old = node(&cluster, "old", &old_ear).job("mail", note("old")).job("legacy", note("old")).build().unwrap();
     old.start().unwrap();
     for (name, job_type) in [("m1", "mail"), ("l1", "legacy"), ("r1", "report")] {
@@ -175,7 +175,7 @@ fn a_rolling_upgrade_on_mysql() {
     rolling_upgrade(Cluster::on_server(&crate::support::mysql_url()));
 }
 
-/// What a run stores is in the form that it saw.
+/// A run stores its data in the form that it saw.
 #[test]
 fn upgraded_data_are_stored_by_a_job_that_persists_them() {
     let cluster = Cluster::new();
@@ -260,14 +260,14 @@ fn a_deprecated_type_drains() {
 #[test]
 fn unresolved_jobs_are_deleted_when_the_settings_say_so() {
     let cluster = hasty(Cluster::new());
-    let ear = Ear::default();
+    let recorder = Recorder::default();
     let settings =
         |more: &str| format!("threadPool.threadCount = 1\ncarnelian.jobStore.orphanAuditInterval = 10ms\n{more}");
-    let keeping = cluster.node_with("n1", &settings("")).scheduler_listener(ear.clone()).build().unwrap();
+    let keeping = cluster.node_with("n1", &settings("")).scheduler_listener(recorder.clone()).build().unwrap();
     keeping.start().unwrap();
     keeping.add_job(&durable("j", "gone"), false).unwrap();
     // An idle one is named by the audits, again and again.
-    wait_until("three alarms", LONG, || ear.0.lock().len() >= 3);
+    wait_until("three alarms", LONG, || recorder.0.lock().len() >= 3);
     assert!(keeping.job_exists(&key("j")).unwrap());
     assert!(keeping.orphans().unwrap().jobs[0].since_ms.is_some());
     assert!(keeping.shutdown(true).is_clean());
@@ -280,22 +280,23 @@ fn unresolved_jobs_are_deleted_when_the_settings_say_so() {
     assert!(deleting.shutdown(true).is_clean());
 }
 
-/// One that is due soon is named at once, and once; those that wait for long are left to the audit of the day.
+/// An orphan that is due soon is named at once, and once. Orphans that wait for long are left to
+/// the audit of the day.
 #[test]
 fn an_alarm_is_given_once_before_a_job_is_due() {
     let cluster = hasty(Cluster::new());
-    let ear = Ear::default();
-    let node = node(&cluster, "n1", &ear).build().unwrap();
+    let recorder = Recorder::default();
+    let node = node(&cluster, "n1", &recorder).build().unwrap();
     node.start().unwrap();
     let first = durable("first", "gone");
     node.schedule_job(first.clone(), later(&first)).unwrap();
-    ear.await_alarm("first");
+    recorder.await_alarm("first");
     let (far, second) = (durable("far", "gone"), durable("second", "gone"));
     let tomorrow = starting_in(&far, Duration::from_secs(24 * 3600));
     node.schedule_job(far, tomorrow).unwrap();
     node.schedule_job(second.clone(), later(&second)).unwrap();
-    ear.await_alarm("second");
-    assert_eq!(*ear.0.lock(), ["first", "second"]);
+    recorder.await_alarm("second");
+    assert_eq!(*recorder.0.lock(), ["first", "second"]);
     assert_eq!(node.trigger_state(&TriggerKey::new("g", "first")).unwrap(), Some(TriggerState::Waiting));
     assert!(node.shutdown(true).is_clean());
 }

@@ -27,7 +27,7 @@ pub struct Switch {
     dice: Option<Dice>,
 }
 
-/// Which answer is kept back, whom to tell, and who lets go.
+/// An answer that is kept back, the channel that tells of it, and the channel that lets it go.
 type Hold = (&'static str, Sender<()>, Receiver<()>);
 
 /// One transaction in five gets no connection, of the others one in five is not committed, and of the rest one in five
@@ -93,7 +93,7 @@ impl Switch {
         if dice.throw() < 2 {
             return Err(failure(purpose, FailureClass::Unavailable));
         }
-        // Whether the caller knows that nothing was committed, or not even that.
+        // The caller knows that nothing was committed, or not even that.
         let class = match dice.throw() {
             0 => FailureClass::ConnectionLost,
             1 => FailureClass::CommitUnknown,
@@ -186,7 +186,7 @@ fn fresh_name() -> String {
 pub struct Cluster {
     pub clock: Arc<dyn Clock>,
     pub database: Arc<Switch>,
-    /// The same, where it is in memory.
+    /// The database of the cluster, if it is in memory.
     #[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "for tests that plan faults"))]
     pub memory: Option<Arc<MemoryDatabase>>,
     pub name: String,
@@ -242,7 +242,7 @@ impl Cluster {
         Self::on(Arc::new(database), clock, name, folder)
     }
 
-    /// The same, failing by dice.
+    /// A cluster on SQLite whose database fails by dice.
     #[cfg(feature = "sqlite")]
     pub fn flaky_on_sqlite() -> Self {
         Self::on_sqlite().with_dice()
@@ -295,7 +295,7 @@ impl Cluster {
         Scheduler::builder().settings(settings).store(self.store()).clock(Arc::clone(&self.clock)).instance_id(instance)
     }
 
-    /// What a peer does with a node that it takes for dead, without recovering anything.
+    /// Does what a peer does with a node that it takes for dead, without recovering anything.
     pub fn convict(&self, instance: &str) {
         self.transact(&mut |session| {
             let ids: Vec<String> =

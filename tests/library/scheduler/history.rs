@@ -1,4 +1,5 @@
-//! The history of real runs: what they log, the four times, vetoes, and what a node forgets by itself.
+//! The history of real runs: their logs, their four times, vetoes, and the rows that a node deletes
+//! by itself.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::{self, wait_until};

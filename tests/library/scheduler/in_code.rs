@@ -65,7 +65,7 @@ fn a_node_that_is_not_enabled_stores_and_runs_nothing() {
     assert!(!scheduler.is_started());
     assert_eq!(scheduler.store().catalogue().definitions().unwrap(), []);
     assert_eq!(scheduler.store().instances().unwrap().len(), 0);
-    // What the program stores itself is stored, for nodes that are enabled.
+    // Work that the program stores itself is stored, for nodes that are enabled.
     scheduler.sync_definitions().unwrap();
     assert!(scheduler.store().catalogue().job(&key("auto")).unwrap().is_some());
     assert!(scheduler.shutdown(true).is_clean());

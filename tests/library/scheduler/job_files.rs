@@ -1,4 +1,4 @@
-//! Job files of the settings: loaded at the start, looked at for changes, and what goes wrong on the way.
+//! Job files of the settings: loaded at the start, watched for changes, and refused with a reason.
 
 use crate::scheduler::fixture::{Cluster, LONG};
 use crate::support::wait_until;
@@ -16,11 +16,11 @@ struct Place {
 }
 
 /// Keeps what nobody else could be told of.
-struct Ear(Arc<Mutex<Vec<String>>>);
+struct Recorder(Arc<Mutex<Vec<String>>>);
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
 
     fn scheduler_error(&self, message: &str) {
@@ -73,7 +73,7 @@ impl Place {
         self.cluster
             .node_with(instance, &properties)
             .job_fn("noop", noop)
-            .scheduler_listener(Ear(Arc::clone(&self.heard)))
+            .scheduler_listener(Recorder(Arc::clone(&self.heard)))
     }
 
     fn start(&self, instance: &str, more: &str) -> Scheduler {

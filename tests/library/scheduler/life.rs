@@ -1,4 +1,4 @@
-//! Start, standby, shutdown.
+//! The life of a node: start, standby, shutdown.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
@@ -127,7 +127,7 @@ fn with_one_that_looks(cluster: &Cluster, properties: &str) -> Scheduler {
     node
 }
 
-/// Its run is recorded as interrupted, and its work waits for another node.
+/// Asserts that the run is recorded as interrupted, and that its work waits for another node.
 fn assert_interrupted(cluster: &Cluster, node: &Scheduler) {
     assert_eq!((node.health().counters.interrupted, node.health().counters.succeeded), (1, 0));
     assert!(node.running_fires().unwrap().is_empty());
@@ -198,7 +198,7 @@ fn standby_gives_reservations_back_and_start_resumes() {
     cluster.assert_sound();
     node.start().unwrap();
     runs.recv_timeout(LONG).unwrap();
-    // What is reserved at a shutdown goes back as well.
+    // Reserved triggers go back at a shutdown as well.
     let detail = job("k", "note");
     let start = chrono::DateTime::from_timestamp_millis(cluster.clock.wall_ms() + 1500).unwrap();
     let later = Trigger::builder(key.clone(), detail.key().clone()).start_at(start).build().unwrap();
@@ -365,12 +365,12 @@ fn listeners_come_and_go_while_the_scheduler_runs() {
 #[test]
 fn scheduler_listeners_hear_of_everything_in_its_order() {
     #[derive(Clone, Default)]
-    struct Ear(Arc<parking_lot::Mutex<Vec<String>>>);
+    struct Recorder(Arc<parking_lot::Mutex<Vec<String>>>);
     macro_rules! hears {
         ($($event:ident($($of:ident: $kind:ty),*) $text:expr;)*) => {
-            impl SchedulerListener for Ear {
+            impl SchedulerListener for Recorder {
                 fn name(&self) -> &str {
-                    "ear"
+                    "recorder"
                 }
                 $(fn $event(&self, $($of: $kind),*) {
                     self.0.lock().push(format!("{} {}", stringify!($event), $text).trim().to_owned());
@@ -399,8 +399,8 @@ fn scheduler_listeners_hear_of_everything_in_its_order() {
         scheduler_shutdown() "";
         scheduling_data_cleared() "";
     }
-    let (cluster, ear) = (Cluster::new(), Ear::default());
-    let node = cluster.node("n1", 1).scheduler_listener(ear.clone()).build().unwrap();
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
+    let node = cluster.node("n1", 1).scheduler_listener(recorder.clone()).build().unwrap();
     let (detail, t, u) = (job("j", "nobody knows"), TriggerKey::new("g", "t"), TriggerKey::new("g", "u"));
     let group = GroupMatcher::equals("g");
     node.start().unwrap();
@@ -434,7 +434,7 @@ fn scheduler_listeners_hear_of_everything_in_its_order() {
         job_paused g.j, job_resumed g.j, jobs_paused Equals(\"g\"), jobs_resumed Equals(\"g\"), \
         triggers_paused Any, triggers_resumed Any, job_deleted g.j, scheduling_data_cleared, \
         scheduler_in_standby_mode, scheduler_starting, scheduler_started, scheduler_shutting_down, scheduler_shutdown";
-    assert_eq!(ear.0.lock().join(", "), expected);
+    assert_eq!(recorder.0.lock().join(", "), expected);
 }
 
 #[test]

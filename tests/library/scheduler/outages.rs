@@ -1,6 +1,6 @@
-//! The database goes away in the middle of acquire, complete and check-in (scenario 7; QZ-44), for longer than a node may be
-//! silent: it commits, does not answer, and is gone. When it is back, every fire runs to its end, and no trigger stays
-//! `ACQUIRED` or `BLOCKED`. On every database.
+//! The database goes away in the middle of acquire, complete and check-in (scenario 7; QZ-44), for
+//! longer than a node may be silent: it commits, does not answer, and is gone. Afterwards every
+//! fire runs to its end, and no trigger stays `ACQUIRED` or `BLOCKED`. On every database.
 
 use crate::scheduler::fixture::{Cluster, LONG, now};
 use crate::support::{mysql_url, postgres_url, wait_until};
@@ -49,7 +49,7 @@ fn gone_in_the_middle_of(purpose: &'static str, database: &str) {
     let nodes = [node(&cluster, "a", &ran), node(&cluster, "b", &ran)];
     let mut was_off = false;
     match purpose {
-        // One that finds nothing is too small to be lost: check-ins are refused instead.
+        // A check-in that finds nothing is too small to be lost: check-ins are refused instead.
         CHECK_IN => cluster.database.refuse(Some(purpose)),
         _ => cluster.database.lose_answer_of(purpose),
     }
@@ -58,7 +58,8 @@ fn gone_in_the_middle_of(purpose: &'static str, database: &str) {
         let job = JobDetail::builder(JobKey::new("g", name), "work").requests_recovery(true);
         let job = job.disallow_concurrent_execution(n % 2 == 0).build().unwrap();
         let trigger = if n % 3 == 0 { twice(name, &job) } else { now(name, &job) };
-        // It may be gone before the last is stored: then they are stored when it is back.
+        // The database may be gone before the last jobs are stored: these are stored when it is
+        // back.
         while nodes[0].schedule_job(job.clone(), trigger.clone()).is_err() {
             was_off |= wait_out(&cluster);
         }

@@ -1,4 +1,5 @@
-//! Where work runs: nodes that take none, preferred nodes, limits of groups, observers (LT-17, LT-60, LT-61, DS-86, QZ-22).
+//! Placement: nodes that take no work, preferred nodes, limits of groups, and observers (LT-17,
+//! LT-60, LT-61, DS-86, QZ-22).
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
@@ -66,7 +67,7 @@ fn a_blacklisted_node_takes_nothing_more_and_goes_on_with_what_it_runs() {
     cluster.assert_sound();
 }
 
-/// Which node a run was on, and why it was to stop.
+/// The node of a run, and the reason for which the run was to stop.
 type Seen = (String, Option<StopReason>);
 
 #[test]
@@ -124,7 +125,7 @@ fn others_take_the_work_of_a_preferred_node_when_that_is_gone() {
     cluster.assert_sound();
 }
 
-/// How many runs there are on each node, and the most there ever were there and in all.
+/// The number of runs on each node, and the largest number ever, there and in all.
 #[derive(Default)]
 struct Inside {
     now: BTreeMap<&'static str, usize>,

@@ -1,4 +1,4 @@
-//! What users of Quartz reported, told again here, by the numbers of its tracker.
+//! Bugs that users of Quartz reported, told again here by their numbers in its tracker.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
@@ -142,7 +142,8 @@ fn a_change_between_the_look_for_due_triggers_and_the_wait_is_not_missed() {
     cluster.await_quiet();
 }
 
-/// Who stores what is due takes it without looking; if it cannot be taken, the time that was waited for is not forgotten.
+/// A node that stores a due trigger takes it without a poll. If the trigger cannot be taken, the
+/// time of the next poll stays.
 #[test]
 fn what_is_stored_and_may_not_run_hides_no_later_time() {
     let cluster = Cluster::new();
@@ -203,21 +204,21 @@ fn of_triggers_due_at_the_same_time_the_higher_priority_runs_first() {
 #[test]
 fn a_trigger_ends_once_for_its_listeners_whichever_of_its_fires_is_vetoed() {
     #[derive(Clone, Default)]
-    struct Ear {
+    struct Recorder {
         vetoed: i64,
         ends: Arc<Mutex<Vec<TriggerKey>>>,
     }
-    impl TriggerListener for Ear {
+    impl TriggerListener for Recorder {
         fn name(&self) -> &str {
-            "ear"
+            "recorder"
         }
         fn veto_job_execution(&self, fire: &FireEvent<'_>) -> bool {
             (fire.scheduled_fire_time() - fire.trigger().start_time()).num_milliseconds() == self.vetoed
         }
     }
-    impl SchedulerListener for Ear {
+    impl SchedulerListener for Recorder {
         fn name(&self) -> &str {
-            "ear"
+            "recorder"
         }
         fn trigger_finalized(&self, trigger: &TriggerKey) {
             self.ends.lock().push(trigger.clone());
@@ -225,17 +226,17 @@ fn a_trigger_ends_once_for_its_listeners_whichever_of_its_fires_is_vetoed() {
     }
     for vetoed in [0, 50, 100] {
         let cluster = Cluster::new();
-        let ear = Ear { vetoed, ends: Arc::default() };
+        let recorder = Recorder { vetoed, ends: Arc::default() };
         let (ran, runs) = unbounded();
         let node = cluster.node("n1", 1).job_fn("note", move |_: &mut JobContext| Ok(ran.send(())?));
-        let node = node.trigger_listener(ear.clone()).scheduler_listener(ear.clone()).build().unwrap();
+        let node = node.trigger_listener(recorder.clone()).scheduler_listener(recorder.clone()).build().unwrap();
         node.start().unwrap();
         let detail = job("j", "note");
         node.schedule_job(detail.clone(), every_ms("t", &detail, 50, 2).build().unwrap()).unwrap();
-        wait_until("its end is told", LONG, || !ear.ends.lock().is_empty());
+        wait_until("its end is told", LONG, || !recorder.ends.lock().is_empty());
         assert!(node.shutdown(true).is_clean());
         assert_eq!((runs.len(), node.health().counters.vetoed), (2, 1), "vetoed at {vetoed} ms");
-        assert_eq!(*ear.ends.lock(), [TriggerKey::new("g", "t")]);
+        assert_eq!(*recorder.ends.lock(), [TriggerKey::new("g", "t")]);
         assert!(!node.job_exists(detail.key()).unwrap());
     }
 }

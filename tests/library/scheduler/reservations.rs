@@ -1,5 +1,5 @@
-//! Reservations that outlive their node: others fire what it had reserved, long before it is
-//! declared dead.
+//! Reservations that outlive their node: peers fire the reserved triggers long before they declare
+//! the node dead.
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;

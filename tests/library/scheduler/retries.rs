@@ -1,4 +1,4 @@
-//! Outcomes and retries: what a job says at its end, and where its work goes on.
+//! Outcomes and retries: the end that a job reports, and the place where its work goes on.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What ran: the node, the attempt, why again.
+/// The runs: the node, the attempt, the reason of the rerun.
 type Runs = Arc<Mutex<Vec<(String, i64, Option<RerunReason>)>>>;
 
 fn note(runs: &Runs, ctx: &JobContext) -> usize {

@@ -1,4 +1,4 @@
-//! What happens in one fire.
+//! One fire from its begin to its end.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
@@ -14,9 +14,9 @@ use std::time::Duration;
 
 /// Writes down what it hears.
 #[derive(Clone, Default)]
-struct Ear(Arc<Mutex<Vec<String>>>);
+struct Recorder(Arc<Mutex<Vec<String>>>);
 
-impl Ear {
+impl Recorder {
     fn hear(&self, what: impl Into<String>) {
         self.0.lock().push(what.into());
     }
@@ -25,9 +25,9 @@ impl Ear {
     }
 }
 
-impl JobListener for Ear {
+impl JobListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn job_to_be_executed(&self, _: &FireEvent<'_>) {
         self.hear("to be executed");
@@ -40,9 +40,9 @@ impl JobListener for Ear {
     }
 }
 
-impl TriggerListener for Ear {
+impl TriggerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn trigger_fired(&self, _: &FireEvent<'_>) {
         self.hear("fired");
@@ -56,9 +56,9 @@ impl TriggerListener for Ear {
     }
 }
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn trigger_finalized(&self, trigger: &TriggerKey) {
         self.hear(format!("finalized: {trigger}"));
@@ -74,7 +74,7 @@ fn run_channel() -> (Sender<String>, Receiver<String>) {
 
 #[test]
 fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
-    let (cluster, ear) = (Cluster::new(), Ear::default());
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
     let (sender, runs) = run_channel();
     let name = cluster.name.clone();
     let node = cluster
@@ -87,9 +87,9 @@ fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
             sender.send(text)?;
             Ok(())
         })
-        .job_listener(ear.clone())
-        .trigger_listener(ear.clone())
-        .scheduler_listener(ear.clone())
+        .job_listener(recorder.clone())
+        .trigger_listener(recorder.clone())
+        .scheduler_listener(recorder.clone())
         .build()
         .unwrap();
     node.start().unwrap();
@@ -97,9 +97,9 @@ fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
     let trigger = Trigger::builder(TriggerKey::named("t"), detail.key().clone()).data("b", "3").build().unwrap();
     node.schedule_job(detail, trigger).unwrap();
     assert_eq!(runs.recv_timeout(LONG).unwrap(), "1 3");
-    wait_until("the trigger is finalized", LONG, || ear.heard().iter().any(|line| line.starts_with("finalized")));
+    wait_until("the trigger is finalized", LONG, || recorder.heard().iter().any(|line| line.starts_with("finalized")));
     assert_eq!(
-        ear.heard(),
+        recorder.heard(),
         [
             "fired",
             "asked",
@@ -119,12 +119,12 @@ fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
 
 #[test]
 fn a_veto_keeps_the_job_from_running_and_the_fire_still_ends() {
-    let (cluster, ear) = (Cluster::new(), Ear::default());
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
     let node = cluster
         .node("n1", 1)
         .job_fn("never", |_: &mut JobContext| -> Result<(), JobError> { panic!("it was vetoed") })
-        .job_listener_for(GroupMatcher::equals("g"), ear.clone())
-        .trigger_listener(ear.clone())
+        .job_listener_for(GroupMatcher::equals("g"), recorder.clone())
+        .trigger_listener(recorder.clone())
         .build()
         .unwrap();
     node.start().unwrap();
@@ -132,7 +132,7 @@ fn a_veto_keeps_the_job_from_running_and_the_fire_still_ends() {
     node.schedule_job(unwanted.clone(), now("t", &unwanted)).unwrap();
     wait_until("it was vetoed", LONG, || node.health().counters.vetoed == 1);
     cluster.await_quiet();
-    assert_eq!(ear.heard(), ["fired", "asked", "vetoed"]);
+    assert_eq!(recorder.heard(), ["fired", "asked", "vetoed"]);
     assert!(!node.trigger_exists(&TriggerKey::new("g", "t")).unwrap());
     cluster.assert_sound();
 }
@@ -160,13 +160,13 @@ impl TriggerListener for Clumsy {
 
 #[test]
 fn panics_of_jobs_and_listeners_leak_neither_fire_nor_worker() {
-    let (cluster, ear) = (Cluster::new(), Ear::default());
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
     let node = cluster
         .node("n1", 1)
         .job_fn("bomb", |_: &mut JobContext| -> Result<(), JobError> { panic!("no good") })
         .job_listener(Clumsy)
         .trigger_listener(Clumsy)
-        .scheduler_listener(ear.clone())
+        .scheduler_listener(recorder.clone())
         .build()
         .unwrap();
     node.start().unwrap();
@@ -181,13 +181,17 @@ fn panics_of_jobs_and_listeners_leak_neither_fire_nor_worker() {
     cluster.await_quiet();
     wait_until("the worker is free", LONG, || node.health().free_workers == 1);
     assert!(node.triggers(&GroupMatcher::Any).unwrap().is_empty());
-    assert!(ear.heard().contains(&"error: job `g.j` panicked: panic: no good".to_owned()), "{:?}", ear.heard());
+    assert!(
+        recorder.heard().contains(&"error: job `g.j` panicked: panic: no good".to_owned()),
+        "{:?}",
+        recorder.heard()
+    );
     cluster.assert_sound();
 }
 
 #[test]
 fn what_a_job_error_asks_for_is_done() {
-    let (cluster, ear) = (Cluster::new(), Ear::default());
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
     let node = cluster
         .node("n1", 1)
         .job_fn("again", |ctx: &mut JobContext| match ctx.refire_count() {
@@ -196,7 +200,7 @@ fn what_a_job_error_asks_for_is_done() {
         })
         .job_fn("no more", |_: &mut JobContext| Err::<(), _>(JobError::new("enough").unschedule_all_triggers()))
         .job_fn("not I", |_: &mut JobContext| Err::<(), _>(JobError::new("enough").unschedule_firing_trigger()))
-        .trigger_listener(ear.clone())
+        .trigger_listener(recorder.clone())
         .build()
         .unwrap();
     node.start().unwrap();
@@ -205,7 +209,7 @@ fn what_a_job_error_asks_for_is_done() {
     cluster.await_quiet();
     wait_until("it was repeated", LONG, || node.health().counters.succeeded == 1);
     assert_eq!(node.health().counters.failed, 3);
-    assert_eq!(ear.heard().iter().filter(|line| *line == "fired").count(), 1);
+    assert_eq!(recorder.heard().iter().filter(|line| *line == "fired").count(), 1);
 
     let for_ever = |name: &str, job: &JobDetail| {
         Trigger::builder(TriggerKey::new("g", name), job.key().clone())

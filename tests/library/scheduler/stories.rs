@@ -1,4 +1,5 @@
-//! What Quartz asks of every scheduler, on memory and on a database; and the same where a fifth of everything fails.
+//! Stories that Quartz tells of every scheduler, on memory and on a database, and again while a
+//! fifth of all operations fail.
 
 use crate::scheduler::fixture::{Cluster, LONG, now};
 use crate::support::wait_until;

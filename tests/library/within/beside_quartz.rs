@@ -1,5 +1,5 @@
-//! Beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone, a caller's transaction takes it
-//! and keeps it to its end.
+//! A caller's transaction beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone: the
+//! transaction takes that lock and keeps it to its end.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn of_java(name: &str) -> (JobDetail, Trigger) {
     (job.to_builder().job_type("com.acme.Work").build().unwrap(), trigger)
 }
 
-/// Whether another session is granted the lock, waiting for it or not; gives it back at once.
+/// True if another session is granted the lock, waiting for it or not; gives the lock back at once.
 fn takes_lock(app: &App, waits: bool) -> bool {
     let nowait = if waits { "" } else { " NOWAIT" };
     let text = format!("{LOCK}'{}' FOR UPDATE{nowait}", app.scheduler_name);
@@ -96,8 +96,8 @@ pub fn changes_take_the_lock_to_their_end(app: &App) {
     end(app, &scheduler);
 }
 
-/// The same by a program that submits and runs nothing: no check-in has told it of the nodes of
-/// Quartz.
+/// A program that submits and runs nothing takes the lock too, although no check-in has told it of
+/// the nodes of Quartz.
 pub fn a_program_that_only_submits_takes_the_lock(app: &App) {
     let scheduler = app.scheduler().build().unwrap();
     java_joins(app);

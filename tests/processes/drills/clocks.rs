@@ -1,5 +1,5 @@
-//! Nodes whose wall clocks are wrong (scenario 6; QZ-36, QZ-45): a minute ahead, a minute behind, jumping. Nobody is taken
-//! for dead, no check-in stalls, and every fire runs, once.
+//! Nodes with wrong wall clocks (scenario 6; QZ-36, QZ-45): a minute ahead, a minute behind,
+//! jumping. No node is taken for dead, no check-in stalls, and every fire runs once.
 
 use super::support::wait_until;
 use super::*;
@@ -53,7 +53,8 @@ fn node(place: &Place, name: &str, clock: &Arc<Skewed>, ran: &Arc<AtomicUsize>) 
     scheduler
 }
 
-/// How often a trigger fires, every 100 ms: for several windows of failure detection.
+/// The number of fires of a trigger, one each 100 ms: enough for several windows of failure
+/// detection.
 const FIRES: u32 = 50;
 
 fn schedule(node: &Scheduler) {

@@ -1,4 +1,4 @@
-//! Acquisition: which due triggers a node takes, and in which order.
+//! Acquisition: the due triggers that a node takes, and their order.
 
 use super::*;
 use carnelian::store::row::{ScheduleRow, TriggerRow};

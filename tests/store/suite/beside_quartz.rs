@@ -1,4 +1,5 @@
-//! Beside nodes of Quartz: what they do with the rows, played by hand, and what we make of it.
+//! Nodes of Quartz beside ours: changes that such nodes make to the rows, played by hand, and our
+//! reaction.
 
 use super::*;
 use carnelian::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow, Selection};

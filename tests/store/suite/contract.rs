@@ -1,4 +1,5 @@
-//! What Quartz's tests ask of every store, told in our terms; `docs/testing.md` says which of our other tests answer the rest.
+//! The tests that Quartz has for every store, told in our terms. `docs/testing.md` names our tests
+//! for the rest.
 
 use super::*;
 use carnelian::store::CompletionInstruction::NoInstruction;

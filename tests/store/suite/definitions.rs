@@ -1,4 +1,5 @@
-//! Definitions in code (LT-100…103): inserted if missing, updated if the code has changed, remembered by who said them.
+//! Definitions in code (LT-100…103): inserted if missing, updated if the code has changed,
+//! remembered by their source.
 
 use super::*;
 use carnelian::store::{DefinitionReport, OrphanedDefinitions, WhyLeft};

@@ -1,4 +1,4 @@
-//! DS-120: somebody outside declares a running fire failed.
+//! Running fires that somebody outside declares failed (DS-120).
 
 use super::*;
 use carnelian::store::CompletionOutcome;

@@ -1,4 +1,4 @@
-//! Firing what was reserved, and giving reservations back.
+//! Firing of reserved triggers, and release of reservations.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Heartbeats of fires: who is alive, who is dead, whose work is done again and how; orders to stop.
+//! Heartbeats of fires: living and dead ones, the work that is done again, and orders to stop.
 
 use super::*;
 use carnelian::store::row::Progress;

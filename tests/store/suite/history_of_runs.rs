@@ -1,4 +1,5 @@
-//! A run as the history has it from start to end: running, its times, its chain, what it has logged; and how runs are found.
+//! A run in the history from start to end: running, its times, its chain, its log, and the ways to
+//! find it.
 
 use super::*;
 use carnelian::clock::Clock;

@@ -1,5 +1,5 @@
-//! A database that loses commits which it had answered: an asynchronous replica took its place, or
-//! a backup was put back.
+//! A database that loses commits which it had answered: an asynchronous replica was promoted, or a
+//! backup was put back.
 
 use super::*;
 use carnelian::store::{CompletionOutcome, LostCommits};

@@ -1,4 +1,5 @@
-//! Misfires: what a trigger that is too late is made into. What each instruction computes is golden data's business.
+//! Misfires: the state of a trigger after its instruction. Golden data checks the times that each
+//! instruction computes.
 
 use super::*;
 use carnelian::store::row::ScheduleRow;

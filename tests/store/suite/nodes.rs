@@ -1,4 +1,5 @@
-//! What nodes say of themselves with their check-ins, and when it goes (LT-30…37, LT-73…75, LT-88).
+//! The rows in which nodes describe themselves with their check-ins, and the end of these rows
+//! (LT-30…37, LT-73…75, LT-88).
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;

@@ -1,4 +1,5 @@
-//! Options: what triggers do otherwise than Quartz, stored beside their rows, and suspended beside its nodes.
+//! Options: behaviour of triggers that differs from Quartz, stored beside their rows, and suspended
+//! beside its nodes.
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;

@@ -1,4 +1,5 @@
-//! Total outages and the recovery mode: what is told of a time without nodes, and in which order its backlog is drained.
+//! Total outages and the recovery mode: the report of a time without nodes, and the order in which
+//! its backlog is drained.
 
 use super::*;
 use carnelian::settings::TriggerOrder;

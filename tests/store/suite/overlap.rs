@@ -1,4 +1,4 @@
-//! Overlap, catch-up and pause on failure: what triggers want that Quartz does not know.
+//! Overlap, catch-up and pause on failure: policies of triggers that Quartz does not know.
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;

@@ -1,4 +1,4 @@
-//! Parking: what cannot go on is set aside by itself, and the rest goes on.
+//! Parking: work that cannot go on is set aside by itself, and the rest goes on.
 
 use super::*;
 use carnelian::store::{AuditPass, Checkin, CompletionInstruction, Recovered};

@@ -1,4 +1,5 @@
-//! Placement: nodes that take no work, where jobs may run, limits of groups (LT-17, LT-60, LT-61, LT-80).
+//! Placement: nodes that take no work, nodes on which jobs may run, limits of groups (LT-17, LT-60,
+//! LT-61, LT-80).
 
 use super::beside_quartz::java_joins;
 use super::*;

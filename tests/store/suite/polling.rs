@@ -1,4 +1,5 @@
-//! Polling: how due triggers are taken beside other nodes, and in which order (DS-41, DS-46, DS-48, DS-65).
+//! Polling: the ways and the order in which due triggers are taken beside other nodes (DS-41,
+//! DS-46, DS-48, DS-65).
 
 use super::*;
 use carnelian::settings::{PollingStrategy, TriggerOrder};

@@ -1,4 +1,4 @@
-//! Recovery: what becomes of the fires of a node that is gone.
+//! Recovery: the fate of the fires of a node that is gone.
 
 use super::*;
 use carnelian::store::Recovered;

@@ -177,7 +177,7 @@ fn shares_of_a_dead_node_are_given_to_another() {
 }
 
 #[test]
-fn a_node_that_leaves_or_is_barred_gives_up_its_parts() {
+fn a_node_that_leaves_or_is_refused_gives_up_its_parts() {
     let cluster = Cluster::new(open);
     let (mut a, b, c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
     cluster.schedule(broadcast("j"), [once("t", "j", NOW)]);

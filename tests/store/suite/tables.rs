@@ -1,4 +1,4 @@
-//! Declared tables: what is written is read, by every operation, on every database.
+//! Declared tables: written rows are read again, by every operation, on every database.
 
 use super::*;
 use carnelian::store::row::{AheadRow, BlacklistKind, BlacklistRow, CheckpointRow, LockRow, NodeRow, Outage};

@@ -1,4 +1,4 @@
-//! Taking more than there are free workers, and taking fires back that have not begun.
+//! Prefetch: more fires than free workers are taken, and those that have not begun are given back.
 
 use super::*;
 use carnelian::store::{FireBundle, Prefetch, Unfired};

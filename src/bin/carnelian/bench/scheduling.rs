@@ -23,7 +23,7 @@ struct Calls<'a> {
     due_ms: i64,
 }
 
-/// What a way of calling came to.
+/// The rate that one way of calling reached.
 struct Rate {
     per_second: f64,
     statements: f64,

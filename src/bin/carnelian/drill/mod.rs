@@ -52,12 +52,12 @@ pub struct Drill {
 type Runs = Arc<Mutex<Vec<(String, i32)>>>;
 
 #[derive(Clone, Default)]
-struct Ear {
+struct Recorder {
     outages: Arc<Mutex<Vec<Outage>>>,
     ended: Arc<AtomicU32>,
 }
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
         "drill"
     }
@@ -189,7 +189,7 @@ fn lose_all(
         Ok(late && store.instances()?.iter().all(|node| !node.alive))
     })?;
 
-    let (runs, ear) = (Runs::default(), Ear::default());
+    let (runs, recorder) = (Runs::default(), Recorder::default());
     let note = Arc::clone(&runs);
     let work = move |ctx: &mut JobContext| {
         let trigger = ctx.trigger();
@@ -198,17 +198,17 @@ fn lose_all(
         Ok(())
     };
     let builder = Scheduler::builder().settings(settings.clone()).store(open(settings)?);
-    let node = builder.job_fn(TYPE, work).scheduler_listener(ear.clone()).build()?;
+    let node = builder.job_fn(TYPE, work).scheduler_listener(recorder.clone()).build()?;
     node.start()?;
     let drained = wait(store, "the backlog to be drained", |store| {
-        Ok(ear.ended.load(Ordering::SeqCst) > 0
+        Ok(recorder.ended.load(Ordering::SeqCst) > 0
             && store.catalogue().trigger_summaries(&GroupMatcher::any())?.len() <= left())
     });
     let mode = store.outages().recovery_mode()?;
     node.shutdown(true);
     drained?;
     let runs = runs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let outages = ear.outages.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let outages = recorder.outages.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok(judge(options, alive, began_ms, &outages, &runs, mode.is_none()))
 }
 

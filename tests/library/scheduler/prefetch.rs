@@ -1,4 +1,4 @@
-//! Taking a backlog ahead of the workers: what was taken and does not begin is given back, and runs once.
+//! Prefetch: fires beyond the free workers that do not begin are given back, and run once.
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;
@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const FIRES: usize = 600;
 
-/// What the runs share: once more than ten fires are on the node, though it has two workers, they hang.
+/// The state that the runs share. As soon as more than ten fires are on the node, which has two
+/// workers, the runs hang.
 #[derive(Clone, Default)]
 struct Jam {
     hangs: Arc<AtomicBool>,
@@ -149,7 +150,7 @@ fn a_node_that_stands_by_gives_back_what_waits_and_takes_it_again() {
     assert!(n1.shutdown(true).is_clean());
 }
 
-/// What was asked to stop while it waited does not begin, and is not given back.
+/// A fire that was asked to stop while it waited does not begin, and is not given back.
 #[test]
 fn what_is_stopped_while_it_waits_does_not_begin() {
     let cluster = Cluster::new();
@@ -171,7 +172,7 @@ fn what_is_stopped_while_it_waits_does_not_begin() {
 
 /// Without it a node takes no more than it has free workers, and jobs never wait.
 #[test]
-fn nothing_is_taken_ahead_where_that_is_not_wanted() {
+fn nothing_is_prefetched_where_that_is_not_wanted() {
     let cluster = Cluster::new();
     let most = Arc::new(AtomicUsize::new(0));
     let ran = Arc::new(AtomicUsize::new(0));
