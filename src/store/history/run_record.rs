@@ -4,7 +4,7 @@ use super::{History, running};
 use crate::error::{Error, Result};
 use crate::job::{LogLine, decode_lines};
 use crate::key::TriggerKey;
-use crate::store::row::{HistoryFilter, HistoryRow, LogRow};
+use crate::store::row::{HistoryFilter, HistoryRow, LogRow, RecoveryRow, TriggerSelection};
 
 /// The longest chain of runs that is shown.
 const LONGEST_CHAIN: usize = 1_000;
@@ -57,12 +57,14 @@ impl History<'_> {
             let mut description = None;
             if let Some(job) = &run.job {
                 description = s.job(job)?.and_then(|job| job.description);
-                let triggers = s.triggers_of_job(job)?;
+                let triggers = s.triggers(TriggerSelection::OfJob(job))?;
                 let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
                 let its: Vec<TriggerKey> = s
-                    .recoveries(&keys)?
+                    .rows()
+                    .any_of(&["trigger"], &keys)
+                    .list()?
                     .into_iter()
-                    .filter(|row| row.root_fire_id == root)
+                    .filter(|row: &RecoveryRow| row.root_fire_id == root)
                     .map(|row| row.trigger)
                     .collect();
                 let next =

@@ -136,7 +136,7 @@ impl JobTypes<'_> {
                 let (now_ms, mut deleted) = (found.now_ms, Vec::new());
                 for orphan in found.jobs {
                     let age = orphan.since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
-                    if age >= age_ms && !s.job_is_executing(&orphan.job)? {
+                    if age >= age_ms && s.executing_jobs(std::slice::from_ref(&orphan.job))?.is_empty() {
                         self.store.catalogue().delete_jobs_in(s, std::slice::from_ref(&orphan.job))?;
                         deleted.push(orphan);
                     }

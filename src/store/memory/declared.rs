@@ -124,13 +124,6 @@ impl Tables {
         }
     }
 
-    /// Deletes every row of a table.
-    pub(super) fn empty(&mut self, table: &TableDef) {
-        if let Some(table) = self.declared.there(table) {
-            table.rows.remove_if(|_, _| true);
-        }
-    }
-
     /// Deletes the rows that go; returns how many there were.
     pub(super) fn delete_rows<T: Table>(&mut self, goes: impl Fn(&T) -> bool) -> usize {
         let gone: Vec<Vec<Cell>> = self.rows::<T>().filter(|row| goes(row)).map(|row| row.cells()).collect();

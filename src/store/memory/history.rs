@@ -3,8 +3,8 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::database::{HistoryRows, HistoryUpkeepRows};
-use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, PolicyRow, RunSample};
+use crate::store::database::HistoryRows;
+use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, RunSample};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -43,9 +43,7 @@ impl HistoryRows for MemorySession<'_> {
         let sample = |row: &HistoryRow| RunSample { job: row.job.clone(), outcome: row.outcome, run_ms: row.run_ms };
         Ok(self.wanted(filter).into_iter().map(sample).collect())
     }
-}
 
-impl HistoryUpkeepRows for MemorySession<'_> {
     fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
         self.reads()?;
         let mut counts: BTreeMap<&JobKey, u64> = BTreeMap::new();
@@ -57,17 +55,6 @@ impl HistoryUpkeepRows for MemorySession<'_> {
         counts.sort_by_key(|(_, n)| Reverse(*n));
         counts.truncate(limit);
         Ok(counts)
-    }
-
-    fn policies_with(&mut self, word: &str) -> Result<Vec<PolicyRow>> {
-        self.reads()?;
-        let with = self.tables.jobs.values().filter(|job| job.policy.as_ref().is_some_and(|text| text.contains(word)));
-        let row = |job: &crate::store::row::JobRow| PolicyRow {
-            job: job.key.clone(),
-            job_type: job.job_type.clone(),
-            policy: job.policy.clone(),
-        };
-        Ok(with.map(row).collect())
     }
 }
 

@@ -52,11 +52,13 @@ impl Column for Option<Progress> {
     }
 }
 
-/// A row of `CN_CANCELS`: somebody wants a run to stop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CancelRow {
-    /// The fire.
-    pub fire_id: String,
-    /// Who wants it.
-    pub who: String,
+table! {
+    /// A row of `CN_CANCELS`: somebody wants a run to stop.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CancelRow in "CN_CANCELS" by [fire_id] stamped made_ms {
+        /// The fire.
+        pub fire_id: String = [entry_id],
+        /// Who wants it.
+        pub who: String,
+    }
 }

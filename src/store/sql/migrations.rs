@@ -103,13 +103,10 @@ pub(super) fn side_tables() -> impl Iterator<Item = &'static str> {
         "CN_FENCES",
         "CN_CHANGES",
         "CN_INSTANCES",
-        "CN_RECOVERIES",
-        "CN_TRIGGER_OPTIONS",
         "CN_RECURRENCES",
         "CN_JOB_POLICIES",
         "CN_JOB_MARKS",
         "CN_TAGS",
-        "CN_CANCELS",
         "CN_HISTORY",
     ];
     of_statements.into_iter().chain(DECLARED.iter().map(|table| table.name))

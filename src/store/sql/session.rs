@@ -300,10 +300,6 @@ impl Session for SqlSession<'_, '_> {
         self.lock_as(lock, Hold::Alone)
     }
 
-    fn snapshot(&mut self) -> Result<Snapshot> {
-        self.read_snapshot()
-    }
-
     fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {
         self.read_snapshot_page(place, snapshot)
     }

@@ -4,7 +4,7 @@ use super::AuditPass;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::overlap::may_wait;
-use crate::store::row::{FiredState, Notification, Selection};
+use crate::store::row::{FiredSelection, FiredState, Notification, Selection, TriggerSelection};
 use crate::store::schedule_row::stored_policies;
 use crate::store::{JobStore, Lock, Session, TxMode};
 use crate::trigger::{Transition, TriggerState};
@@ -53,7 +53,8 @@ impl JobStore {
                 s.change_states(Selection::Triggers(&found.released), Transition::Release.moves(), false)?;
                 // Under the lock nothing has changed since they were found.
                 s.change_states(Selection::Triggers(&found.unblocked), Transition::Unblock.moves(), false)?;
-                let jobs: Vec<JobKey> = s.triggers(&found.finished)?.into_iter().map(|t| t.job).collect();
+                let jobs: Vec<JobKey> =
+                    s.triggers(TriggerSelection::Keys(&found.finished))?.into_iter().map(|t| t.job).collect();
                 s.delete_finished_triggers(&found.finished)?;
                 s.delete_idle_jobs(&jobs)?;
                 s.notify(Notification::Change)?;
@@ -85,13 +86,13 @@ impl JobStore {
 
 fn find(s: &mut dyn Session) -> Result<AuditPass> {
     use TriggerState::*;
-    let rows = s.triggers_in(&[Acquired, Blocked, PausedBlocked, Complete], LIMIT)?;
+    let rows = s.triggers(TriggerSelection::InStates(&[Acquired, Blocked, PausedBlocked, Complete], LIMIT))?;
     if rows.is_empty() {
         return Ok(AuditPass::default());
     }
     // The fires are read after the triggers: without the lock, a fire that began in between excuses
     // its trigger.
-    let fired = s.all_fired()?;
+    let fired = s.fired(FiredSelection::All)?;
     let acquired: BTreeSet<&TriggerKey> =
         fired.iter().filter(|f| f.state == FiredState::Acquired).map(|f| &f.trigger).collect();
     let runs = || fired.iter().filter(|f| f.state == FiredState::Executing);

@@ -60,12 +60,9 @@ impl SqlSession<'_, '_> {
         (text, all)
     }
 
-    /// The rows of a table that a condition of its own names.
-    pub(super) fn rows_where<T: Table>(&mut self, condition: &str, further: &[Value]) -> Result<Vec<T>> {
-        let text = format!("{} AND {condition}", select_of(T::DEF));
-        let mut values = vec![self.name()];
-        values.extend_from_slice(further);
-        let rows: Vec<RawRow> = self.load(&text, &values)?;
+    /// The rows of a table, up to a further text with all values, the name of the scheduler first.
+    pub(super) fn rows_after<T: Table>(&mut self, tail: &str, values: &[Value]) -> Result<Vec<T>> {
+        let rows: Vec<RawRow> = self.load(&format!("{}{tail}", select_of(T::DEF)), values)?;
         rows.into_iter().map(|row| T::from_cells(row.cells(T::DEF)?)).collect()
     }
 

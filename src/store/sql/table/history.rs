@@ -1,10 +1,11 @@
 //! `CN_HISTORY`: what became of fires.
 
 use super::declared::{select_of, values, written};
-use super::fired::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
+use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::texts;
 use crate::error::{FailureClass, Result};
 use crate::hash::HashMap;
+use crate::key::JobKey;
 use crate::store::database::{FiredRows, HistoryRows};
 use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, RunSample, Table};
 use crate::store::sql::bulk::{by_primary_key, transpose};
@@ -256,5 +257,9 @@ impl HistoryRows for SqlSession<'_, '_> {
 
     fn run_samples(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<RunSample>> {
         self.load_history(filter)
+    }
+
+    fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
+        self.count_by_job(since_ms, more_than, limit)
     }
 }

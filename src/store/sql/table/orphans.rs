@@ -4,7 +4,6 @@ use super::job_versions::latest_of;
 use super::time;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::database::OrphanRows;
 use crate::store::row::{TypeVersions, UnknownJobRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
@@ -54,10 +53,9 @@ impl SqlSession<'_, '_> {
         values.extend(more);
         (format!("({of_types} OR v.version > {latest})"), values)
     }
-}
 
-impl OrphanRows for SqlSession<'_, '_> {
-    fn unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>> {
+    /// See [`JobRows::unknown_jobs`](crate::store::JobRows::unknown_jobs).
+    pub(super) fn load_unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>> {
         let (is_unknown, types) = self.is_unknown(known);
         let text = format!(
             "SELECT j.job_name AS job_name, j.job_group AS job_group, j.job_class_name AS job_class_name, \
@@ -82,7 +80,13 @@ impl OrphanRows for SqlSession<'_, '_> {
         Ok(rows.into_iter().map(row).collect())
     }
 
-    fn unknown_due_jobs(&mut self, known: &TypeVersions, before_ms: i64, limit: usize) -> Result<Vec<JobKey>> {
+    /// See [`JobRows::unknown_due_jobs`](crate::store::JobRows::unknown_due_jobs).
+    pub(super) fn load_unknown_due_jobs(
+        &mut self,
+        known: &TypeVersions,
+        before_ms: i64,
+        limit: usize,
+    ) -> Result<Vec<JobKey>> {
         let (is_unknown, types) = self.is_unknown(known);
         let text = format!(
             "SELECT DISTINCT j.job_name AS job_name, j.job_group AS job_group FROM {{p}}TRIGGERS t \
