@@ -203,7 +203,7 @@ impl History<'_> {
                 (job, _) => job.clone(),
             };
             filter.job = job.as_ref();
-            let ended = s.history(&filter)?;
+            let ended: Vec<HistoryRow> = s.history(&filter)?;
             let is_new = |row: &HistoryRow| !ended.iter().any(|end| end.fire_id == row.fire_id);
             let mut rows: Vec<HistoryRow> = running.into_iter().filter(is_new).collect();
             rows.extend(ended);

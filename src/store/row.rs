@@ -10,6 +10,7 @@ mod definition;
 mod due;
 mod executions;
 mod fast_path;
+mod fence;
 mod fired;
 mod history;
 mod instance;
@@ -40,6 +41,7 @@ pub use definition::{DefinedTriggerRow, DefinitionRow};
 pub use due::{Advance, Candidate, DueQuery};
 pub use executions::{CancelRow, HeartbeatRow, Progress};
 pub use fast_path::FastPathWork;
+pub use fence::FenceRow;
 pub use fired::{FiredRow, FiredState};
 pub use history::{EndRow, EndedFire, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use instance::InstanceRow;
@@ -75,6 +77,7 @@ pub(in crate::store) const DECLARED: &[&TableDef] = &[
     ContinuationRow::DEF,
     DefinedTriggerRow::DEF,
     DefinitionRow::DEF,
+    FenceRow::DEF,
     InstanceProcessRow::DEF,
     JobTypeRow::DEF,
     JobVersionRow::DEF,

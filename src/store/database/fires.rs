@@ -30,6 +30,4 @@ pub trait FiredRows {
     /// None is smaller than one that this process knows of ([`Fences`](super::Fences)): what a
     /// database has lost is not drawn a second time.
     fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>>;
-    /// Sets the last fence to this one, if it is smaller.
-    fn raise_fence(&mut self, to: i64) -> Result<()>;
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::row::{EndRow, HistoryFilter, HistoryRow, RunSample};
+use crate::store::row::{Cell, EndRow, HistoryFilter, TableDef};
 
 /// Rows of our side table of the history.
 pub trait HistoryRows {
@@ -10,13 +10,8 @@ pub trait HistoryRows {
     /// writes into the history what became of those that were there and are among `ends`, which are
     /// in the order of `ids`.
     fn end_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>>;
-    /// Writes rows of the history, in the place of those of the same fires.
-    fn put_history(&mut self, rows: &[HistoryRow]) -> Result<()>;
-    /// Rows of the history, the newest first.
-    fn history(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>>;
-    /// The rows of [`HistoryRows::history`], as far as a summary needs them.
-    fn run_samples(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<RunSample>>;
-
+    /// Rows of the history as this declaration shows them, the newest first.
+    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>>;
     /// The jobs of which more than `more_than` rows ended at `since_ms` or later, with how many;
     /// those with most first, at most `limit`.
     fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>>;

@@ -20,11 +20,9 @@ pub trait ClusterRows {
     /// Deletes the rows of an instance, with `seen_ms` only if its last check-in is still that one;
     /// returns whether there were any.
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool>;
-    /// The number of side rows that stand for nothing any longer: their state row, their
-    /// trigger is gone.
-    fn stray_side_rows(&mut self) -> Result<usize>;
-    /// Deletes them; returns how many there were.
-    fn sweep_side_rows(&mut self) -> Result<usize>;
+    /// The number of side rows that stand for nothing any longer: their state row, their trigger is
+    /// gone. With `sweeps` they are deleted.
+    fn stray_side_rows(&mut self, sweeps: bool) -> Result<usize>;
 
     /// The time, every instance with its executing fires, and the triggers that wait although they
     /// were due before a time, of which at most `most` are looked at; in one statement.

@@ -8,8 +8,6 @@ use crate::store::row::{ContinuationRow, ContinuationSelection, JobRow, JobSelec
 pub trait JobRows {
     /// Jobs, in the order that the selection names.
     fn jobs(&mut self, which: JobSelection<'_>) -> Result<Vec<JobRow>>;
-    /// The keys of these that jobs have.
-    fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
     /// Stores new jobs.
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()>;
     /// Replaces a job.
@@ -22,13 +20,15 @@ pub trait JobRows {
     /// them. What side tables have for a job goes with it, here as with [`JobRows::delete_jobs`].
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
 
-    /// At most `limit` jobs that are of none of these types, or have data of a later version, in
-    /// order of their keys.
-    fn unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>>;
-    /// At most `limit` of the same that have a waiting trigger due up to `before_ms`: reads the due
-    /// triggers only.
-    fn unknown_due_jobs(&mut self, known: &TypeVersions, before_ms: i64, limit: usize) -> Result<Vec<JobKey>>;
-
+    /// At most `limit` jobs that are of none of these types, or have data of a later version, with
+    /// their triggers, in order of their keys. With `due_by_ms` only jobs with a waiting trigger due
+    /// by this time, and only these triggers: the due triggers are read, and no others.
+    fn unknown_jobs(
+        &mut self,
+        known: &TypeVersions,
+        due_by_ms: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<UnknownJobRow>>;
     /// Continuations of jobs that are there, in no order.
     fn continuations(&mut self, which: ContinuationSelection<'_>) -> Result<Vec<ContinuationRow>>;
 }

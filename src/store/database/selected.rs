@@ -12,6 +12,11 @@ impl dyn Session + '_ {
         Ok(self.jobs(JobSelection::Key(key))?.pop())
     }
 
+    /// The keys of these that jobs have.
+    pub fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
+        Ok(self.jobs(JobSelection::Keys(keys))?.into_iter().map(|row| row.key).collect())
+    }
+
     /// The ids of fired rows.
     pub fn fired_ids(&mut self, which: FiredSelection<'_>) -> Result<BTreeSet<String>> {
         Ok(self.fired(which)?.into_iter().map(|row| row.fire_id).collect())
@@ -42,6 +47,18 @@ impl dyn Session + '_ {
         let fires = self.fired(FiredSelection::Ids(&ids))?;
         orders.retain(|order| fires.iter().any(|fire| fire.fire_id == order.fire_id && fire.instance == instance));
         Ok(orders)
+    }
+
+    /// Sets the last fence to this one, if it is smaller.
+    pub fn raise_fence(&mut self, to: i64) -> Result<()> {
+        self.rows::<FenceRow>().below("fence", to).set("fence", &to).map(drop)
+    }
+
+    /// Rows of the history, the newest first; without those of an outcome that only a later version
+    /// knows.
+    pub fn history<T: Table>(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<T>> {
+        let rows = self.history_of(T::DEF, filter)?;
+        Ok(rows.into_iter().filter_map(|cells| T::from_cells(cells).ok()).collect())
     }
 
     /// Deletes all jobs, triggers, calendars and paused groups of the scheduler.

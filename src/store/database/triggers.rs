@@ -45,9 +45,6 @@ pub trait TriggerRows {
     /// Triggers in state `WAITING` that are due, earliest first, higher priority first among
     /// equals; with their jobs.
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>>;
-    /// The triggers of these that are `WAITING` for these times and that nobody else holds. The
-    /// session holds them: nobody can change them before the transaction ends.
-    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>>;
     /// Gives all triggers of a job to another that is stored as well.
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize>;
     /// These triggers, whatever their state, as candidates.
@@ -55,9 +52,6 @@ pub trait TriggerRows {
     /// Tells whether a trigger is misfired that was due more than `threshold_ms` ago; in one
     /// statement.
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool>;
-    /// The number of triggers in state `WAITING` with a time from `from_ms` to `until_ms`; counts
-    /// at most `limit`.
-    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize>;
 
     /// Stores all of this work and returns when, or declines and stores nothing. The work is stored
     /// if each job is new, or is stored where it should be, and no trigger has the key. The change

@@ -10,7 +10,7 @@ use crate::rules::failover::millis;
 use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::recovery::recovery_keys;
-use crate::store::row::{Candidate, HistoryFilter, RecoveryRow, TriggerSelection};
+use crate::store::row::{Candidate, HistoryFilter, HistoryRow, RecoveryRow, TriggerSelection};
 use crate::store::{JobStore, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use std::collections::BTreeSet;
@@ -180,7 +180,7 @@ impl JobStore {
         self.write("run a fire again", |s| {
             let not_found = |what, key: String| Error::NotFound { what, key, hint: "" };
             let fire = s
-                .history(&HistoryFilter::fire(fire_id))?
+                .history::<HistoryRow>(&HistoryFilter::fire(fire_id))?
                 .pop()
                 .ok_or_else(|| not_found("fire of the history", fire_id.to_owned()))?;
             if matches!(fire.outcome, FireOutcome::Succeeded | FireOutcome::Vetoed | FireOutcome::Misfired) {

@@ -35,7 +35,7 @@ impl History<'_> {
     pub fn run_record(&self, fire_id: &str) -> Result<Option<RunRecord>> {
         self.store.read("read a run", |s| {
             let mut now_running = running(s, &HistoryFilter { limit: usize::MAX, ..HistoryFilter::default() })?;
-            let mut found = s.history(&HistoryFilter::fire(fire_id))?;
+            let mut found: Vec<HistoryRow> = s.history(&HistoryFilter::fire(fire_id))?;
             let Some(run) = found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
             else {
                 return Ok(None);
@@ -48,7 +48,7 @@ impl History<'_> {
                 limit: LONGEST_CHAIN,
                 ..HistoryFilter::default()
             };
-            let mut chain = s.history(&filter)?;
+            let mut chain: Vec<HistoryRow> = s.history(&filter)?;
             now_running.retain(|row| filter.accepts(row) && !chain.iter().any(|ended| ended.fire_id == row.fire_id));
             chain.append(&mut now_running);
             chain.sort_by_key(|row| (row.fired_ms.unwrap_or(row.ended_ms), row.attempt));

@@ -161,7 +161,7 @@ impl JobTypes<'_> {
             }
             let within_ms = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
             let before_ms = s.now_ms()?.saturating_add(within_ms);
-            s.unknown_due_jobs(&nodes.types(), before_ms, LIMIT)
+            Ok(s.unknown_jobs(&nodes.types(), Some(before_ms), LIMIT)?.into_iter().map(|row| row.job).collect())
         })
     }
 
@@ -189,7 +189,7 @@ impl JobTypes<'_> {
             job: row.job,
             job_type: row.job_type,
         };
-        found.jobs = s.unknown_jobs(&types, LIMIT)?.into_iter().map(orphan).collect();
+        found.jobs = s.unknown_jobs(&types, None, LIMIT)?.into_iter().map(orphan).collect();
         Ok(found)
     }
 }

@@ -4,7 +4,7 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Owner};
-use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, Table};
+use crate::store::row::{FenceRow, FiredRow, FiredSelection, FiredState, RecoveryRow, Table};
 use std::collections::BTreeSet;
 
 impl MemorySession<'_> {
@@ -112,22 +112,15 @@ impl FiredRows for MemorySession<'_> {
         if !owner.is_none_or(registered) {
             return Ok(None);
         }
-        let last = self.tables.fence.get(&()).copied().unwrap_or(0);
+        let last = self.tables.last_fence();
         if count == 0 {
             return Ok(Some(last));
         }
         let fences = &self.database.fences;
         fences.are_behind(last, fences.largest());
         let last = last.max(fences.largest());
-        self.tables.fence.put((), last + i64::try_from(count).unwrap_or(i64::MAX));
+        self.tables.put_row(&FenceRow { fence: last.saturating_add(i64::try_from(count).unwrap_or(i64::MAX)) });
         Ok(Some(last + 1))
-    }
-
-    fn raise_fence(&mut self, to: i64) -> Result<()> {
-        self.reads()?;
-        let last = self.tables.fence.get(&()).copied().unwrap_or(0);
-        self.tables.fence.put((), last.max(to));
-        Ok(())
     }
 }
 

@@ -1,10 +1,11 @@
 //! The history in a map.
 
 use super::MemorySession;
+use super::declared::DeclaredTable;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::HistoryRows;
-use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, RunSample};
+use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryRow, Table, TableDef};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -25,23 +26,10 @@ impl HistoryRows for MemorySession<'_> {
         Ok(there)
     }
 
-    fn put_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
+    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
         self.reads()?;
-        for row in rows {
-            self.tables.history.put(row.fire_id.clone(), row.clone());
-        }
-        Ok(())
-    }
-
-    fn history(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
-        self.reads()?;
-        Ok(self.wanted(filter).into_iter().cloned().collect())
-    }
-
-    fn run_samples(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<RunSample>> {
-        self.reads()?;
-        let sample = |row: &HistoryRow| RunSample { job: row.job.clone(), outcome: row.outcome, run_ms: row.run_ms };
-        Ok(self.wanted(filter).into_iter().map(sample).collect())
+        let whole = DeclaredTable::of(HistoryRow::DEF);
+        Ok(self.wanted(filter).into_iter().map(|row| whole.shown(table, &row.cells())).collect())
     }
 
     fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {

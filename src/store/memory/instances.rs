@@ -5,11 +5,11 @@ use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::database::{ClusterRows, Owner, Session};
 use crate::store::row::{
-    CancelRow, CheckpointRow, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow, InstanceRow, JobTypeRow, Late,
-    LoadRow, NodeRow, ParkedRow, RecoveryModeRow, RecoveryRow,
+    CancelRow, Cell, CheckpointRow, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow, InstanceRow, JobTypeRow,
+    Late, LoadRow, NodeRow, ParkedRow, RecoveryModeRow, RecoveryRow, TableDef,
 };
 use crate::trigger::TriggerState;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 impl ClusterRows for MemorySession<'_> {
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
@@ -52,38 +52,31 @@ impl ClusterRows for MemorySession<'_> {
         Ok(())
     }
 
-    fn stray_side_rows(&mut self) -> Result<usize> {
-        self.reads()?;
-        // One map holds both rows of an instance.
-        let gone = |row: &RecoveryRow| self.tables.triggers.get(&row.trigger).is_none();
-        let recoveries = self.tables.rows().filter(gone);
-        let in_error =
-            |key: &TriggerKey| self.tables.triggers.get(key).is_some_and(|t| t.state == TriggerState::Error.name());
-        let parked = self.tables.rows().filter(|row: &ParkedRow| !in_error(&row.trigger));
-        let checkpoints = self.tables.rows().filter(|c: &CheckpointRow| !self.is_underway(&c.root_fire_id));
-        let ended = |id: &String| self.tables.fired.get(id).is_none();
-        let beats = self.tables.rows().filter(|beat: &HeartbeatRow| ended(&beat.fire_id));
-        let executions = beats.count() + self.tables.rows().filter(|order: &CancelRow| ended(&order.fire_id)).count();
-        // Nodes and types go with their instance, and versions and orphans with their job: here
-        // nobody else deletes those.
-        Ok(recoveries.count() + parked.count() + checkpoints.count() + executions)
-    }
-
-    fn sweep_side_rows(&mut self) -> Result<usize> {
-        self.changes()?;
-        let triggers: BTreeSet<TriggerKey> = self.tables.triggers.values().map(|t| t.key.clone()).collect();
-        let recoveries = self.tables.delete_rows(|recovery: &RecoveryRow| !triggers.contains(&recovery.trigger));
-        let in_error = TriggerState::Error.name();
-        let in_error = self.tables.triggers.values().filter(|t| t.state == in_error).map(|t| t.key.clone());
-        let in_error: BTreeSet<TriggerKey> = in_error.collect();
-        let parked = self.tables.delete_rows(|row: &ParkedRow| !in_error.contains(&row.trigger));
-        let roots = self.tables.rows().map(|c: CheckpointRow| c.root_fire_id);
-        let over: BTreeSet<String> = roots.filter(|id| !self.is_underway(id)).collect();
-        let checkpoints = self.tables.delete_rows(|c: &CheckpointRow| over.contains(&c.root_fire_id));
-        let fired: BTreeSet<String> = self.tables.fired.keys().cloned().collect();
-        let beats = self.tables.delete_rows(|beat: &HeartbeatRow| !fired.contains(&beat.fire_id));
-        let cancels = self.tables.delete_rows(|order: &CancelRow| !fired.contains(&order.fire_id));
-        Ok(recoveries + parked + checkpoints + beats + cancels)
+    fn stray_side_rows(&mut self, sweeps: bool) -> Result<usize> {
+        if sweeps {
+            self.changes()?;
+        } else {
+            self.reads()?;
+        }
+        // One map holds both rows of an instance. Nodes and types go with their instance, and
+        // versions and orphans with their job: here nobody else deletes those.
+        let state = |key: &TriggerKey| self.tables.triggers.get(key).map(|trigger| trigger.state.clone());
+        let is_over = |fire_id: &String| self.tables.fired.get(fire_id).is_none();
+        let recoveries = |row: &RecoveryRow| state(&row.trigger).is_none();
+        let parked = |row: &ParkedRow| state(&row.trigger).as_deref() != Some(TriggerState::Error.name());
+        let checkpoints = |row: &CheckpointRow| !self.is_underway(&row.root_fire_id);
+        let mut stray: Vec<(&'static TableDef, Vec<Vec<Cell>>)> = vec![
+            self.tables.chosen(recoveries),
+            self.tables.chosen(parked),
+            self.tables.chosen(checkpoints),
+            self.tables.chosen(|row: &HeartbeatRow| is_over(&row.fire_id)),
+            self.tables.chosen(|row: &CancelRow| is_over(&row.fire_id)),
+        ];
+        let count = stray.iter().map(|(_, rows)| rows.len()).sum();
+        if sweeps {
+            stray.drain(..).for_each(|(table, rows)| self.tables.remove_chosen(table, &rows));
+        }
+        Ok(count)
     }
 
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {

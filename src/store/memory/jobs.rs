@@ -6,9 +6,10 @@ use crate::job::{JobFilter, JobMarks};
 use crate::key::JobKey;
 use crate::store::database::JobRows;
 use crate::store::row::{
-    ContinuationRow, ContinuationSelection, JobRow, JobSelection, JobVersionRow, OrphanRow, Table, TypeVersions,
-    UnknownJobRow,
+    ContinuationRow, ContinuationSelection, JobRow, JobSelection, JobVersionRow, OrphanRow, Table, TriggerRow,
+    TypeVersions, UnknownJobRow,
 };
+use crate::trigger::TriggerState;
 use std::collections::BTreeSet;
 
 impl JobRows for MemorySession<'_> {
@@ -26,11 +27,6 @@ impl JobRows for MemorySession<'_> {
         };
         jobs.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
         Ok(jobs.into_iter().cloned().collect())
-    }
-
-    fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
-        self.reads()?;
-        Ok(keys.iter().filter(|key| self.tables.jobs.get(*key).is_some()).cloned().collect())
     }
 
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {
@@ -78,12 +74,21 @@ impl JobRows for MemorySession<'_> {
         Ok(idle.into_iter().collect())
     }
 
-    fn unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>> {
+    fn unknown_jobs(
+        &mut self,
+        known: &TypeVersions,
+        due_by_ms: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<UnknownJobRow>> {
         self.reads()?;
         let mut jobs: Vec<&JobRow> = self.tables.jobs.values().filter(|job| !self.is_known(job, known)).collect();
         jobs.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
+        let is_due = |t: &&TriggerRow| {
+            due_by_ms
+                .is_none_or(|by_ms| t.state == TriggerState::Waiting.name() && t.next_ms.is_some_and(|ms| ms <= by_ms))
+        };
         let row = |job: &JobRow| {
-            let triggers: Vec<_> = self.of_job(&job.key).collect();
+            let triggers: Vec<_> = self.of_job(&job.key).filter(is_due).collect();
             UnknownJobRow {
                 job: job.key.clone(),
                 job_type: job.job_type.clone(),
@@ -92,15 +97,8 @@ impl JobRows for MemorySession<'_> {
                 next_ms: triggers.iter().filter_map(|t| t.next_ms).min(),
             }
         };
-        Ok(jobs.into_iter().take(limit).map(row).collect())
-    }
-
-    fn unknown_due_jobs(&mut self, known: &TypeVersions, before_ms: i64, limit: usize) -> Result<Vec<JobKey>> {
-        self.reads()?;
-        let due = self.tables.triggers.index().waiting(before_ms, i64::MIN);
-        let jobs = due.filter_map(|t| self.tables.jobs.get(&t.job)).filter(|job| !self.is_known(job, known));
-        let keys: BTreeSet<JobKey> = jobs.map(|job| job.key.clone()).collect();
-        Ok(keys.into_iter().take(limit).collect())
+        let rows = jobs.into_iter().map(row).filter(|row| due_by_ms.is_none() || row.triggers > 0);
+        Ok(rows.take(limit).collect())
     }
 
     fn continuations(&mut self, which: ContinuationSelection<'_>) -> Result<Vec<ContinuationRow>> {

@@ -15,8 +15,8 @@ mod triggers;
 
 use super::database::{Database, Lock, Session, StatementCounts, TxMode};
 use super::row::{
-    FiredRow, HistoryRow, InstanceRow, JobRow, Notification, PausedGroupRow, Snapshot, SnapshotPlace, TriggerRow,
-    TriggerSelection,
+    FenceRow, FiredRow, HistoryRow, InstanceRow, JobRow, Notification, PausedGroupRow, Snapshot, SnapshotPlace,
+    TriggerRow, TriggerSelection,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -69,8 +69,21 @@ tables! {
     instances: Journaled<String, InstanceRow>,
     history: Unordered<String, HistoryRow>,
     changes: Journaled<(), (i64, i64)>,
-    fence: Journaled<(), i64>,
     declared: DeclaredTables,
+}
+
+impl Tables {
+    /// The tables as a migration leaves them.
+    fn migrated() -> Self {
+        let mut tables = Self::default();
+        tables.put_row(&FenceRow { fence: 0 });
+        tables.commit();
+        tables
+    }
+
+    fn last_fence(&self) -> i64 {
+        self.rows().next().map_or(0, |row: FenceRow| row.fence)
+    }
 }
 
 impl MemoryDatabase {
@@ -78,7 +91,7 @@ impl MemoryDatabase {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            tables: Mutex::default(),
+            tables: Mutex::new(Tables::migrated()),
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             fences: super::Fences::default(),
@@ -114,7 +127,7 @@ impl Database for MemoryDatabase {
         }
         #[cfg(any(test, feature = "test-util"))]
         if mode.may_write() {
-            let drawn = tables.fence.get(&()).copied().unwrap_or(0);
+            let drawn = tables.last_fence();
             let mut finish = |apply: bool| {
                 if apply {
                     tables.commit()
@@ -131,7 +144,7 @@ impl Database for MemoryDatabase {
             }
         }
         tables.commit();
-        self.fences.note(tables.fence.get(&()).copied().unwrap_or(0));
+        self.fences.note(tables.last_fence());
         if mode.may_write() {
             self.commits.fetch_add(1, Ordering::Relaxed);
         }
@@ -151,7 +164,7 @@ impl Database for MemoryDatabase {
     }
 
     fn forget_scheduler(&self) -> Result<()> {
-        *self.tables.lock() = Tables::default();
+        *self.tables.lock() = Tables::migrated();
         Ok(())
     }
 

@@ -50,6 +50,19 @@ impl MemorySession<'_> {
             TriggerSelection::Parts(prefix) => {
                 all().filter(|t| t.key.group() == BROADCAST_GROUP && t.key.name().starts_with(prefix)).collect()
             }
+            // One session writes at a time: nobody else holds a row.
+            TriggerSelection::FreeWaiting(expected) => {
+                let waits = |(key, next_ms): &(TriggerKey, i64)| {
+                    let row = self.tables.triggers.get(key);
+                    row.filter(|t| t.state == TriggerState::Waiting.name() && t.next_ms == Some(*next_ms))
+                };
+                return expected.iter().filter_map(waits).collect();
+            }
+            TriggerSelection::Waiting(from_ms, until_ms, limit) => {
+                let is_late = |t: &&TriggerRow| t.next_ms.is_some_and(|next_ms| next_ms >= from_ms);
+                let waiting = self.tables.triggers.index().waiting(until_ms, i64::MIN);
+                return waiting.filter(is_late).take(limit).collect();
+            }
             TriggerSelection::InStates(states, _) => {
                 all().filter(|t| states.iter().any(|state| state.name() == t.state)).collect()
             }
@@ -271,15 +284,6 @@ impl TriggerRows for MemorySession<'_> {
         Ok(candidates)
     }
 
-    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
-        self.reads()?;
-        let waits = |(key, next_ms): &&(TriggerKey, i64)| {
-            let row = self.tables.triggers.get(key);
-            row.is_some_and(|t| t.state == TriggerState::Waiting.name() && t.next_ms == Some(*next_ms))
-        };
-        Ok(triggers.iter().filter(waits).map(|(key, _)| key.clone()).collect())
-    }
-
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
         self.changes()?;
         let keys: Vec<TriggerKey> = self.tables.triggers.index().of_job(from).cloned().collect();
@@ -289,15 +293,6 @@ impl TriggerRows for MemorySession<'_> {
     fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
         self.reads()?;
         Ok(keys.iter().filter_map(|key| self.candidate(self.tables.triggers.get(key)?)).collect())
-    }
-
-    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize> {
-        self.reads()?;
-        let waits = |t: &&TriggerRow| {
-            t.state == TriggerState::Waiting.name()
-                && t.next_ms.is_some_and(|next| (from_ms..=until_ms).contains(&next))
-        };
-        Ok(self.tables.triggers.values().filter(waits).take(limit).count())
     }
 
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {

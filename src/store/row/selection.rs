@@ -28,6 +28,12 @@ pub enum TriggerSelection<'a> {
     OfCalendar(&'a str),
     /// The triggers of the group of parts whose names begin so, in order.
     Parts(&'a str),
+    /// Those of these triggers that are `WAITING` for these times and that nobody else holds. The
+    /// session holds them: nobody can change them before the transaction ends.
+    FreeWaiting(&'a [(TriggerKey, i64)]),
+    /// Triggers in state `WAITING` with a time from the first time to the second, at most so many,
+    /// earliest first.
+    Waiting(i64, i64, usize),
     /// Triggers in one of these states, at most so many, in no order.
     InStates(&'a [TriggerState], usize),
     /// Triggers in state `WAITING`, due before `before_ms`, that do not ignore misfires, earliest

@@ -67,7 +67,7 @@ impl JobStore {
     /// A node of Quartz that recovers one of ours, or completes a recovery trigger, knows nothing
     /// of the side rows.
     fn sweep(&self) -> Result<usize> {
-        if self.glance("look for stray side rows", |s| s.stray_side_rows())? == 0 {
+        if self.glance("look for stray side rows", |s| s.stray_side_rows(false))? == 0 {
             return Ok(0);
         }
         // A node registers, and makes recovery triggers, under these locks: half of either is never
@@ -77,7 +77,7 @@ impl JobStore {
             TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 s.lock(Lock::TriggerAccess)?;
-                s.sweep_side_rows()
+                s.stray_side_rows(true)
             },
             &mut |_, _| Ok(false),
         )

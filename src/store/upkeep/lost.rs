@@ -47,7 +47,7 @@ impl JobStore {
                 result: None,
             }
         };
-        s.put_history(&fires.iter().map(row).collect::<Vec<_>>())
+        s.put_all(&fires.iter().map(row).collect::<Vec<_>>())
     }
 
     /// Writes down that these triggers, as they were before, could not fire in time.
@@ -72,6 +72,6 @@ impl JobStore {
             error: None,
             result: None,
         };
-        s.put_history(&triggers.iter().enumerate().map(row).collect::<Vec<_>>())
+        s.put_all(&triggers.iter().enumerate().map(row).collect::<Vec<_>>())
     }
 }

@@ -179,7 +179,8 @@ impl JobStore {
         let enough = self.late_at_a_time();
         let due = self.glance("count what is due", |s| {
             let now_ms = s.now_ms()?;
-            s.count_waiting(self.misfired_before(now_ms), now_ms, enough.saturating_mul(20))
+            let most = enough.saturating_mul(20);
+            Ok(s.trigger_keys(TriggerSelection::Waiting(self.misfired_before(now_ms), now_ms, most))?.len())
         })?;
         let Some(before) = order.due.replace(due) else {
             order.moved = now;

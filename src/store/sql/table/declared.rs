@@ -106,13 +106,6 @@ impl TableRows for SqlSession<'_, '_> {
         rows.into_iter().map(|row| row.cells(table)).collect()
     }
 
-    fn count_in(&mut self, table: &'static TableDef, which: &Which) -> Result<u64> {
-        let (tests, values) = self.tests(which);
-        let rows =
-            self.count(&format!("SELECT COUNT(*) AS n FROM {{p}}{} WHERE sched_name = ?{tests}", table.name), &values)?;
-        Ok(u64::try_from(rows).unwrap_or(0))
-    }
-
     fn insert_into(&mut self, table: &'static TableDef, mut rows: Vec<Vec<Cell>>) -> Result<()> {
         self.assert_may_change(table);
         let columns = written(table);

@@ -4,7 +4,7 @@ use super::fired_row::{INSERTED, values};
 use super::{texts, trigger_keys};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
-use crate::store::database::{FiredRows, Owner};
+use crate::store::database::{FiredRows, Owner, Session};
 use crate::store::row::{FiredRow, FiredSelection, FiredState};
 use crate::store::sql::bulk::by_primary_key;
 use crate::store::sql::by_place::by_place;
@@ -137,11 +137,6 @@ impl FiredRows for SqlSession<'_, '_> {
             }
         }
     }
-
-    fn raise_fence(&mut self, to: i64) -> Result<()> {
-        let text = "UPDATE {p}CN_FENCES SET fence = ? WHERE sched_name = ? AND fence < ?";
-        self.execute(text, &[to.into(), self.name(), to.into()]).map(drop)
-    }
 }
 
 impl SqlSession<'_, '_> {
@@ -168,7 +163,9 @@ impl SqlSession<'_, '_> {
         let Some(stored) = self.draw_fences(None, 0)? else { return Ok(false) };
         let is_behind = self.fences().are_behind(stored, largest);
         if is_behind {
-            self.raise_fence(self.fences().largest())?;
+            let largest = self.fences().largest();
+            let session: &mut dyn Session = self;
+            session.raise_fence(largest)?;
         }
         Ok(is_behind)
     }

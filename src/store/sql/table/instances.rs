@@ -82,19 +82,15 @@ impl ClusterRows for SqlSession<'_, '_> {
         Ok(())
     }
 
-    fn stray_side_rows(&mut self) -> Result<usize> {
+    fn stray_side_rows(&mut self, sweeps: bool) -> Result<usize> {
+        if sweeps {
+            let mut deletes = stray_rows().map(|rows| format!("DELETE FROM {rows}"));
+            return deletes.try_fold(0, |swept, text| Ok(swept + self.execute(&text, &[self.name()])?));
+        }
         let counts: Vec<String> = stray_rows().map(|rows| format!("(SELECT COUNT(*) FROM {rows})")).collect();
         let values = vec![self.name(); counts.len()];
         let stray = self.count(&format!("SELECT {} AS n", counts.join(" + ")), &values)?;
         Ok(usize::try_from(stray).unwrap_or(0))
-    }
-
-    fn sweep_side_rows(&mut self) -> Result<usize> {
-        let mut swept = 0;
-        for rows in stray_rows() {
-            swept += self.execute(&format!("DELETE FROM {rows}"), &[self.name()])?;
-        }
-        Ok(swept)
     }
 
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {

@@ -159,12 +159,6 @@ impl JobRows for SqlSession<'_, '_> {
         }
     }
 
-    fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
-        let head = "SELECT job_name AS job_name, job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &JOB_KEY, &job_keys(keys))?;
-        Ok(rows.into_iter().map(JobKey::from).collect())
-    }
-
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {
         self.assert_trigger_access();
         let columns = [
@@ -243,12 +237,13 @@ impl JobRows for SqlSession<'_, '_> {
         Ok(idle)
     }
 
-    fn unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>> {
-        self.load_unknown_jobs(known, limit)
-    }
-
-    fn unknown_due_jobs(&mut self, known: &TypeVersions, before_ms: i64, limit: usize) -> Result<Vec<JobKey>> {
-        self.load_unknown_due_jobs(known, before_ms, limit)
+    fn unknown_jobs(
+        &mut self,
+        known: &TypeVersions,
+        due_by_ms: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<UnknownJobRow>> {
+        self.load_unknown_jobs(known, due_by_ms, limit)
     }
 
     fn continuations(&mut self, which: ContinuationSelection<'_>) -> Result<Vec<ContinuationRow>> {

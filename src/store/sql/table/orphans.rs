@@ -22,13 +22,6 @@ by_place! {
     }
 }
 
-by_place! {
-    struct KeyRow {
-        job_name: String as Text,
-        job_group: String as Text,
-    }
-}
-
 const VERSION: &str = " LEFT JOIN {p}CN_JOB_VERSIONS v ON v.sched_name = j.sched_name AND v.job_name = j.job_name \
      AND v.job_group = j.job_group AND v.job_type = j.job_class_name";
 
@@ -55,18 +48,31 @@ impl SqlSession<'_, '_> {
     }
 
     /// See [`JobRows::unknown_jobs`](crate::store::JobRows::unknown_jobs).
-    pub(super) fn load_unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>> {
+    pub(super) fn load_unknown_jobs(
+        &mut self,
+        known: &TypeVersions,
+        due_by_ms: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<UnknownJobRow>> {
         let (is_unknown, types) = self.is_unknown(known);
+        let of_job = "t.sched_name = j.sched_name AND t.job_name = j.job_name AND t.job_group = j.job_group";
+        let from = match due_by_ms {
+            None => {
+                format!("FROM {{p}}JOB_DETAILS j{VERSION} LEFT JOIN {{p}}TRIGGERS t ON {of_job} WHERE j.sched_name = ?")
+            }
+            Some(_) => format!(
+                "FROM {{p}}TRIGGERS t JOIN {{p}}JOB_DETAILS j ON {of_job}{VERSION} \
+                 WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ?"
+            ),
+        };
         let text = format!(
             "SELECT j.job_name AS job_name, j.job_group AS job_group, j.job_class_name AS job_class_name, \
              COALESCE(v.version, 1) AS version, COUNT(t.trigger_name) AS triggers, \
-             MIN(CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time END) AS next_fire_time \
-             FROM {{p}}JOB_DETAILS j{VERSION} LEFT JOIN {{p}}TRIGGERS t ON t.sched_name = j.sched_name \
-             AND t.job_name = j.job_name AND t.job_group = j.job_group \
-             WHERE j.sched_name = ? AND {is_unknown} \
+             MIN(CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time END) AS next_fire_time {from} AND {is_unknown} \
              GROUP BY j.job_name, j.job_group, j.job_class_name, v.version ORDER BY j.job_group, j.job_name LIMIT ?"
         );
         let mut values = vec![self.name()];
+        values.extend(due_by_ms.map(Value::from));
         values.extend(types);
         values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
         let rows: Vec<UnknownRow> = self.load(&text, &values)?;
@@ -78,26 +84,5 @@ impl SqlSession<'_, '_> {
             next_ms: time(row.next_fire_time),
         };
         Ok(rows.into_iter().map(row).collect())
-    }
-
-    /// See [`JobRows::unknown_due_jobs`](crate::store::JobRows::unknown_due_jobs).
-    pub(super) fn load_unknown_due_jobs(
-        &mut self,
-        known: &TypeVersions,
-        before_ms: i64,
-        limit: usize,
-    ) -> Result<Vec<JobKey>> {
-        let (is_unknown, types) = self.is_unknown(known);
-        let text = format!(
-            "SELECT DISTINCT j.job_name AS job_name, j.job_group AS job_group FROM {{p}}TRIGGERS t \
-             JOIN {{p}}JOB_DETAILS j ON j.sched_name = t.sched_name AND j.job_name = t.job_name \
-             AND j.job_group = t.job_group{VERSION} WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' \
-             AND t.next_fire_time <= ? AND {is_unknown} ORDER BY j.job_group, j.job_name LIMIT ?"
-        );
-        let mut values = vec![self.name(), before_ms.into()];
-        values.extend(types);
-        values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
-        let rows: Vec<KeyRow> = self.load(&text, &values)?;
-        Ok(rows.into_iter().map(|row| JobKey::new(row.job_group, row.job_name)).collect())
     }
 }

@@ -37,6 +37,16 @@ impl SqlSession<'_, '_> {
                 "t.sched_name = ? AND t.trigger_group = ? AND t.trigger_name LIKE ? ORDER BY t.trigger_name".to_owned(),
                 vec![BROADCAST_GROUP.into(), (&format!("{prefix}%")).into()],
             ),
+            TriggerSelection::FreeWaiting(triggers) => {
+                let held = self.hold_free_rows(triggers)?;
+                return self.load_selected(head, TriggerSelection::Keys(&held));
+            }
+            TriggerSelection::Waiting(from_ms, until_ms, limit) => (
+                "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time >= ? AND t.next_fire_time <= ? \
+                 ORDER BY t.next_fire_time LIMIT ?"
+                    .to_owned(),
+                vec![from_ms.into(), until_ms.into(), number(limit)],
+            ),
             TriggerSelection::InStates(states, limit) => {
                 let states = quoted(states.iter().copied());
                 (format!("t.sched_name = ? AND t.trigger_state IN ({states}) LIMIT ?"), vec![number(limit)])

@@ -164,6 +164,9 @@ impl TriggerRows for SqlSession<'_, '_> {
     }
 
     fn trigger_keys(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerKey>> {
+        if let TriggerSelection::FreeWaiting(triggers) = which {
+            return self.hold_free_rows(triggers);
+        }
         let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {p}TRIGGERS t WHERE";
         let rows: Vec<KeyRow> = self.load_selected(head, which)?;
         Ok(rows.into_iter().map(TriggerKey::from).collect())
@@ -301,10 +304,6 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.due_candidates(query)
     }
 
-    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
-        self.hold_free_rows(triggers)
-    }
-
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
         self.assert_trigger_access();
         let text = "UPDATE {p}TRIGGERS SET job_name = ?, job_group = ? \
@@ -328,10 +327,6 @@ impl TriggerRows for SqlSession<'_, '_> {
             rows.extend(self.load::<CandidateRow>(&text, &values)?);
         }
         self.with_kinds(rows)
-    }
-
-    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize> {
-        self.count_between(from_ms, until_ms, limit)
     }
 
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {

@@ -140,16 +140,6 @@ impl SqlSession<'_, '_> {
         self.with_kinds(rows)
     }
 
-    /// See [`TriggerRows::count_waiting`](crate::store::TriggerRows::count_waiting).
-    pub(super) fn count_between(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize> {
-        let text = "SELECT COUNT(*) AS n FROM (SELECT t.next_fire_time AS next_fire_time FROM {p}TRIGGERS t \
-             WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time >= ? AND t.next_fire_time <= ? \
-             ORDER BY t.next_fire_time LIMIT ?) f";
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows: Vec<CountRow> = self.load(text, &[self.name(), from_ms.into(), until_ms.into(), limit.into()])?;
-        Ok(rows.first().map_or(0, |row| usize::try_from(row.n).unwrap_or(0)))
-    }
-
     /// See [`TriggerRows::is_any_misfired`](crate::store::TriggerRows::is_any_misfired).
     pub(super) fn look_for_misfired(&mut self, threshold_ms: i64) -> Result<bool> {
         let now = self.now_in_statement()?;
