@@ -112,7 +112,7 @@ impl Tables {
         T::from_cells(table.shown(T::DEF, table.rows.get(&cells_of(key))?)).ok()
     }
 
-    /// Whether a table has any row.
+    /// Tells whether a table has any row.
     pub(super) fn has_rows(&self, table: &TableDef) -> bool {
         self.declared.0.get(table.name).is_some_and(|table| table.rows.values().next().is_some())
     }

@@ -55,7 +55,7 @@ impl TriggerIndex {
         self.by_job.get(job).into_iter().flatten()
     }
 
-    /// Whether a job has triggers.
+    /// Tells whether a job has triggers.
     pub(super) fn has_job(&self, job: &JobKey) -> bool {
         self.by_job.contains_key(job)
     }
@@ -164,17 +164,17 @@ impl FiredIndex {
         self.reserved.values().map(|row| &**row)
     }
 
-    /// Whether a job has fired rows that name it.
+    /// Tells whether a job has fired rows that name it.
     pub(super) fn has_job(&self, job: &JobKey) -> bool {
         self.of_jobs.contains_key(job)
     }
 
-    /// Whether a fire of a job is executing.
+    /// Tells whether a fire of a job is executing.
     pub(super) fn is_executing(&self, job: &JobKey) -> bool {
         self.of_jobs.get(job).is_some_and(|its| its.executing > 0)
     }
 
-    /// Whether a fire of a job is executing that lets no other run beside it.
+    /// Tells whether a fire of a job is executing that lets no other run beside it.
     pub(super) fn is_executing_alone(&self, job: &JobKey) -> bool {
         self.of_jobs.get(job).is_some_and(|its| its.alone > 0)
     }

@@ -132,7 +132,7 @@ impl ClusterRows for MemorySession<'_> {
 }
 
 impl MemorySession<'_> {
-    /// Whether the work that began with this fire runs, or waits to be recovered.
+    /// Tells whether the work that began with this fire runs, or waits to be recovered.
     fn is_underway(&self, root_fire_id: &String) -> bool {
         self.tables.fired.get(root_fire_id).is_some()
             || self.tables.rows().any(|recovery: RecoveryRow| recovery.root_fire_id == *root_fire_id)

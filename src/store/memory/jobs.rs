@@ -138,7 +138,7 @@ impl MemorySession<'_> {
         self.version_row(job).map_or(1, |row| row.version)
     }
 
-    /// Whether the data of a job are of a version that is read by who reads these.
+    /// Tells whether the data of a job are of a version that is read by who reads these.
     pub(super) fn is_read_by(&self, job: &JobKey, versions: &TypeVersions) -> bool {
         self.version_row(job).is_none_or(|row| row.version <= versions.get(&row.job_type).copied().unwrap_or(1))
     }

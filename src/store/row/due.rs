@@ -14,14 +14,14 @@ use crate::trigger::{TriggerOrder, TriggerState};
 pub struct Candidate {
     /// The trigger.
     pub trigger: TriggerRow,
-    /// Its job.
+    /// The job.
     pub job: JobRow,
-    /// Whether a fire of the job is executing anywhere.
+    /// True if a fire of the job is executing anywhere.
     pub job_is_executing: bool,
-    /// Whether a fire of the trigger, for this job, is executing anywhere; asked only of triggers
+    /// True if a fire of the trigger, for this job, is executing anywhere; asked only of triggers
     /// with options.
     pub trigger_is_executing: bool,
-    /// Whether other jobs follow its runs.
+    /// True if other jobs follow its runs.
     pub job_is_followed: bool,
     /// Present if the trigger is a recovery trigger that one of our nodes made.
     pub recovery: Option<RecoveryRow>,
@@ -30,14 +30,14 @@ pub struct Candidate {
 /// What changes in a trigger's row when it fires, misfires or is resumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advance {
-    /// Its key.
+    /// The key.
     pub key: TriggerKey,
     /// The row must be in this state, or nothing is written.
     pub expected_state: TriggerState,
     /// The row must have this next fire time, or nothing is written: a trigger that somebody took
     /// and put back in between is not the one that was read.
     pub expected_next_ms: Option<i64>,
-    /// Its state.
+    /// The state.
     pub state: TriggerState,
     /// `NEXT_FIRE_TIME`.
     pub next_ms: Option<i64>,
@@ -47,7 +47,7 @@ pub struct Advance {
     pub start_ms: i64,
     /// The counts in the table of its kind.
     pub counts: Option<Counts>,
-    /// Whether the options of the trigger, which are known by its start, follow it to this one.
+    /// True if the options of the trigger, which are known by its start, follow it to this one.
     pub moves_options: bool,
 }
 

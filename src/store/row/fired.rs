@@ -17,7 +17,7 @@ pub struct FiredRow {
     pub scheduled_ms: i64,
     /// `PRIORITY`: higher fires first.
     pub priority: i32,
-    /// Its state.
+    /// The state.
     pub state: FiredState,
     /// None while acquired.
     pub job: Option<JobKey>,
@@ -32,7 +32,7 @@ pub struct FiredRow {
 pub enum FiredState {
     /// Reserved, not started.
     Acquired,
-    /// Its job runs.
+    /// The job runs.
     Executing,
 }
 

@@ -5,7 +5,7 @@ use crate::key::JobKey;
 /// A row of `JOB_DETAILS`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRow {
-    /// Its key.
+    /// The key.
     pub key: JobKey,
     /// A note for people.
     pub description: Option<String>,
@@ -21,8 +21,8 @@ pub struct JobRow {
     pub requests_recovery: bool,
     /// `JOB_DATA`, in whichever form `useProperties` says.
     pub data: Option<Vec<u8>>,
-    /// Its row in `CN_JOB_POLICIES`.
+    /// The row in `CN_JOB_POLICIES`.
     pub policy: Option<String>,
-    /// Its row in `CN_JOB_MARKS`; a candidate is read without.
+    /// The row in `CN_JOB_MARKS`; a candidate is read without.
     pub marks: Option<String>,
 }

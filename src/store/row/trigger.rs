@@ -8,9 +8,9 @@ use crate::key::{JobKey, TriggerKey};
 /// Times are epoch milliseconds; Quartz's sentinels for "none" are gone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TriggerRow {
-    /// Its key.
+    /// The key.
     pub key: TriggerKey,
-    /// Its job.
+    /// The job.
     pub job: JobKey,
     /// A note for people.
     pub description: Option<String>,
@@ -36,7 +36,7 @@ pub struct TriggerRow {
     pub data: Option<Vec<u8>>,
     /// The row of its kind.
     pub schedule: ScheduleRow,
-    /// Its row in `CN_TRIGGER_OPTIONS`.
+    /// The row in `CN_TRIGGER_OPTIONS`.
     pub options: Option<OptionsRow>,
 }
 
@@ -45,7 +45,7 @@ pub struct TriggerRow {
 pub struct OptionsRow {
     /// The names of its options, with commas between.
     pub names: String,
-    /// Whether a node of Quartz is a member of the cluster, so that they have no effect. Read only.
+    /// True if a node of Quartz is a member of the cluster, so that they have no effect. Read only.
     pub beside_quartz: bool,
 }
 

@@ -214,7 +214,7 @@ impl Work<'_, '_> {
         Ok(self.connection.load::<FunctionRow>(statement).map_err(error)?.pop())
     }
 
-    /// Whether Quartz made its tables already; then only the side tables are added.
+    /// Tells whether Quartz made its tables already; then only the side tables are added.
     fn adopt_quartz_tables(&mut self) -> Result<bool> {
         let missing = self.missing_tables()?;
         let prefix = &self.options.table_prefix;
@@ -245,7 +245,7 @@ impl Work<'_, '_> {
         self.ensure_row("CN_CHANGES", &["sched_name"], name, &["changes", "cancels"]).map(drop)
     }
 
-    /// Whether a row of this key was inserted, with zeros in its other columns; that another
+    /// Tells whether a row of this key was inserted, with zeros in its other columns; that another
     /// process was faster is fine.
     ///
     /// It is looked for first: on SQLite an insert waits for the lock, even if there is nothing to

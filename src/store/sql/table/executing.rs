@@ -1,4 +1,4 @@
-//! Whether jobs and triggers execute: `FIRED_TRIGGERS` by the index of executing fires, and by no
+//! True if jobs and triggers execute: `FIRED_TRIGGERS` by the index of executing fires, and by no
 //! other.
 //!
 //! The planner must not choose. While all that executes is of one job, statistics say that the
