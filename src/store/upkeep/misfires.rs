@@ -295,8 +295,7 @@ impl JobStore {
     }
 }
 
-/// The misfire handler is to handle it: as
-/// [`TriggerRows::misfired`](crate::store::TriggerRows::misfired) has it.
+/// The misfire handler is to handle it, as [`TriggerSelection::Misfired`] has it.
 fn is_late(row: &TriggerRow, before_ms: i64) -> bool {
     row.state == TriggerState::Waiting.name()
         && Schedule::KINDS.contains(&row.kind.as_str())
