@@ -40,9 +40,8 @@ pub use catalogue::{
 };
 
 pub use database::{
-    BegunRows, ChangeRows, ClusterRows, ContinuationRows, Database, ExecutionRows, FastPathRows, Fences, FiredRows,
-    HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, LostCommits, MonitorRows, NotificationListener,
-    OrphanRows, Owner, PlacementRows, RecoveryRows, Rows, Session, StatementCounts, TableRows, TriggerRows, TxMode,
+    ChangeRows, ClusterRows, Database, ExecutionRows, Fences, FiredRows, HistoryRows, JobRows, Lock, LostCommits,
+    NotificationListener, Owner, PlacementRows, Rows, Session, StatementCounts, TableRows, TriggerRows, TxMode,
 };
 pub use firing::FailedFire;
 pub use firing::{

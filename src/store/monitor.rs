@@ -4,6 +4,7 @@ use super::upkeep::takes_work;
 use super::{InstanceStatus, JobStore, TxMode};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
+use crate::store::row::Late;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -62,7 +63,7 @@ impl JobStore {
     }
 
     fn load_in(&self, s: &mut dyn super::Session, after: Duration, most: usize) -> Result<ClusterLoad> {
-        let (now_ms, row) = s.load_now(millis(after), most)?;
+        let (now_ms, row) = s.load(Late::MoreThan(millis(after)), most)?;
         let tolerance = millis(self.tolerance());
         let mut longest_serving: Option<(i64, String)> = None;
         let mut instances = Vec::with_capacity(row.instances.len());

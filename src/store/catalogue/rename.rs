@@ -5,7 +5,7 @@ use super::continuations::{continuations_of, rename_continuations};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::Session;
-use crate::store::row::{JobVersionRow, RequestRow, Selection};
+use crate::store::row::{JobVersionRow, RequestRow, Selection, TriggerSelection};
 use crate::trigger::Transition;
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ fn check(s: &mut dyn Session, old: &JobKey, new: &JobKey) -> Result<Renamed> {
     if !s.existing_jobs(std::slice::from_ref(new))?.is_empty() {
         return Err(Error::AlreadyExists { what: "job", key: new.to_string() });
     }
-    if s.job_is_executing(old)? {
+    if !s.executing_jobs(std::slice::from_ref(old))?.is_empty() {
         return Err(Error::Refused(format!(
             "job `{old}` is running, and its end would not find it: pause it (`carnelian job pause {old}`), wait until \
              `carnelian running` shows it no more, and try again"
@@ -72,7 +72,7 @@ fn check(s: &mut dyn Session, old: &JobKey, new: &JobKey) -> Result<Renamed> {
             row.source
         )));
     }
-    Ok(Renamed { triggers: s.triggers_of_job(old)?.len() })
+    Ok(Renamed { triggers: s.triggers(TriggerSelection::OfJob(old))?.len() })
 }
 
 fn missing(job: &JobKey) -> Error {
@@ -84,10 +84,10 @@ fn missing(job: &JobKey) -> Error {
 pub(in crate::store) fn take_back_reservations(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
     let triggers = match jobs {
         [] => return Ok(()),
-        [job] => s.triggers_of_job(job)?,
+        [job] => s.triggers(TriggerSelection::OfJob(job))?,
         jobs => {
             let jobs: BTreeSet<&JobKey> = jobs.iter().collect();
-            s.all_triggers()?.into_iter().filter(|trigger| jobs.contains(&trigger.job)).collect()
+            s.triggers(TriggerSelection::All)?.into_iter().filter(|trigger| jobs.contains(&trigger.job)).collect()
         }
     };
     let triggers: Vec<TriggerKey> = triggers.into_iter().map(|trigger| trigger.key).collect();

@@ -4,6 +4,7 @@
 use super::overlap::is_written;
 use super::{Acquisition, Completion, CompletionReport, fenced};
 use crate::error::{Error, Result};
+use crate::store::row::FiredSelection;
 use crate::store::transaction::TxOutcome;
 use crate::store::{JobStore, Lock, Owner, Session, TxMode};
 use std::collections::BTreeSet;
@@ -61,7 +62,7 @@ pub(super) fn is_there(s: &mut dyn Session, acquisition: &Acquisition) -> Result
     if ids.is_empty() {
         return is_written(s, acquisition);
     }
-    Ok(Some(!s.existing_fired(&ids)?.is_empty()))
+    Ok(Some(!s.fired_ids(FiredSelection::Ids(&ids))?.is_empty()))
 }
 
 impl JobStore {
@@ -92,7 +93,7 @@ impl JobStore {
                 let ids = acquisition.ids();
                 let there: BTreeSet<String> = match ids.is_empty() {
                     true => BTreeSet::new(),
-                    false => s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect(),
+                    false => s.fired_ids(FiredSelection::Ids(&ids))?,
                 };
                 // A reservation may have been taken back since: what has ended tells too.
                 let happened = match is_there(s, acquisition)? {

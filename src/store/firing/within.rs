@@ -5,7 +5,7 @@ use super::{Completion, CompletionOutcome};
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::store::callers::CallersConnection;
-use crate::store::row::{FiredState, Notification};
+use crate::store::row::Notification;
 use crate::store::{JobStore, Join};
 use crate::trigger::Trigger;
 
@@ -39,9 +39,8 @@ impl JobStore {
     /// # Errors
     /// As [`JobStore::complete_within`].
     pub fn guard_within<'c>(&self, connection: impl Into<CallersConnection<'c>>, fire_id: &str) -> Result<()> {
-        self.database.join("guard a fire", connection.into(), Join::Guard, &mut |s| match s.hold_fired(fire_id)? {
-            Some(FiredState::Executing) => Ok(()),
-            _ => Err(lost(fire_id)),
+        self.database.join("guard a fire", connection.into(), Join::Guard, &mut |s| {
+            if s.hold_executing(fire_id)? { Ok(()) } else { Err(lost(fire_id)) }
         })
     }
 

@@ -5,7 +5,7 @@ use crate::job::{JobDetail, Placement};
 use crate::key::JobKey;
 use crate::rules::failover::{is_dead, millis};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
-use crate::store::row::{InstanceRow, NodePlace};
+use crate::store::row::{InstanceRow, JobSelection, NodePlace};
 use crate::store::{JobStore, Session};
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ impl JobStore {
             if view.alive.is_empty() {
                 return Ok(unplaceable);
             }
-            for row in s.jobs()?.into_iter().filter(|row| row.policy.is_some()) {
+            for row in s.jobs(JobSelection::All)?.into_iter().filter(|row| row.policy.is_some()) {
                 // A job that cannot be read is named elsewhere.
                 let Ok(job) = self.job_detail(&row) else { continue };
                 let Some(placement) = job.policy().placed() else { continue };

@@ -9,7 +9,7 @@ use crate::rules::failover::{self, Observer, Suspect, millis};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
-use crate::store::row::{BlacklistRow, InstanceRow, Notification};
+use crate::store::row::{BlacklistRow, FiredSelection, InstanceRow, Notification};
 use crate::store::{JobStore, Lock, Session, TxMode};
 use std::time::Duration;
 
@@ -215,7 +215,7 @@ impl JobStore {
             if let Some(seen_ms) = seen_ms.filter(|_| worked) {
                 s.note_seen(seen_ms)?;
             }
-            let fires = s.free_fired_of_instance(name, PAGE)?;
+            let fires = s.fired(FiredSelection::FreeOfInstance(name, PAGE))?;
             let has_more = fires.len() == PAGE;
             let mut done = self.recover_free(s, name, fires, Held::Dead)?;
             if !has_more {

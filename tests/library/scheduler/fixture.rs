@@ -3,6 +3,7 @@
 use crate::support::wait_until;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::Settings;
+use carnelian::store::row::FiredSelection;
 use carnelian::store::{Database, JobStore, Lock, MemoryDatabase, Session, StatementCounts, TxMode, violations};
 use carnelian::{
     DatabaseError, FailureClass, JobDetail, JobKey, Result, Scheduler, SchedulerBuilder, Trigger, TriggerKey,
@@ -299,7 +300,7 @@ impl Cluster {
     pub fn convict(&self, instance: &str) {
         self.transact(&mut |session| {
             let ids: Vec<String> =
-                session.fired_of_instance(instance)?.into_iter().map(|fired| fired.fire_id).collect();
+                session.fired(FiredSelection::OfInstance(instance))?.into_iter().map(|fired| fired.fire_id).collect();
             session.delete_fired(&ids)?;
             assert!(session.delete_instance(instance, None)?);
             Ok(())

@@ -5,6 +5,7 @@ use super::node::NodeProcess;
 use super::support::wait_until;
 use super::*;
 use carnelian::store::TxMode;
+use carnelian::store::row::FiredSelection;
 use carnelian::{FireOutcome, HistoryQuery, JobDetail, JobKey, Trigger, TriggerKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -47,7 +48,7 @@ fn in_hand(place: &Place, instance: &str) -> [BTreeSet<String>; 2] {
         in_hand = Default::default();
         let mark = s.begun(instance, false)?.unwrap();
         let ahead: BTreeSet<i64> = s.ahead(instance)?.iter().map(|fire| fire.fence).collect();
-        for fire in s.fired_of_instance(instance)? {
+        for fire in s.fired(FiredSelection::OfInstance(instance))? {
             let fence = fire.fire_id.rsplit_once('-').unwrap().1.parse().unwrap();
             let has_begun = !ahead.contains(&fence) || mark.has_begun(fence);
             in_hand[usize::from(has_begun)].insert(fire.trigger.to_string());

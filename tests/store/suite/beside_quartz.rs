@@ -132,7 +132,7 @@ fn side_rows_whose_rows_are_gone_are_swept() {
         original_scheduled_ms: NOW,
         attempt: 1,
     };
-    cluster.tamper(|s| s.insert_recoveries(std::slice::from_ref(&row)));
+    cluster.tamper(|s| s.insert_all(std::slice::from_ref(&row)));
     assert_eq!(cluster.store.audit().unwrap().swept, 1);
     assert_eq!(cluster.store.audit().unwrap().swept, 0);
 }

@@ -27,7 +27,7 @@ fn put(cluster: &Cluster, name: &str, ends: impl Iterator<Item = i64>) {
     let log = |row: &HistoryRow| LogRow { fire_id: row.fire_id.clone(), lines: "[]".to_owned() };
     let logs: Vec<LogRow> = rows.iter().map(log).collect();
     cluster.tamper(|s| {
-        s.put_history(&rows)?;
+        s.put_all(&rows)?;
         s.insert_logs(&logs)
     });
 }

@@ -3,7 +3,7 @@
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
-use carnelian::store::row::OptionsRow;
+use carnelian::store::row::{OptionsRow, TriggerSelection};
 use carnelian::{
     CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, Error, IntervalUnit, MisfireInstruction,
     Schedule, TriggerOption,
@@ -236,7 +236,7 @@ fn options_that_mean_nothing_are_named_and_the_trigger_is_left_alone() {
     cluster.schedule(job("good"), [once("good", "good", NOW)]);
     cluster.schedule(job("bad"), ["unknown", "of-another-kind"].map(|n| once(n, "bad", NOW).schedule(mornings())));
     cluster.tamper(|s| {
-        let mut rows = s.triggers(&keys)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&keys))?;
         s.delete_triggers(&keys, None)?;
         for row in &mut rows {
             let names = if row.key == keys[0] { "respect-end-time,faster" } else { "both-passes" };

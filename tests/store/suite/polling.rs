@@ -3,6 +3,7 @@
 
 use super::*;
 use carnelian::settings::{PollingStrategy, TriggerOrder};
+use carnelian::store::row::TriggerSelection;
 use carnelian::store::{CompletionInstruction, CompletionOutcome, TxMode};
 use carnelian::{MisfireInstruction, TriggerKey};
 use std::collections::BTreeMap;
@@ -261,7 +262,7 @@ fn what_is_held_by_another_is_passed_over() {
     let hold = |key: &str| vec![(trigger_key(key), NOW)];
     database
         .transact("hold", TxMode::Claiming, &mut |s| {
-            assert_eq!(s.hold_waiting(&hold("t"))?, [trigger_key("t")]);
+            assert_eq!(s.trigger_keys(TriggerSelection::FreeWaiting(&hold("t")))?, [trigger_key("t")]);
             if cluster.store.settings().job_store.polling_strategy == PollingStrategy::LockAndFetch {
                 inner = Some(a.try_acquire(10)?);
             }

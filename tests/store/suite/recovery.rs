@@ -2,7 +2,7 @@
 
 use super::*;
 use carnelian::store::Recovered;
-use carnelian::store::row::{FiredRow, FiredState, ScheduleRow, Selection};
+use carnelian::store::row::{FiredRow, FiredState, ScheduleRow, Selection, TriggerSelection};
 use carnelian::{GroupMatcher, RECOVERY_GROUP, TriggerState};
 
 /// B alone is left and finds A dead.
@@ -261,7 +261,7 @@ fn a_trigger_that_cannot_be_read_does_not_keep_its_fire_from_being_recovered() {
     a.fire_one();
     let key = [trigger_key("t")];
     cluster.damage(|s| {
-        let mut rows = s.triggers(&key)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&key))?;
         s.delete_triggers(&key, None)?;
         rows[0].data = Some(vec![9, 9, 9]);
         s.insert_triggers(&rows)

@@ -181,7 +181,7 @@ impl From<WholeRow> for TriggerRow {
     }
 }
 
-/// Whether the row of its kind is in `SIMPROP_TRIGGERS`.
+/// Tells whether the row of its kind is in `SIMPROP_TRIGGERS`.
 pub(super) fn is_of_interval(trigger: &TriggerRow) -> bool {
     matches!(trigger.kind.as_str(), "CAL_INT" | "DAILY_I")
 }
@@ -256,7 +256,7 @@ impl From<CandidateRow> for Candidate {
     }
 }
 
-/// Whether a trigger runs work again, and so may have a recovery row.
+/// Tells whether a trigger runs work again, and so may have a recovery row.
 pub(super) fn is_rerun(trigger: &TriggerKey) -> bool {
     RERUN_GROUPS.contains(&trigger.group())
 }
