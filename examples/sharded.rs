@@ -3,9 +3,10 @@
 //! `cargo run --example sharded`
 
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::placement::Strategy;
 use carnelian::settings::Settings;
 use carnelian::store::{JobStore, MemoryDatabase};
-use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Result, Scheduler, Strategy, Trigger, TriggerKey};
+use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Result, Scheduler, Trigger, TriggerKey};
 use crossbeam_channel::{Sender, unbounded};
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         println!("{}", lines.recv()?);
     }
     for node in nodes {
-        node.shutdown(true);
+        node.shutdown_and_wait();
     }
     Ok(())
 }

@@ -60,11 +60,11 @@ impl FromStr for On {
 /// of any of them.
 ///
 /// ```
-/// use carnelian::{Continuation, JobDetail, JobKey, On, Scheduler};
+/// use carnelian::{IfExists, Continuation, JobDetail, JobKey, On, Scheduler};
 ///
 /// let scheduler = Scheduler::builder().build()?;
 /// for name in ["import", "report", "alarm"] {
-///     scheduler.add_job(&JobDetail::builder(JobKey::named(name), name).durable(true).build()?, false)?;
+///     scheduler.add_job(&JobDetail::builder(JobKey::named(name), name).durable(true).build()?, IfExists::Refuse)?;
 /// }
 /// let import = || JobKey::named("import");
 /// scheduler.follow(&Continuation::new(import(), JobKey::named("report")))?;

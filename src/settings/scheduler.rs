@@ -81,7 +81,7 @@ pub struct SchedulerSettings {
 }
 
 /// Most triggers of a transaction by default: beyond that batches make nothing faster.
-const BATCH: u32 = 500;
+pub(super) const BATCH: u32 = 500;
 
 /// Origin of the name of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]

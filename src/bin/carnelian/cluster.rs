@@ -3,8 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::marks::Filter;
 use crate::output::{Output, span, table, time};
+use carnelian::FiredTrigger;
+use carnelian::store::JobStore;
 use carnelian::store::row::FiredState;
-use carnelian::store::{FiredTrigger, JobStore};
 use serde_json::{Value, json};
 
 /// The fires that are running, and with `reserved` those to come.

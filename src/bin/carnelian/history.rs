@@ -4,10 +4,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, span, table, time};
 use crate::value::{self, Moment};
+use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, LogLine, RunRecord};
 use carnelian::store::JobStore;
-use carnelian::{
-    FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, JobKey, JobPolicy, LogLine, RunRecord, TriggerKey,
-};
+use carnelian::{JobKey, JobPolicy, TriggerKey};
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use log::LevelFilter;

@@ -2,9 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, complain, fields, span, table, time};
-use carnelian::NodeInfo;
+use carnelian::monitoring::InstanceStatus;
+use carnelian::node::NodeInfo;
+use carnelian::store::JobStore;
 use carnelian::store::row::NodeRow;
-use carnelian::store::{InstanceStatus, JobStore};
 use clap::Args;
 use serde_json::{Map, Value, json};
 

@@ -4,7 +4,8 @@ use crate::args;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, table, time};
 use crate::value::millis;
-use carnelian::store::{JobStore, Orphan};
+use carnelian::definitions::Orphan;
+use carnelian::store::JobStore;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -2,8 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, span, table, time};
-use carnelian::store::row::RecoveryModeRow;
-use carnelian::store::{JobStore, Outage};
+use carnelian::recovery::Outage;
+use carnelian::recovery::RecoveryModeRow;
+use carnelian::store::JobStore;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::time::Duration;

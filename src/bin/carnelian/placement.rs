@@ -4,9 +4,11 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, table, time};
 use crate::value;
-use carnelian::store::row::{BlacklistKind, BlacklistRow, LimitRow};
-use carnelian::store::{BlacklistEntry, JobStore};
-use carnelian::{LabelRule, Placement};
+use carnelian::placement::BlacklistEntry;
+use carnelian::placement::{BlacklistRow, LimitRow};
+use carnelian::placement::{LabelRule, Placement};
+use carnelian::store::JobStore;
+use carnelian::store::row::BlacklistKind;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Values of options: durations, moments, time zones, misfire names, `K=V`.
 
-use carnelian::{FireOutcome, JobDataMap, MisfireInstruction, OnDead, Overlap, StuckAction};
+use carnelian::history::FireOutcome;
+use carnelian::{JobDataMap, MisfireInstruction, OnDead, Overlap, StuckAction};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

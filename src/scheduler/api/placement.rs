@@ -9,16 +9,25 @@ use crate::store::{BlacklistEntry, MayRun, UnplaceableJob};
 /// Nodes are meant by their instance ids or node names. A change has effect on each node with its
 /// next check-in, on this one at once. Each may fail with what can go wrong with the store.
 impl Scheduler {
-    /// Has a node take no work until [`Scheduler::undrain`]. Runs of the node go on, or with
-    /// `stops` are asked to stop ([`StopReason::Drained`](crate::StopReason::Drained)); the work of
-    /// a run that was stopped so goes on elsewhere if its job requests recovery or has a retry
-    /// policy.
+    /// Has a node take no work until [`Scheduler::undrain`]. Runs of the node go on.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for a name that cannot be;
     /// [`Error::Refused`](crate::Error::Refused) if a thousand nodes take no work already.
-    pub fn drain(&self, node: &str, stops: bool) -> Result<()> {
-        self.open_store()?.drain(node, stops, &self.who())?;
+    pub fn drain(&self, node: &str) -> Result<()> {
+        self.open_store()?.drain(node, false, &self.who())?;
+        self.check_in_soon();
+        Ok(())
+    }
+
+    /// As [`Scheduler::drain`], and the runs of the node are asked to stop
+    /// ([`StopReason::Drained`](crate::StopReason::Drained)). The work of a run that was stopped so
+    /// goes on elsewhere if its job requests recovery or has a retry policy.
+    ///
+    /// # Errors
+    /// As [`Scheduler::drain`].
+    pub fn drain_and_stop(&self, node: &str) -> Result<()> {
+        self.open_store()?.drain(node, true, &self.who())?;
         self.check_in_soon();
         Ok(())
     }

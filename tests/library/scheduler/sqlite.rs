@@ -45,7 +45,7 @@ fn nodes_built_from_a_properties_file_share_an_sqlite_file() {
     wait_until("no fire is left", LONG, || first.running_fires().unwrap().is_empty());
     assert!(first.triggers(&GroupMatcher::Any).unwrap().is_empty());
     assert_eq!(first.instances().unwrap().len(), 2);
-    assert!(second.shutdown(true).is_clean());
-    assert!(first.shutdown(true).is_clean());
+    assert!(second.shutdown_and_wait().is_clean());
+    assert!(first.shutdown_and_wait().is_clean());
     assert_eq!(first.health().counters.failed + second.health().counters.failed, 0);
 }

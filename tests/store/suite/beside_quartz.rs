@@ -1,9 +1,10 @@
 //! Beside nodes of Quartz: what they do with the rows, played by hand, and what we make of it.
 
 use super::*;
+use carnelian::node::{NodeInfo, NodeReport};
 use carnelian::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow, Selection};
 use carnelian::store::{Lock, TxMode};
-use carnelian::{Error, NodeInfo, NodeReport, TriggerKey, TriggerState};
+use carnelian::{Error, TriggerKey, TriggerState};
 
 pub(super) const JAVA: &str = "java";
 

@@ -1,0 +1,16 @@
+//! `IfExists`: what becomes of a job, a trigger or a calendar that is stored under the same key already.
+
+/// What to do where something is stored under the same key already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfExists {
+    /// Store nothing: the call fails with [`Error::AlreadyExists`](crate::Error::AlreadyExists).
+    Refuse,
+    /// Store the new in the place of the old.
+    Replace,
+}
+
+impl IfExists {
+    pub(crate) fn replaces(self) -> bool {
+        self == Self::Replace
+    }
+}
