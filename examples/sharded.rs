@@ -38,7 +38,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let job = JobDetail::builder(JobKey::named("newsletter"), "mail").policy(policy).requests_recovery(true).build()?;
     let now = Trigger::builder(TriggerKey::named("now"), job.key().clone()).build()?;
     let Some(first) = nodes.first() else { return Ok(()) };
-    while first.store().instances()?.len() < nodes.len() {
+    while first.instances()?.len() < nodes.len() {
         std::thread::yield_now();
     }
     first.schedule_job(job, now)?;

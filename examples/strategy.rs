@@ -59,7 +59,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         nodes.push(node(name, zone, &database, &clock, done.clone())?);
     }
     let Some(first) = nodes.first() else { return Ok(()) };
-    while first.store().instances()?.len() < nodes.len() {
+    while first.instances()?.len() < nodes.len() {
         std::thread::yield_now();
     }
     schedule(first)?;

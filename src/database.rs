@@ -2,6 +2,7 @@
 //!
 //! [`SchedulerBuilder::pool`](crate::SchedulerBuilder::pool) takes a pool.
 //! [`JobContext::complete_in`](crate::JobContext::complete_in) and
-//! [`Scheduler::schedule_in`](crate::Scheduler::schedule_in) take a connection with an open transaction.
+//! [`Scheduler::schedule_in`](crate::Scheduler::schedule_in) take a connection with an open
+//! transaction.
 
 pub use crate::store::{CallersConnection, CallersPool};

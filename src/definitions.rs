@@ -1,4 +1,4 @@
-//! Definitions: what became of jobs that programs define in code, in job files, or under other names.
+//! Definitions: what became of jobs that are defined in code or in files, or renamed.
 //!
 //! [`JobDefinition`](crate::JobDefinition) is a job that a program defines in code.
 

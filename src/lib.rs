@@ -35,9 +35,10 @@
 //! # }
 //! ```
 //!
-//! A node of a cluster reads where its tables are from a properties file, in the spelling of
-//! `quartz.properties`: [`SchedulerBuilder::settings_file`]. The tables are made by
-//! `carnelian migrate`, the command line of the feature `cli`.
+//! A node of a cluster is told where its tables are: by [`SchedulerBuilder::database`], or by a
+//! properties file in the spelling of `quartz.properties`, [`SchedulerBuilder::settings_file`]. The
+//! tables are made by [`Scheduler::migrate`], or by `carnelian migrate`, the command line of the
+//! feature `cli`.
 //!
 //! # Three nouns
 //!
@@ -71,11 +72,20 @@
 //! | schedules by a rule of iCalendar | [`RecurrenceSchedule`] |
 //! | days and hours on which nothing fires | [`calendar`] |
 //! | cron expressions by themselves | [`cron`] |
-//! | retries, time limits, heartbeats, placement | [`JobPolicy`], [`RetryPolicy`], [`Placement`] |
+//! | keys, and the groups that the crate itself uses | [`key`] |
+//! | priorities, options and states of triggers | [`trigger`] |
+//! | retries, time limits, heartbeats | [`JobPolicy`], [`RetryPolicy`] |
+//! | on which nodes jobs run, strategies, limits of groups | [`placement`] |
 //! | runs of one job after another | [`Continuation`] |
 //! | work under an id of the caller | [`Submission`] |
-//! | what happened | [`HistoryQuery`] |
-//! | what happens | [`JobListener`], [`TriggerListener`], [`SchedulerListener`] |
+//! | jobs that programs define, files, changes of names | [`JobDefinition`], [`definitions`] |
+//! | what happened | [`history`] |
+//! | what happens | [`listener`] |
+//! | fires of a past time | [`backfill`] |
+//! | work that was interrupted or parked, outages | [`recovery`] |
+//! | health, alarms, the nodes of the cluster | [`monitoring`], [`node`] |
+//! | pools and connections of the application | `database` |
+//! | time and load, for tests with their own | [`clock`], [`machine`] |
 //! | what one process at a time may do | [`Scheduler::try_lock`] |
 //! | properties | [`settings`] |
 //! | what can go wrong | [`Error`] |
@@ -121,7 +131,8 @@ mod rules;
 mod scheduler;
 pub mod settings;
 mod signal;
-// The store, its rows and its faults are public for this project's tests and its command line, and carry no promise.
+// The store, its rows and its faults are public for this project's tests and its command line, and
+// carry no promise.
 #[doc(hidden)]
 pub mod store;
 pub mod trigger;
@@ -147,7 +158,7 @@ pub use trigger::{
     RecurrenceSchedule, Schedule, SimpleSchedule, Trigger, TriggerBuilder, TriggerState,
 };
 
-// What the rules measure is public for this project's tests, and carries no promise.
+// The measured rules are public for this project's tests, and carry no promise.
 #[cfg(feature = "test-util")]
 #[doc(hidden)]
 pub use rules::measured;

@@ -60,7 +60,7 @@ impl FromStr for On {
 /// of any of them.
 ///
 /// ```
-/// use carnelian::{IfExists, Continuation, JobDetail, JobKey, On, Scheduler};
+/// use carnelian::{Continuation, IfExists, JobDetail, JobKey, On, Scheduler};
 ///
 /// let scheduler = Scheduler::builder().build()?;
 /// for name in ["import", "report", "alarm"] {

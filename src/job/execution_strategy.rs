@@ -23,9 +23,9 @@ pub type StrategyError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// An answer that names no node, a node twice, or one that is not among those given is none;
 /// neither is an error or a panic. Then the tick stays due: the node that asked names the trigger
-/// and the reason in its log and in [`Health::quarantined`](crate::monitoring::Health::quarantined) and leaves
-/// it alone for a minute, others that have the strategy may ask theirs, and beyond the misfire
-/// threshold the trigger's misfire instruction decides as for any late fire.
+/// and the reason in its log and in [`Health::quarantined`](crate::monitoring::Health::quarantined)
+/// and leaves it alone for a minute, others that have the strategy may ask theirs, and beyond the
+/// misfire threshold the trigger's misfire instruction decides as for any late fire.
 ///
 /// ```
 /// use carnelian::{JobPolicy, Scheduler};

@@ -84,7 +84,7 @@ mod tests {
             (&["g"], Paused, PausedBlocked),
             (&[ALL_GROUPS_PAUSED], Paused, PausedBlocked),
         ] {
-            // Whether a fire of the job executes, and lets no other run beside it.
+            // Each with no fire that executes, with one that shares, and with one that runs alone.
             for (executing, expected) in [(None, free), (Some(false), free), (Some(true), blocked)] {
                 assert_eq!(state(paused, executing), expected, "{paused:?} {executing:?}");
             }

@@ -24,6 +24,7 @@ pub struct ClusterSettings {
 
 /// Reaction of a node that was declared dead while it lived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnOwnershipLost {
     /// Tells its running jobs, which can ask whether they still hold their fire (`notify`).
     Notify,
@@ -33,6 +34,7 @@ pub enum OnOwnershipLost {
 
 /// Which nodes of a cluster fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ClusterMode {
     /// All of them, each fire on one (`active-active`).
     ActiveActive,

@@ -73,6 +73,7 @@ pub struct JobStoreSettings {
 
 /// Where jobs live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StoreKind {
     /// In memory, gone with the process (`RAMJobStore`).
     Memory,
@@ -82,6 +83,7 @@ pub enum StoreKind {
 
 /// Whose clock decides about check-ins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ClockSource {
     /// The database server's, the same for all nodes (`database`).
     Database,

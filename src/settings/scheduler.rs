@@ -85,6 +85,7 @@ pub(super) const BATCH: u32 = 500;
 
 /// Origin of the name of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InstanceIdSetting {
     /// Made when the scheduler starts, different each time.
     Auto,

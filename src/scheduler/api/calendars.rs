@@ -32,10 +32,10 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Stores a calendar, in the place of one of the same name if there is one, and the triggers that
-    /// name it get the next fire time that the new calendar allows. As in Quartz the update wakes
-    /// triggers that were paused one by one or in error: only a paused group keeps its triggers
-    /// paused.
+    /// Stores a calendar, in the place of one of the same name if there is one, and the triggers
+    /// that name it get the next fire time that the new calendar allows. As in Quartz the update
+    /// wakes triggers that were paused one by one or in error: only a paused group keeps its
+    /// triggers paused.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for what cannot be stored.

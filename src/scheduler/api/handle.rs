@@ -64,6 +64,8 @@ impl Scheduler {
     }
 
     /// The store, with everything it offers for reading.
+    // For this project's tests and its command line; carries no promise.
+    #[doc(hidden)]
     pub fn store(&self) -> &JobStore {
         &self.inner.node.store
     }

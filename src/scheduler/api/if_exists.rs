@@ -1,6 +1,6 @@
-//! `IfExists`: what becomes of a job, a trigger or a calendar that is stored under the same key already.
+//! `IfExists`: the fate of a job, trigger or calendar that is stored under the same key already.
 
-/// What to do where something is stored under the same key already.
+/// The fate of what is stored under the same key already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfExists {
     /// Store nothing: the call fails with [`Error::AlreadyExists`](crate::Error::AlreadyExists).

@@ -91,8 +91,9 @@ impl Scheduler {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound) without the job, [`Error::AlreadyExists`](crate::Error::AlreadyExists)
-    /// if there is one under the new key, and [`Error::Refused`](crate::Error::Refused) while the job runs, among others.
+    /// [`Error::NotFound`](crate::Error::NotFound) without the job,
+    /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if there is one under the new key, and
+    /// [`Error::Refused`](crate::Error::Refused) while the job runs, among others.
     pub fn rename_job(&self, old: &JobKey, new: &JobKey) -> Result<Renamed> {
         let store = self.open_store()?;
         let renamed = store.catalogue().rename_job(old, new, false)?;
