@@ -7,5 +7,6 @@
 
 pub use crate::store::row::{Outage, Parked, RecoveryModeRow};
 pub use crate::store::{
-    DeadFire, DeadFireDecision, DeadFireHandler, FailedFire, Recovered, Recovering, Rerun, RerunReason,
+    DeadFire, DeadFireDecision, DeadFireHandler, FailedFire, MAX_CHECKPOINT_BYTES, Recovered, Recovering, Rerun,
+    RerunReason,
 };

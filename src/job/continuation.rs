@@ -56,8 +56,8 @@ impl FromStr for On {
 /// of the named outcomes.
 ///
 /// Both are stored jobs, and the child is durable. A job has any number of children up to
-/// [`MAX_CHILDREN`](crate::store::MAX_CHILDREN), and any number of parents: it runs after each run
-/// of any of them.
+/// [`MAX_CHILDREN`](crate::definitions::MAX_CHILDREN), and any number of parents: it runs after
+/// each run of any of them.
 ///
 /// ```
 /// use carnelian::{Continuation, IfExists, JobDetail, JobKey, On, Scheduler};

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::job::JobDetail;
 use crate::store::row::{BlacklistRow, LimitRow};
 use crate::store::{BlacklistEntry, MayRun, UnplaceableJob};
+use chrono::{DateTime, Utc};
 
 /// Nodes are meant by their instance ids or node names. A change has effect on each node with its
 /// next check-in, on this one at once. Each may fail with what can go wrong with the store.
@@ -83,10 +84,10 @@ impl Scheduler {
         self.store().group_limits()
     }
 
-    /// The living nodes that may take a fire of the job that is due at `due_ms`, epoch
-    /// milliseconds, and why others may not.
-    pub fn who_may_run(&self, job: &JobDetail, due_ms: i64) -> Result<Vec<MayRun>> {
-        self.store().who_may_run(job, due_ms)
+    /// The living nodes that may take a fire of the job that is due at this time, and why others
+    /// may not.
+    pub fn who_may_run(&self, job: &JobDetail, due: DateTime<Utc>) -> Result<Vec<MayRun>> {
+        self.store().who_may_run(job, due.timestamp_millis())
     }
 
     /// The jobs that no living node may run, for the sake of their placement.

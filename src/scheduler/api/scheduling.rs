@@ -216,7 +216,9 @@ impl Scheduler {
     /// ```
     ///
     /// # Errors
-    /// As [`Catalogue::backfill`](crate::store::Catalogue::backfill).
+    /// [`Error::NotFound`] for the trigger; [`Error::Invalid`] for a range that is none, or not of
+    /// the past, or has more fires than allowed; [`Error::Refused`] if they could overlap and those
+    /// of the trigger may not. Nothing is stored then.
     pub fn backfill(&self, backfill: &Backfill) -> Result<Backfilled> {
         let done = self.open_store()?.catalogue().backfill(backfill)?;
         self.signal_change();
@@ -242,7 +244,8 @@ impl Scheduler {
     /// from annotations.
     ///
     /// # Errors
-    /// As [`Catalogue::import`](crate::store::Catalogue::import).
+    /// [`Error::Refused`] with every reason, each with its line: what exists and may neither be
+    /// replaced nor passed over, a job or calendar that does not exist, a job that could not stay.
     #[cfg(feature = "job-files")]
     #[doc(alias = "processFileAndScheduleJobs")]
     pub fn import(&self, file: &crate::job_file::JobFile) -> Result<crate::store::Imported> {

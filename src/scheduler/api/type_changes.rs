@@ -135,7 +135,9 @@ impl Scheduler {
     /// ```
     ///
     /// # Errors
-    /// As [`JobTypes::migrate`](crate::store::JobTypes::migrate).
+    /// [`Error::Invalid`](crate::Error::Invalid) for a type that no table can hold;
+    /// [`Error::Refused`](crate::Error::Refused) for one that is deprecated, or that a node of
+    /// Quartz in the cluster could not load, and for upgraded data while there is such a node.
     pub fn migrate_jobs(&self, from: &str, to: &str) -> Result<Migrated> {
         let migrated = self.migrate_or_preview(from, to, false)?;
         self.signal_change();
