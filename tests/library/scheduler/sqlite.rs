@@ -55,7 +55,10 @@ fn the_builder_says_the_database_and_the_workers_without_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("jobs.db").display());
     let (ran, runs) = crossbeam_channel::unbounded();
-    let note = move |ctx: &mut JobContext| Ok(ran.send(ctx.trigger().key().clone()).unwrap());
+    let note = move |ctx: &mut JobContext| {
+        ran.send(ctx.trigger().key().clone()).unwrap();
+        Ok(())
+    };
     let node = Scheduler::builder().database(&url).workers(3).job_fn("note", note).build().unwrap();
     node.migrate().unwrap();
     node.start().unwrap();
