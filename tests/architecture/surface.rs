@@ -79,30 +79,35 @@ impl Surface {
         }
         let types = modules.values().flatten().filter_map(type_name).collect();
         let mut surface = Self { modules, shown: BTreeMap::new(), types };
-        surface.walk(&Path::new(), &Path::new());
+        let mut shown = BTreeMap::new();
+        surface.walk(&Path::new(), &Path::new(), &mut shown);
+        surface.shown = shown;
         surface
     }
 
     /// Shows what is public in the module, which is seen under `path`.
-    fn walk(&mut self, module: &Path, path: &Path) {
-        for item in self.modules.get(module).cloned().unwrap_or_default() {
-            match &item {
+    fn walk(&self, module: &Path, path: &Path, shown: &mut BTreeMap<Path, Vec<Path>>) {
+        for item in self.modules.get(module).into_iter().flatten() {
+            match item {
                 Item::Mod(child) if is_shown(&child.vis, &child.attrs) => {
-                    self.walk(&below(module, &child.ident.to_string()), &below(path, &child.ident.to_string()));
+                    let name = child.ident.to_string();
+                    self.walk(&below(module, &name), &below(path, &name), shown);
                 }
                 Item::Use(import) if is_shown(&import.vis, &import.attrs) => {
                     for (target, name) in leaves(&import.tree) {
                         match self.resolve(module, &target) {
-                            Some(home) if self.modules.contains_key(&home) => self.walk(&home, &below(path, &name)),
-                            Some(home) => self.shown.entry(home).or_default().push(below(path, &name)),
+                            Some(home) if self.modules.contains_key(&home) => {
+                                self.walk(&home, &below(path, &name), shown)
+                            }
+                            Some(home) => shown.entry(home).or_default().push(below(path, &name)),
                             None => {} // of another crate
                         }
                     }
                 }
                 _ => {
-                    let name = head(&item).filter(|(vis, attrs, _)| is_shown(vis, attrs)).map(|(_, _, name)| name);
+                    let name = head(item).filter(|(vis, attrs, _)| is_shown(vis, attrs)).map(|(_, _, name)| name);
                     if let Some(name) = name {
-                        self.shown.entry(below(module, &name)).or_default().push(below(path, &name));
+                        shown.entry(below(module, &name)).or_default().push(below(path, &name));
                     }
                 }
             }
@@ -191,10 +196,12 @@ impl Surface {
 }
 
 fn add_module(modules: &mut BTreeMap<Path, Vec<Item>>, path: Path, items: Vec<Item>) {
-    let items: Vec<Item> = expanded(items).into_iter().filter(|item| !is_for_tests(item)).collect();
-    for item in &items {
-        if let Item::Mod(syn::ItemMod { ident, content: Some((_, inner)), .. }) = item {
-            add_module(modules, below(&path, &ident.to_string()), inner.clone());
+    let mut items: Vec<Item> = expanded(items).into_iter().filter(|item| !is_for_tests(item)).collect();
+    for item in &mut items {
+        if let Item::Mod(child) = item
+            && let Some((_, inner)) = child.content.take()
+        {
+            add_module(modules, below(&path, &child.ident.to_string()), inner);
         }
     }
     modules.entry(path).or_default().extend(items);
