@@ -62,9 +62,8 @@ fn the_builder_says_the_database_and_the_workers_without_a_file() {
     let node = Scheduler::builder().database(&url).workers(3).job_fn("note", note).build().unwrap();
     node.migrate().unwrap();
     node.start().unwrap();
-    let metadata = node.metadata();
-    assert_eq!(metadata.thread_pool_size, 3);
-    assert!(metadata.store.contains("jobs.db"), "{}", metadata.store);
+    assert_eq!(node.metadata().thread_pool_size, 3);
+    assert!(folder.path().join("jobs.db").exists());
     let detail = job("j", "note");
     node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
     assert_eq!(runs.recv_timeout(LONG).unwrap().name(), "t");
@@ -84,9 +83,9 @@ fn the_word_of_the_builder_goes_before_that_of_a_file() {
         std::fs::write(&file, format!("org.quartz.threadPool.threadCount = 4\n{text}")).unwrap();
         let node = Scheduler::builder().settings_file(&file).database(&url).workers(600).build().unwrap();
         assert_eq!(node.metadata().thread_pool_size, 600);
-        assert!(node.metadata().store.contains("builder.db"), "{}", node.metadata().store);
         let settings = node.store().settings();
-        assert_eq!(settings.data_source.as_ref().unwrap().max_connections, connections);
+        let source = settings.data_source.as_ref().unwrap();
+        assert_eq!((source.url.reveal(), source.max_connections), (stored.to_str().unwrap(), connections));
         assert_eq!(settings.scheduler.batch_max_count, 600, "as threadPool.threadCount = 600 makes it");
         let node = Scheduler::builder().settings_file(&file).workers(0).database(&url).build().unwrap();
         assert_eq!((node.metadata().thread_pool_size, node.store().settings().scheduler.batch_max_count), (0, 500));
@@ -104,7 +103,7 @@ fn a_database_or_number_of_workers_that_cannot_be_is_refused() {
         ["jdbc:postgresql://…", "postgres://…", "mysql://…", "sqlite:FILE"].iter().all(|url| message.contains(url)),
         "{message}"
     );
-    let message = refused(Scheduler::builder().database("postgres://ann:sesame@"));
+    let message = refused(Scheduler::builder().database("postgres://ann:sesame@host:port/jobs"));
     assert!(message.starts_with("URL of the database: expected") && !message.contains("sesame"), "{message}");
     let message = refused(Scheduler::builder().workers(1001));
     assert_eq!(message, "workers = 1001: expected 1 to 1000, or 0 for a node that runs no jobs");
