@@ -25,16 +25,20 @@ mod prefetched;
 mod strategies;
 
 use carnelian::calendar::{Calendar, CronTimes};
+use carnelian::definitions::OrphanedDefinitions;
+use carnelian::history::CapturedLine;
+use carnelian::history::HistoryPruning;
+use carnelian::key::FOLLOWING_GROUP;
 use carnelian::settings::PollingStrategy;
 use carnelian::store::faults::Fault;
 use carnelian::store::row::{FiredState, Selection};
 use carnelian::store::{
-    AcquireRequest, BeginMark, CapturedLine, CompletionInstruction, CompletionOutcome, Doubt, FireBundle,
-    FireHeartbeat, Heartbeats, OrphanedDefinitions, Recovered, Reservation,
+    AcquireRequest, BeginMark, CompletionInstruction, CompletionOutcome, Doubt, FireBundle, FireHeartbeat, Heartbeats,
+    Recovered, Reservation,
 };
 use carnelian::{
-    Continuation, FOLLOWING_GROUP, FailureClass, GroupMatcher, HistoryPruning, JobDataMap, JobDefinition, JobDetail,
-    JobKey, On, Result, Trigger, TriggerKey, TriggerState,
+    Continuation, FailureClass, GroupMatcher, JobDataMap, JobDefinition, JobDetail, JobKey, On, Result, Trigger,
+    TriggerKey, TriggerState,
 };
 use kit::*;
 use std::collections::{BTreeMap, BTreeSet};

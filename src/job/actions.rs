@@ -13,7 +13,7 @@ pub enum StuckAction {
     #[default]
     Log,
     /// The scheduler listeners are told besides:
-    /// [`SchedulerListener::fire_stuck`](crate::SchedulerListener::fire_stuck).
+    /// [`SchedulerListener::fire_stuck`](crate::listener::SchedulerListener::fire_stuck).
     Tell,
     /// The run is asked to stop besides, as by a timeout: after the grace its worker is abandoned.
     Cancel,

@@ -45,15 +45,15 @@ impl FromStr for On {
 /// of the named outcomes.
 ///
 /// Both are stored jobs, and the child is durable. A job has any number of children up to
-/// [`MAX_CHILDREN`](crate::store::MAX_CHILDREN), and any number of parents: it runs after each run
-/// of any of them.
+/// [`MAX_CHILDREN`](crate::definitions::MAX_CHILDREN), and any number of parents: it runs after
+/// each run of any of them.
 ///
 /// ```
-/// use carnelian::{Continuation, JobDetail, JobKey, On, Scheduler};
+/// use carnelian::{Continuation, IfExists, JobDetail, JobKey, On, Scheduler};
 ///
 /// let scheduler = Scheduler::builder().build()?;
 /// for name in ["import", "report", "alarm"] {
-///     scheduler.add_job(&JobDetail::builder(JobKey::named(name), name).durable(true).build()?, false)?;
+///     scheduler.add_job(&JobDetail::builder(JobKey::named(name), name).durable(true).build()?, IfExists::Refuse)?;
 /// }
 /// let import = || JobKey::named("import");
 /// scheduler.follow(&Continuation::new(import(), JobKey::named("report")))?;

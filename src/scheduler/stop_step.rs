@@ -5,7 +5,7 @@ use crate::words::words;
 /// The steps of a shutdown; they follow each other in this order (LT-87…90).
 ///
 /// ```
-/// use carnelian::StopStep;
+/// use carnelian::monitoring::StopStep;
 ///
 /// assert!(StopStep::Acquisition < StopStep::Jobs && StopStep::Jobs < StopStep::Deregistration);
 /// assert_eq!(StopStep::Release.to_string(), "release");

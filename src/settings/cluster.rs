@@ -25,6 +25,7 @@ pub struct ClusterSettings {
 
 /// Reaction of a node that was declared dead while it lived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnOwnershipLost {
     /// Tells its running jobs, which can ask whether they still hold their fire (`notify`).
     Notify,
@@ -34,6 +35,7 @@ pub enum OnOwnershipLost {
 
 /// The nodes of a cluster that fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ClusterMode {
     /// All of them, each fire on one (`active-active`).
     ActiveActive,

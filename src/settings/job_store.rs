@@ -75,6 +75,7 @@ pub struct JobStoreSettings {
 
 /// The kind of the store: memory or a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StoreKind {
     /// In memory, gone with the process (`RAMJobStore`).
     Memory,
@@ -84,6 +85,7 @@ pub enum StoreKind {
 
 /// The clock that decides about check-ins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ClockSource {
     /// The database server's, the same for all nodes (`database`).
     Database,

@@ -14,6 +14,7 @@ mod definitions;
 mod duration;
 mod executions;
 mod history;
+mod in_code;
 mod intervals;
 mod job_store;
 pub mod keys;

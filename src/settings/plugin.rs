@@ -157,7 +157,7 @@ impl PluginSettings {
             self.shutdown_hook = Some(ShutdownHookPlugin { clean_shutdown: reader.flag(&keys.full("cleanShutdown")) });
             reader.warn(
                 &class_key,
-                "no signal is caught by a library: the program calls Scheduler::shutdown when it is told to end, as `carnelian node` does",
+                "no signal is caught by a library: the program calls Scheduler::shutdown_and_wait when it is told to end, as `carnelian node` does",
             );
         } else if is(INTERRUPT_MONITOR) {
             keys.warn_of_others(reader, &["defaultMaxRunTime"]);

@@ -84,10 +84,11 @@ pub struct SchedulerSettings {
 }
 
 /// Most triggers of a transaction by default: beyond that batches make nothing faster.
-const BATCH: u32 = 500;
+pub(super) const BATCH: u32 = 500;
 
 /// Origin of the name of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InstanceIdSetting {
     /// Made when the scheduler starts, different each time.
     Auto,

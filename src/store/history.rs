@@ -23,7 +23,8 @@ const MAX_LIMIT: usize = 10_000;
 /// A query for fires of the history. By default the newest 100 of all.
 ///
 /// ```
-/// use carnelian::{FireOutcome, HistoryQuery, JobKey, Scheduler};
+/// use carnelian::{JobKey, Scheduler};
+/// use carnelian::history::{FireOutcome, HistoryQuery};
 ///
 /// let scheduler = Scheduler::builder().build()?;
 /// let query = HistoryQuery::new().job(JobKey::new("billing", "nightly")).outcome(FireOutcome::Failed).limit(10);

@@ -35,7 +35,7 @@ pub use crate::rules::declared::WhyLeft;
 #[cfg(feature = "job-files")]
 pub use catalogue::Imported;
 pub use catalogue::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, Catalogue, DefinitionReport, MAX_CHILDREN, MAX_PASSED_BYTES,
+    Backfill, Backfilled, BackfilledFire, Catalogue, DefinitionReport, MAX_CHILDREN, MAX_PASSED_BYTES,
     OrphanedDefinitions, Renamed, Request, Taken, TriggerSummary,
 };
 

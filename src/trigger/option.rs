@@ -12,7 +12,8 @@ use crate::words::words;
 /// until that node has left: every node then computes the times that Quartz does.
 ///
 /// ```
-/// use carnelian::{CronSchedule, Schedule, TriggerOption};
+/// use carnelian::{CronSchedule, Schedule};
+/// use carnelian::trigger::TriggerOption;
 ///
 /// let nightly = CronSchedule::new("0 30 2 * * ?")?.in_zone(chrono_tz::Europe::Berlin);
 /// let schedule = Schedule::from(nightly.clone().fire_at_gap_end(true));

@@ -36,7 +36,7 @@ pub enum Overlap {
     #[default]
     AllowAll,
     /// The fire is left out: the trigger moves on to its next time. The time is counted and told to
-    /// [`TriggerListener::fires_skipped`](crate::TriggerListener::fires_skipped).
+    /// [`TriggerListener::fires_skipped`](crate::listener::TriggerListener::fires_skipped).
     Skip,
     /// The fire waits until the earlier one has ended, and then runs at once. At most one fire
     /// waits: others that come due meanwhile are left out as with [`Overlap::Skip`].

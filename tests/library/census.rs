@@ -4,14 +4,15 @@
 
 use crate::support;
 use carnelian::clock::SystemClock;
+use carnelian::history::HistoryQuery;
 use carnelian::settings::Settings;
 use carnelian::store::{
     AcquireRequest, CompletionInstruction, CompletionOutcome, JobStore, Membership, Owner, SqlDatabase,
     StatementCounts, violations,
 };
 use carnelian::{
-    CalendarIntervalSchedule, Continuation, HistoryQuery, IntervalUnit, JobDetail, JobKey, Schedule, SimpleSchedule,
-    Trigger, TriggerKey,
+    CalendarIntervalSchedule, Continuation, IntervalUnit, JobDetail, JobKey, Schedule, SimpleSchedule, Trigger,
+    TriggerKey,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;

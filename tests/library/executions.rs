@@ -6,11 +6,15 @@
 mod stopping;
 
 use crate::support::{self, wait_until};
+use carnelian::history::FireOutcome;
+use carnelian::history::HistoryQuery;
+use carnelian::listener::{FireEnd, FireEvent, JobListener, SchedulerListener};
+use carnelian::recovery::{DeadFire, DeadFireDecision};
 use carnelian::settings::Settings;
-use carnelian::store::{DeadFire, DeadFireDecision, HistoryQuery, violations};
+use carnelian::store::violations;
 use carnelian::{
-    FireEnd, FireEvent, FireOutcome, JobContext, JobDetail, JobDetailBuilder, JobError, JobKey, JobListener, JobPolicy,
-    OnDead, Scheduler, SchedulerBuilder, SchedulerListener, StopReason, StuckAction, Trigger, TriggerKey,
+    JobContext, JobDetail, JobDetailBuilder, JobError, JobKey, JobPolicy, OnDead, Scheduler, SchedulerBuilder,
+    StopReason, StuckAction, Trigger, TriggerKey,
 };
 use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
 use parking_lot::Mutex;
@@ -172,7 +176,7 @@ fn a_run_that_takes_too_long_is_asked_to_stop() {
         cluster.assert_recorded(&node, "slow", &[FireOutcome::TimedOut]);
         wait_until("the worker is free", LONG, || node.health().free_workers == 2);
         assert_eq!(node.health().stray_threads, 0);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -218,7 +222,7 @@ fn deadlocked_runs_are_given_up_and_recorded_as_timed_out() {
         drop(end);
         wait_until("the threads end", LONG, || node.health().stray_threads == 0);
         assert_eq!(cluster.outcomes("left").len(), 1, "what it does after it was given up is nobody's business");
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -245,7 +249,7 @@ fn a_stuck_run_fails_over() {
         assert_eq!((node.health().counters.stuck, node.health().stray_threads), (1, 1));
         drop(end);
         wait_until("the thread ends", LONG, || node.health().stray_threads == 0);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -266,7 +270,7 @@ fn a_stuck_run_may_be_told_of_and_go_on() {
         run(&node, job("hesitant", JobPolicy::new().stuck_after(Duration::from_millis(50), StuckAction::Tell)));
         cluster.await_outcome("hesitant", FireOutcome::Succeeded);
         assert_eq!(node.health().stuck_fires, 0);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -296,7 +300,7 @@ fn a_silent_run_dies_with_its_heartbeat() {
         assert!(is_recovery && second != first);
         wait_until("both have ended", LONG, || cluster.outcomes("silent").len() == 2);
         cluster.assert_recorded(&node, "silent", &[FireOutcome::Lost, FireOutcome::Succeeded]);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -331,7 +335,7 @@ fn a_run_that_only_waits_is_silent_and_its_worker_is_given_up() {
         });
         assert_eq!(node.health().counters.lost, 1);
         go.send(()).unwrap();
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -375,7 +379,7 @@ fn progress_of_every_kind_keeps_a_run_alive() {
             cluster.await_outcome(name, FireOutcome::Succeeded);
         }
         assert!(runs.is_empty() && !cluster.recorder.1.lock().iter().any(|told| told.starts_with("silent")));
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -399,7 +403,7 @@ fn a_worker_whose_thread_is_gone_is_noticed() {
         cluster.assert_recorded(&node, "vanishing", &[FireOutcome::Lost, FireOutcome::Succeeded]);
         wait_until("another has its place", LONG, || node.health().free_workers == 2);
         assert_eq!((node.health().workers, node.health().stray_threads), (2, 0));
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -427,7 +431,7 @@ fn a_handler_decides_what_becomes_of_a_dead_fire() {
             node.store().catalogue().job(&JobKey::named("vanishing")).unwrap().is_none()
         });
         cluster.assert_recorded(&node, "vanishing", &[FireOutcome::Lost]);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -454,7 +458,7 @@ fn a_run_is_cancelled_from_another_node() {
         assert!(!b.cancel_fire("no such fire").unwrap());
         cluster.await_outcome("endless", FireOutcome::Cancelled);
         cluster.assert_recorded(&b, "endless", &[FireOutcome::Cancelled]);
-        assert!(a.shutdown(true).is_clean() && b.shutdown(true).is_clean());
+        assert!(a.shutdown_and_wait().is_clean() && b.shutdown_and_wait().is_clean());
     });
 }
 
@@ -469,6 +473,6 @@ fn a_panicking_run_has_failed() {
         cluster.await_outcome("panicking", FireOutcome::Failed);
         cluster.assert_recorded(&node, "panicking", &[FireOutcome::Failed]);
         wait_until("the worker is free", LONG, || node.health().free_workers == 2);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }

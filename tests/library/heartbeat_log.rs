@@ -55,5 +55,5 @@ fn heartbeats_that_fail_are_warned_of() {
     cluster.convict("n1");
     wait_until("the lost fire is warned of", LONG, || warned(&["no longer this node's", &fire]));
     go.send(()).unwrap();
-    node.shutdown(true);
+    node.shutdown_and_wait();
 }

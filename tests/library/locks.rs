@@ -108,7 +108,7 @@ fn a_guard_keeps_its_lock_and_gives_it_back() {
         drop(guard);
         let next = b.try_lock("kept", ttl).unwrap().expect("it is free");
         assert!(next.fence() > fence);
-        b.shutdown(false);
+        b.shutdown_now();
         next.check().unwrap();
         assert!(next.release().unwrap());
         assert!(matches!(b.try_lock("kept", ttl), Err(Error::ShutDown(_))));

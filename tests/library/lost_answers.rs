@@ -4,8 +4,9 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support::{self, cutting_proxy::Proxy, wait_until};
+use carnelian::history::HistoryQuery;
 use carnelian::settings::Settings;
-use carnelian::{HistoryQuery, JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+use carnelian::{IfExists, JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -55,7 +56,7 @@ fn none_is_lost(url: &str, outage: Duration) {
     let node = scheduler(&name, &proxy.url(url));
     node.start().unwrap();
     let job = JobDetail::builder(JobKey::named("pay"), "pay").durable(true).build().unwrap();
-    outside.add_job(&job, false).unwrap();
+    outside.add_job(&job, IfExists::Refuse).unwrap();
     let mut lost = 0;
     for n in 0..cuts() {
         open_connections(&node, &proxy, 9);
@@ -78,7 +79,7 @@ fn none_is_lost(url: &str, outage: Duration) {
     }
     println!("{} cuts, outage {outage:?}: {lost} lost", cuts());
     assert_eq!(lost, 0);
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     outside.store().database().forget_scheduler().unwrap();
 }
 
@@ -104,7 +105,7 @@ fn calls_right_after_all_connections_were_cut_succeed() {
         let node = scheduler(&name, &proxy.url(&url));
         node.migrate().unwrap();
         let job = JobDetail::builder(JobKey::named("pay"), "pay").durable(true).build().unwrap();
-        node.add_job(&job, false).unwrap();
+        node.add_job(&job, IfExists::Refuse).unwrap();
         let stored = Arc::new(AtomicUsize::new(0));
         for round in 0..5 {
             open_connections(&node, &proxy, 9);

@@ -3,8 +3,9 @@
 
 use crate::support::{self, cutting_proxy::Proxy};
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::database::CallersPool;
 use carnelian::settings::Settings;
-use carnelian::store::{CallersPool, JobStore, SqlDatabase, violations};
+use carnelian::store::{JobStore, SqlDatabase, violations};
 use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, Pool};
@@ -37,7 +38,7 @@ fn fire(scheduler: &Scheduler, name: &str) {
 }
 
 fn end(scheduler: &Scheduler) {
-    assert!(scheduler.shutdown(true).is_clean());
+    assert!(scheduler.shutdown_and_wait().is_clean());
     let found = violations(&scheduler.store().snapshot().unwrap());
     assert!(found.is_empty(), "{found:?}");
     scheduler.store().database().forget_scheduler().unwrap();

@@ -7,13 +7,13 @@
 
 use crate::support::{self, wait_until};
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::monitoring::ServiceState;
 use carnelian::settings::{DataSourceUrl, Settings};
 use carnelian::store::{
     Database, Heartbeats, JobStore, Membership, NotificationListener, Session, SqlDatabase, StatementCounts, TxMode,
 };
-use carnelian::{
-    FireOutcome, HistoryQuery, JobContext, JobDetail, JobKey, Result, Scheduler, ServiceState, Trigger, TriggerKey,
-};
+use carnelian::{IfExists, JobContext, JobDetail, JobKey, Result, Scheduler, Trigger, TriggerKey};
 use chrono::DateTime;
 use crossbeam_channel::{Receiver, unbounded};
 use diesel::connection::{Connection, SimpleConnection};
@@ -184,7 +184,7 @@ fn due(name: &str, job: &JobDetail, in_ms: i64) -> Trigger {
 /// Has a job run by another node; returns the fire.
 fn run_remotely(teller: &Node, runner: &Node, name: &str) -> String {
     let job = job(name);
-    teller.scheduler.add_job(&job, true).unwrap();
+    teller.scheduler.add_job(&job, IfExists::Replace).unwrap();
     teller.scheduler.schedule_trigger(due(&support::fresh_name(name), &job, 0)).unwrap();
     runner.begins.recv_timeout(LONG).expect("it begins on the other node").0
 }
@@ -223,7 +223,7 @@ fn what_one_node_does_the_other_sees() {
             let query = HistoryQuery::new().fire(&fire);
             teller.scheduler.history(&query).unwrap().iter().any(|row| row.outcome == FireOutcome::Cancelled)
         });
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         teller.database.forget_scheduler().unwrap();
     }
 }
@@ -239,7 +239,7 @@ fn a_busy_node_sees_orders_to_stop() {
         runner.scheduler.standby();
         assert!(teller.scheduler.cancel_fire(&fire).unwrap());
         wait_until("it was cancelled", LONG, || runner.scheduler.health().counters.cancelled == 1);
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         teller.database.forget_scheduler().unwrap();
     }
 }
@@ -276,7 +276,7 @@ fn what_is_announced_is_heard_also_after_the_ear_was_killed() {
     let fire = run_remotely(&teller, &runner, "long");
     assert!(teller.scheduler.cancel_fire(&fire).unwrap());
     wait_until("it was cancelled", LONG, || runner.scheduler.health().counters.cancelled == 1);
-    assert!(runner.scheduler.shutdown(true).is_clean());
+    assert!(runner.scheduler.shutdown_and_wait().is_clean());
     teller.database.forget_scheduler().unwrap();
 }
 
@@ -300,7 +300,7 @@ fn what_is_not_announced_is_found() {
         cluster.run_sql("UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'WAITING' WHERE SCHED_NAME = '{name}'");
         runner.begins.recv_timeout(LONG).expect("it is found");
         teller.scheduler.resume_triggers(&all).unwrap();
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         teller.database.forget_scheduler().unwrap();
         drop(teller);
     }
@@ -326,7 +326,7 @@ fn counters_that_overflow_or_are_missing_do_no_harm() {
                 assert!((1..100).contains(&look.changes) && look.cancels == 1, "{look:?}");
             }
         }
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         teller.database.forget_scheduler().unwrap();
     }
 }
@@ -380,7 +380,7 @@ fn an_idle_node_sends_few_statements() {
         let most: u64 =
             [1, 5, 1, 1, 0, 4, 9].iter().zip(before.iter().zip(after)).map(|(n, (a, b))| n * (b - a + 1)).sum();
         assert!(sent <= most, "{sent} statements in {before:?} to {after:?} passes");
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         store.database().forget_scheduler().unwrap();
     }
 }
@@ -428,7 +428,7 @@ fn figures() {
             let rate = (runner.database.sent() - sent) as f64 / took;
             println!("figures database={database} idle_statements_per_second={rate:.2} seconds={took:.0}");
         }
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         teller.database.forget_scheduler().unwrap();
     }
 }

@@ -3,10 +3,11 @@
 #![cfg(all(feature = "mysql", feature = "test-util"))]
 
 use crate::support;
+use carnelian::Result;
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::clock::{Signal, Woken};
 use carnelian::settings::Settings;
 use carnelian::store::{Database, Lock, SqlDatabase, TxMode};
-use carnelian::{Result, Signal, Woken};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, MysqlConnection};
 use std::sync::Arc;

@@ -9,11 +9,9 @@
 mod cluster;
 
 use crate::support::{self, history, node};
+use carnelian::history::{FireOutcome, HistoryQuery, HistoryRow};
 use carnelian::store::row::FiredState;
-use carnelian::{
-    Continuation, FireOutcome, HistoryQuery, HistoryRow, JobDetail, JobKey, MisfireInstruction, On, SimpleSchedule,
-    Trigger, TriggerKey,
-};
+use carnelian::{Continuation, JobDetail, JobKey, MisfireInstruction, On, SimpleSchedule, Trigger, TriggerKey};
 use cluster::Cluster;
 use history::text;
 use std::collections::{BTreeMap, BTreeSet};

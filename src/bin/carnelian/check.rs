@@ -3,9 +3,10 @@
 use crate::failure::Outcome;
 use crate::output::{Output, fields, span, yes_or_no};
 use crate::value;
+use carnelian::FiredTrigger;
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::store::JobStore;
 use carnelian::store::row::FiredState;
-use carnelian::store::{FiredTrigger, JobStore};
-use carnelian::{FireOutcome, HistoryQuery};
 use chrono::DateTime;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;

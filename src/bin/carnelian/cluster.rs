@@ -3,8 +3,9 @@
 use crate::failure::Outcome;
 use crate::marks::Filter;
 use crate::output::{Output, ago, or_dash, time};
+use carnelian::FiredTrigger;
+use carnelian::store::JobStore;
 use carnelian::store::row::FiredState;
-use carnelian::store::{FiredTrigger, JobStore};
 use serde_json::json;
 
 /// The fires that are running, and with `reserved` those to come.

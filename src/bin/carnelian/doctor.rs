@@ -3,8 +3,11 @@
 use crate::failure::Outcome;
 use crate::output::{Output, span, table, time, yes_or_no};
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::store::row::{FiredState, InstanceRow, Parked, ScheduleRow, Snapshot};
-use carnelian::store::{JobStore, Lock, LostCommits, Orphan, Orphans, UnplaceableJob};
+use carnelian::definitions::{Orphan, Orphans};
+use carnelian::placement::UnplaceableJob;
+use carnelian::recovery::Parked;
+use carnelian::store::row::{FiredState, InstanceRow, ScheduleRow, Snapshot};
+use carnelian::store::{JobStore, Lock, LostCommits};
 use carnelian::{Error, GroupMatcher, JobDetail, JobKey, Schedule, TriggerKey, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -301,7 +304,7 @@ fn unknown_types(orphans: &Orphans) -> Vec<Finding> {
 
 /// A job that no living node may run.
 fn no_place(unplaceable: &UnplaceableJob) -> Finding {
-    let why = |node: &carnelian::store::MayRun| {
+    let why = |node: &carnelian::placement::MayRun| {
         let refusal = node.refusal.as_ref().map_or_else(String::new, ToString::to_string);
         format!("{}: {refusal}", node.instance)
     };

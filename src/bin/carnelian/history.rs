@@ -4,10 +4,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, or_dash, span, table, time};
 use crate::value::{self, Moment, With};
+use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, LogLine, RunRecord};
 use carnelian::store::JobStore;
-use carnelian::{
-    FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, JobKey, JobPolicy, LogLine, RunRecord, TriggerKey,
-};
+use carnelian::{JobKey, JobPolicy, TriggerKey};
 use chrono::{DateTime, Utc};
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};

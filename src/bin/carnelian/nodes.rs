@@ -2,9 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, ago, complain, fields, or_dash, span, time, yes_or_no};
-use carnelian::NodeInfo;
+use carnelian::monitoring::InstanceStatus;
+use carnelian::node::NodeInfo;
+use carnelian::store::JobStore;
 use carnelian::store::row::NodeRow;
-use carnelian::store::{InstanceStatus, JobStore};
 use clap::Args;
 use serde_json::{Map, Value, json};
 

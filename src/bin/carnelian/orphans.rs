@@ -4,7 +4,8 @@ use crate::args;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, time};
 use crate::value::millis;
-use carnelian::store::{JobStore, Orphan};
+use carnelian::definitions::Orphan;
+use carnelian::store::JobStore;
 use serde_json::json;
 use std::time::Duration;
 

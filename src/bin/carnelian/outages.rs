@@ -2,8 +2,8 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, span, time};
-use carnelian::store::row::RecoveryModeRow;
-use carnelian::store::{JobStore, Outage};
+use carnelian::recovery::{Outage, RecoveryModeRow};
+use carnelian::store::JobStore;
 use clap::Subcommand;
 use serde_json::json;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 use crate::failure::Outcome;
 use crate::output::{Output, fields, time};
 use carnelian::TriggerKey;
+use carnelian::recovery::Parked;
 use carnelian::store::JobStore;
-use carnelian::store::row::Parked;
 use clap::Subcommand;
 use serde_json::{Value, json};
 

@@ -4,9 +4,9 @@
 use crate::failure::Outcome;
 use crate::output::{Output, or_dash, time};
 use crate::value::{self, With};
-use carnelian::store::row::{BlacklistKind, BlacklistRow, LimitRow};
-use carnelian::store::{BlacklistEntry, JobStore};
-use carnelian::{LabelRule, Placement};
+use carnelian::placement::{BlacklistEntry, BlacklistRow, LabelRule, LimitRow, Placement};
+use carnelian::store::JobStore;
+use carnelian::store::row::BlacklistKind;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::time::Duration;

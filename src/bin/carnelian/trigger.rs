@@ -7,8 +7,10 @@ use crate::job::data;
 use crate::marks::Filter;
 use crate::output::{Output, fields, time};
 use crate::when;
-use carnelian::store::{JobStore, TriggerSummary};
-use carnelian::{MisfireInstruction, Overlap, TriggerKey, TriggerOption};
+use carnelian::TriggerSummary;
+use carnelian::store::JobStore;
+use carnelian::trigger::TriggerOption;
+use carnelian::{MisfireInstruction, Overlap, TriggerKey};
 use serde_json::{Value, json};
 
 /// Runs one of the `trigger` commands.

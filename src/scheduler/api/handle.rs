@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A node of a scheduler: stores jobs and triggers, and once started fires them.
 ///
 /// A clone is another handle of the same node. The node is shut down when its last handle is
-/// dropped; better call [`Scheduler::shutdown`], which says what was left behind.
+/// dropped; better call [`Scheduler::shutdown_and_wait`], which says what was left behind.
 #[derive(Clone)]
 pub struct Scheduler {
     pub(crate) inner: Arc<Inner>,
@@ -64,6 +64,8 @@ impl Scheduler {
     }
 
     /// The store, with everything it offers for reading.
+    // For this project's tests and its command line; carries no promise.
+    #[doc(hidden)]
     pub fn store(&self) -> &JobStore {
         &self.inner.node.store
     }

@@ -4,12 +4,9 @@ use super::handle::Scheduler;
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
 use crate::job::{JobDetail, JobMarks};
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey};
 use crate::store::{Request, Taken};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
-
-/// The group of the jobs and triggers that submissions become.
-pub const SUBMITTED_GROUP: &str = "SUBMITTED";
 
 /// Work for one run of a job type, as soon as a worker is free.
 ///

@@ -75,7 +75,7 @@ fn run_that_keeps(level: Level) -> Option<Arc<RunLines>> {
 /// before and after the job, such as those of listeners, are not kept either.
 ///
 /// ```
-/// use carnelian::CaptureLog;
+/// use carnelian::history::CaptureLog;
 /// use log::LevelFilter;
 ///
 /// let inner = env_logger::Builder::from_default_env().build();

@@ -125,7 +125,7 @@ impl JobContext {
     /// The time for which this fire has been running by now, with its listeners and repetitions.
     ///
     /// Quartz's `getJobRunTime` is −1 while the job runs; how long a run took in the end is in
-    /// [`FireEnd::run_time`](crate::FireEnd::run_time).
+    /// [`FireEnd::run_time`](crate::listener::FireEnd::run_time).
     #[doc(alias = "getJobRunTime")]
     pub fn running_for(&self) -> Duration {
         self.handle.running_for(self.node.clock.ticks()).unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use super::Catalogue;
 use crate::error::{Error, Result};
-use crate::key::TriggerKey;
+use crate::key::{BACKFILL_GROUP, TriggerKey};
 use crate::rules::backfill::times;
 use crate::store::Session;
 use crate::store::calendars::Calendars;
@@ -11,9 +11,6 @@ use crate::store::schedule_row::stored_policies;
 use crate::trigger::{MisfireInstruction, Overlap, Trigger, moment, show};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
-
-/// The group of the one-shot triggers that a backfill stores.
-pub const BACKFILL_GROUP: &str = "BACKFILL";
 
 /// The default of [`Backfill::most`].
 const USUAL_MOST: usize = 1_000;

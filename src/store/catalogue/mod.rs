@@ -15,7 +15,7 @@ mod rename;
 mod requests;
 mod scheduling;
 
-pub use backfill::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire};
+pub use backfill::{Backfill, Backfilled, BackfilledFire};
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use declared::{DefinitionReport, OrphanedDefinitions};
 pub(in crate::store) use group_commit::GroupCommit;

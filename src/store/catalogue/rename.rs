@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 /// The result of renaming a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Renamed {
     /// The number of triggers of the job.
     pub triggers: usize,

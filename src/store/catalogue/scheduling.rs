@@ -38,7 +38,7 @@ impl Catalogue<'_> {
     /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for
     /// a calendar that cannot be read; [`Error::Invalid`] for anything no table can hold;
     /// [`Error::Refused`] for what nodes of Quartz could not do as we do, while there is one: a job
-    /// type that no Java class can have, a [`TriggerOption`](crate::TriggerOption), a
+    /// type that no Java class can have, a [`TriggerOption`](crate::trigger::TriggerOption), a
     /// [`RecurrenceSchedule`](crate::RecurrenceSchedule). Nothing is stored then.
     #[doc(alias = "scheduleJobs")]
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {

@@ -254,6 +254,7 @@ impl FireBundle {
 /// Where the work of a recovery trigger comes from.
 #[doc(alias = "getRecoveringTriggerKey")]
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Recovering {
     /// The trigger whose fire was interrupted first.
     pub trigger: TriggerKey,

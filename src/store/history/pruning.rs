@@ -29,7 +29,8 @@ const KEEP_HISTORY: &str = "\"keepHistory\"";
 /// `carnelian.history.maxRowsPerJob` or [`JobPolicy::keep_history`].
 ///
 /// ```
-/// use carnelian::{HistoryPruning, JobKey};
+/// use carnelian::JobKey;
+/// use carnelian::history::HistoryPruning;
 /// use std::time::Duration;
 ///
 /// let pruning = HistoryPruning::new().job(JobKey::named("nightly")).older_than(Duration::from_secs(3600));

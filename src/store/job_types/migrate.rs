@@ -15,6 +15,7 @@ pub type Upgrade<'a> = dyn Fn(u32, &mut JobDataMap) -> std::result::Result<u32, 
 
 /// The result of a migration of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Migrated {
     /// The jobs that were changed.
     pub changed: Vec<JobKey>,

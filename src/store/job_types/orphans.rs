@@ -17,6 +17,7 @@ const LIMIT: usize = 10_000;
 
 /// A job that no living node can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Orphan {
     /// The job.
     pub job: JobKey,
@@ -49,6 +50,7 @@ impl Orphan {
 
 /// The result of a search for orphans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Orphans {
     /// The jobs that no living node can run, in order of their keys; at most 10,000.
     pub jobs: Vec<Orphan>,

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// Whether one living node may take a fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MayRun {
     /// The instance id.
     pub instance: String,
@@ -22,6 +23,7 @@ pub struct MayRun {
 
 /// A job that no living node may run, for the sake of its placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnplaceableJob {
     /// The job.
     pub job: JobKey,

@@ -151,6 +151,7 @@ pub struct Checkin {
 
 /// The recovery of one failed instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Recovered {
     /// The failed instance.
     pub instance: String,
@@ -230,6 +231,7 @@ pub struct CleanUpPass {
 
 /// A fire that is reserved or running somewhere in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FiredTrigger {
     /// The fire's id.
     pub fire_id: String,
@@ -277,6 +279,7 @@ impl Heartbeat {
 
 /// A node as its row shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InstanceStatus {
     /// The name.
     pub instance: String,

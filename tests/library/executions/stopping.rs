@@ -3,8 +3,8 @@
 //! cause.
 
 use super::*;
-use carnelian::HistoryRow;
 use carnelian::Outcome;
+use carnelian::history::HistoryRow;
 
 /// The time for which a shutdown waits for a run that is asked to stop, three times; other stops
 /// wait 50 ms.
@@ -73,7 +73,7 @@ fn four_causes_stop_a_job_that_looks_and_the_history_tells_them_apart() {
         let peer = cluster.node("b", |builder| builder);
         schedule_all(&node, &heard);
         stop_all(&node, &peer);
-        let report = node.shutdown(true);
+        let report = node.shutdown_and_wait();
         assert!(report.is_clean(), "{report:?}");
         for (name, reason, outcome) in CAUSES {
             assert!(reasons.lock().contains(&(name.to_owned(), reason)), "{name}");
@@ -112,7 +112,7 @@ fn four_causes_give_up_a_job_that_does_not_look() {
         schedule_all(&node, &heard);
         stop_all(&node, &peer);
         assert_eq!(node.health().stray_threads, 3);
-        let report = node.shutdown(true);
+        let report = node.shutdown_and_wait();
         assert!(report.is_clean(), "{report:?}");
         for (name, reason, outcome) in CAUSES {
             let row = ended(&peer, name);
@@ -159,6 +159,6 @@ fn a_run_learns_that_it_was_declared_failed() {
         let rows = peer.history(&HistoryQuery::new().outcome(FireOutcome::Failed)).unwrap();
         assert_eq!(rows[0].error.as_deref(), Some("the watchdog says so"));
         wait_until("both runs are over", LONG, || node.running_here().is_empty());
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }

@@ -3,9 +3,11 @@
 use crate::monitoring::sample;
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
+use carnelian::listener::SchedulerListener;
+use carnelian::monitoring::{Alarm, AlarmKind};
+use carnelian::placement::Strategy;
 use carnelian::{
-    Alarm, AlarmKind, JobContext, JobDetail, JobKey, JobMarks, JobPolicy, Scheduler, SchedulerListener, Strategy,
-    StuckAction, Trigger, TriggerKey,
+    IfExists, JobContext, JobDetail, JobKey, JobMarks, JobPolicy, Scheduler, StuckAction, Trigger, TriggerKey,
 };
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::time::Duration;
@@ -143,7 +145,7 @@ fn too_few_nodes_raise_an_alarm_until_another_comes() {
     let looks = || other.health().services.iter().find(|service| service.name == "monitor").unwrap().runs;
     wait_until("the other has looked a few times", LONG, || looks() > 3);
     assert!(of_other.try_recv().is_err(), "it does not speak for the cluster");
-    other.shutdown(true);
+    other.shutdown_and_wait();
     expect(&alarms, AlarmKind::TooFewNodes, true);
 }
 
@@ -200,7 +202,7 @@ fn parked_work_raises_an_alarm_until_it_is_retried_or_dropped() {
     schedule("mended");
     expect(&alarms, AlarmKind::ParkedWork, true);
     let key = node.parked().unwrap()[0].key.clone();
-    node.add_job_awaiting_trigger(&job("mended", "work"), true).unwrap();
+    node.add_job_awaiting_trigger(&job("mended", "work"), IfExists::Replace).unwrap();
     assert!(node.retry_parked(&key).unwrap());
     assert_eq!(runs.recv_timeout(LONG).unwrap(), key, "it runs at once");
     expect(&alarms, AlarmKind::ParkedWork, false);

@@ -2,7 +2,8 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
-use carnelian::{AlarmKind, JobContext};
+use carnelian::JobContext;
+use carnelian::monitoring::AlarmKind;
 use std::collections::BTreeSet;
 
 /// Every metric that the outer contract names, with its kind and its label.

@@ -2,7 +2,7 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
-use carnelian::{GroupMatcher, JobContext, JobDetail, JobKey, Scheduler, TriggerKey, TriggerState};
+use carnelian::{GroupMatcher, IfExists, JobContext, JobDetail, JobKey, Scheduler, TriggerKey, TriggerState};
 use crossbeam_channel::{bounded, unbounded};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -33,14 +33,14 @@ fn two_nodes_share_a_backlog_and_run_each_fire_once() {
             (detail, vec![trigger])
         })
         .collect();
-    nodes[0].schedule_jobs(work, false).unwrap();
+    nodes[0].schedule_jobs(work, IfExists::Refuse).unwrap();
     nodes.iter().for_each(|node| node.start().unwrap());
     wait_until("all have run", LONG, || runs.lock().len() == TRIGGERS);
     cluster.await_quiet();
     assert!(runs.lock().values().all(|count| *count == 1));
     assert!(nodes[0].triggers(&GroupMatcher::Any).unwrap().is_empty());
     for node in &nodes {
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
         let counters = node.health().counters;
         assert_eq!((counters.failed, counters.fenced_writes, counters.lost), (0, 0, 0));
     }
@@ -68,7 +68,7 @@ fn a_job_that_wants_to_be_alone_is_alone_in_the_cluster() {
         .collect();
     let detail = JobDetail::builder(JobKey::named("j"), "alone").disallow_concurrent_execution(true).build().unwrap();
     let triggers = (0..TRIGGERS).map(|n| now(&format!("t{n}"), &detail)).collect();
-    nodes[0].schedule_jobs(vec![(detail, triggers)], false).unwrap();
+    nodes[0].schedule_jobs(vec![(detail, triggers)], IfExists::Refuse).unwrap();
     nodes.iter().for_each(|node| node.start().unwrap());
     // The other node learns of an end by its poll, so this takes some of them.
     wait_until("all have run", LONG, || runs.load(Ordering::SeqCst) == TRIGGERS);
@@ -223,7 +223,7 @@ fn fires_whose_acquisition_was_not_answered_are_not_forgotten() {
         })
         .collect();
     cluster.database.lose_answer_of("acquire triggers");
-    node.schedule_jobs(work, false).unwrap();
+    node.schedule_jobs(work, IfExists::Refuse).unwrap();
     wait_until("the answer was lost", LONG, || cluster.database.is_off());
     wait_until("the acquirer knows", LONG, || node.health().services[0].errors_in_a_row > 0);
     cluster.database.turn(true);
@@ -253,7 +253,7 @@ fn completions_wait_out_an_outage() {
     cluster.database.turn(true);
     wait_until("it is recorded", LONG, || node.health().unrecorded == 0);
     assert!(node.running_fires().unwrap().is_empty());
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     cluster.assert_sound();
 }
 
@@ -275,7 +275,7 @@ fn in_passive_mode_only_the_longest_serving_node_fires() {
         second.schedule_job(detail.clone(), now(&format!("t{n}"), &detail)).unwrap();
     }
     wait_until("all have run", LONG, || first.health().counters.succeeded == 10);
-    assert!(first.shutdown(true).is_clean());
+    assert!(first.shutdown_and_wait().is_clean());
     wait_until("the second is active", LONG, || second.health().is_active);
     let detail = job("last", "note");
     second.schedule_job(detail.clone(), now("last", &detail)).unwrap();
@@ -330,7 +330,7 @@ fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
     // time.
     node.pause_all().unwrap();
     wait_until("nothing is left over", LONG, || cluster.store().fired_triggers().unwrap().is_empty());
-    let report = node.shutdown(true);
+    let report = node.shutdown_and_wait();
     assert!(report.is_clean(), "{report:?}");
     cluster.assert_sound();
 }

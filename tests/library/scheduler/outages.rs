@@ -4,8 +4,9 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, now};
 use crate::support::{mysql_url, postgres_url, wait_until};
+use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Signal, SimpleSchedule, Trigger, TriggerKey};
+use carnelian::{JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -79,7 +80,7 @@ fn gone_in_the_middle_of(purpose: &'static str, database: &str) {
         done && cluster.store().snapshot().is_ok_and(|s| s.fired.is_empty() && s.triggers.is_empty())
     });
     cluster.assert_sound();
-    assert!(nodes.iter().all(|node| node.shutdown(true).is_clean()));
+    assert!(nodes.iter().all(|node| node.shutdown_and_wait().is_clean()));
     cluster.store().database().forget_scheduler().unwrap();
 }
 
@@ -138,10 +139,12 @@ fn an_audit_that_hangs_delays_no_check_in() {
         let service = |name: &str| a.health().services.into_iter().find(|service| service.name == name).unwrap();
         let before = service("cluster").runs;
         wait_until("it has checked in a few times more", LONG, || service("cluster").runs > before + 5);
-        assert_eq!(service("audit").state, carnelian::ServiceState::Working, "it is still at it");
+        assert_eq!(service("audit").state, carnelian::monitoring::ServiceState::Working, "it is still at it");
         go.send(()).unwrap();
-        wait_until("the audit has ended", LONG, || service("audit").state == carnelian::ServiceState::Waiting);
-        assert!(a.shutdown(true).is_clean());
+        wait_until("the audit has ended", LONG, || {
+            service("audit").state == carnelian::monitoring::ServiceState::Waiting
+        });
+        assert!(a.shutdown_and_wait().is_clean());
         cluster.store().database().forget_scheduler().unwrap();
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;
+use carnelian::backfill::Backfill;
+use carnelian::listener::{SchedulerListener, SkipReason, SkippedFires, TriggerListener};
 use carnelian::{
-    Backfill, CronSchedule, JobContext, JobDetail, JobError, Overlap, Scheduler, SchedulerListener, SimpleSchedule,
-    SkipReason, SkippedFires, Trigger, TriggerBuilder, TriggerKey, TriggerListener, TriggerState,
+    CronSchedule, JobContext, JobDetail, JobError, Overlap, Scheduler, SimpleSchedule, Trigger, TriggerBuilder,
+    TriggerKey, TriggerState,
 };
 use chrono::{DateTime, Utc};
 use crossbeam_channel::unbounded;

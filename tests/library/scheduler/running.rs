@@ -2,10 +2,12 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
+use carnelian::history::FireOutcome;
+use carnelian::listener::{FireEnd, FireEvent, JobListener, SchedulerListener, TriggerListener};
 use carnelian::store::CompletionInstruction;
 use carnelian::{
-    FireEnd, FireEvent, FireOutcome, GroupMatcher, JobContext, JobDetail, JobError, JobKey, JobListener,
-    SchedulerListener, SimpleSchedule, Submission, Trigger, TriggerKey, TriggerListener, TriggerState,
+    GroupMatcher, IfExists, JobContext, JobDetail, JobError, JobKey, SimpleSchedule, Submission, Trigger, TriggerKey,
+    TriggerState,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
@@ -111,7 +113,7 @@ fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
     );
     assert!(!node.trigger_exists(&TriggerKey::named("t")).unwrap());
     assert!(!node.job_exists(&JobKey::named("j")).unwrap());
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     assert!(node.health().services.iter().all(|service| service.errors + service.panics == 0));
     assert_eq!(node.health().counters.succeeded, 1);
     cluster.assert_sound();
@@ -176,7 +178,7 @@ fn panics_of_jobs_and_listeners_leak_neither_fire_nor_worker() {
         .build()
         .unwrap();
     let triggers = (0..5).map(|n| now(&format!("t{n}"), &detail)).collect();
-    node.schedule_jobs(vec![(detail, triggers)], false).unwrap();
+    node.schedule_jobs(vec![(detail, triggers)], IfExists::Refuse).unwrap();
     wait_until("all have failed", LONG, || node.health().counters.failed == 5);
     cluster.await_quiet();
     wait_until("the worker is free", LONG, || node.health().free_workers == 1);
@@ -223,7 +225,7 @@ fn what_a_job_error_asks_for_is_done() {
             .start_at(chrono::DateTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000))
             .build()
             .unwrap();
-        node.schedule_jobs(vec![(detail.clone(), vec![for_ever("a", &detail), later])], true).unwrap();
+        node.schedule_jobs(vec![(detail.clone(), vec![for_ever("a", &detail), later])], IfExists::Replace).unwrap();
         for name in gone {
             let key = TriggerKey::new("g", name);
             wait_until("the trigger is gone or complete", LONG, || {
@@ -253,7 +255,7 @@ fn data_is_kept_from_run_to_run_if_the_job_says_so() {
             .build()
             .unwrap();
         let triggers = (0..10).map(|n| now(&format!("{name}{n}"), &detail)).collect();
-        node.schedule_jobs(vec![(detail.clone(), triggers)], false).unwrap();
+        node.schedule_jobs(vec![(detail.clone(), triggers)], IfExists::Refuse).unwrap();
         wait_until("all triggers are gone", LONG, || node.triggers_of_job(detail.key()).unwrap().is_empty());
         cluster.await_quiet();
         assert_eq!(node.job(detail.key()).unwrap().unwrap().data().integer("n"), expected, "{name}");
@@ -310,7 +312,7 @@ fn an_interrupted_job_wakes_and_is_cancelled() {
         .unwrap();
     node.start().unwrap();
     let detail = job("j", "sleep");
-    node.schedule_jobs(vec![(detail.clone(), vec![now("a", &detail), now("b", &detail)])], false).unwrap();
+    node.schedule_jobs(vec![(detail.clone(), vec![now("a", &detail), now("b", &detail)])], IfExists::Refuse).unwrap();
     wait_until("both run", LONG, || node.running_here().iter().filter(|run| run.running_for.is_some()).count() == 2);
     assert_eq!(node.running_fires().unwrap().len(), 2);
     assert_eq!(node.interrupt(&JobKey::named("other")), 0);

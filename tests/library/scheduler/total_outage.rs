@@ -4,8 +4,10 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::{mysql_url, postgres_url, wait_until};
+use carnelian::listener::SchedulerListener;
+use carnelian::recovery::Outage;
 use carnelian::store::Membership;
-use carnelian::{JobContext, Outage, SchedulerListener, SimpleSchedule, Trigger, TriggerKey};
+use carnelian::{JobContext, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -103,7 +105,7 @@ fn missed_by_all(mut cluster: Cluster) {
     // By command, and back.
     assert!(node.start_recovery().unwrap().since_ms.is_some());
     wait_until("nothing is overdue, so it ends by itself", LONG, || node.recovery_mode().unwrap().is_none());
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     cluster.assert_sound();
     cluster.store().database().forget_scheduler().unwrap();
 }
@@ -156,5 +158,5 @@ fn a_rate_is_kept_while_a_backlog_is_drained() {
     // A second's worth may have been saved up; the other ten take half a second.
     let took = *ran.last().unwrap() - *ran.first().unwrap();
     assert!(took >= Duration::from_millis(450), "{took:?}");
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }

@@ -112,7 +112,9 @@ fn stores_under_the_lock(app: &App, scheduler: &Scheduler, effects: i64) {
         let far = chrono::DateTime::from_timestamp_millis(4_102_444_800_000).unwrap();
         let trigger = Trigger::builder(TriggerKey::named("later"), job.key().clone()).start_at(far).build().unwrap();
         let stored = holds_lock(app, is_committed, &mut |connection| {
-            Ok(scheduler.schedule_in(connection, vec![(job.clone(), vec![trigger.clone()])], false).map(drop)?)
+            Ok(scheduler
+                .schedule_in(connection, vec![(job.clone(), vec![trigger.clone()])], IfExists::Refuse)
+                .map(drop)?)
         });
         assert_eq!(stored.is_ok(), is_committed, "{stored:?}");
         assert_eq!(scheduler.job_exists(job.key()).unwrap(), is_committed);
@@ -159,7 +161,7 @@ pub fn a_lock_that_is_not_granted_is_an_error(app: &App) {
         transaction!(app, c => {
             c.batch_execute(limit)?;
             c.batch_execute(&effect)?;
-            Ok(scheduler.schedule_in(c, vec![work.clone()], false).map(drop)?)
+            Ok(scheduler.schedule_in(c, vec![work.clone()], IfExists::Refuse).map(drop)?)
         })
     };
     let error = fallen(schedule(limit).unwrap_err());
@@ -188,7 +190,7 @@ pub fn a_session_that_stops_gives_the_lock_up(app: &App) {
     let done: Result<(), Problem> = transaction!(app, c => {
         c.batch_execute("SET LOCAL idle_in_transaction_session_timeout = '300ms'")?;
         c.batch_execute(&effect)?;
-        scheduler.schedule_in(c, vec![(job.clone(), vec![trigger.clone()])], false)?;
+        scheduler.schedule_in(c, vec![(job.clone(), vec![trigger.clone()])], IfExists::Refuse)?;
         assert!(takes_lock(app, true), "the lock was not given up");
         Ok(())
     });

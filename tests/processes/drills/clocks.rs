@@ -3,10 +3,9 @@
 
 use super::support::wait_until;
 use super::*;
-use carnelian::{
-    FireOutcome, HistoryQuery, JobContext, JobDetail, JobKey, Scheduler, Signal, SimpleSchedule, Trigger, TriggerKey,
-    Woken,
-};
+use carnelian::clock::{Signal, Woken};
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::{JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 const MINUTE: i64 = 60_000;
@@ -81,7 +80,7 @@ fn assert_calm(place: &Place, nodes: &[Scheduler]) {
 
 fn end(place: Place, nodes: &[Scheduler]) {
     for node in nodes {
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     }
     place.end();
 }

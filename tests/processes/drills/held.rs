@@ -6,7 +6,7 @@ use super::history::text;
 use super::standing_still::stop;
 use super::support::wait_until;
 use super::*;
-use carnelian::store::CallersConnection;
+use carnelian::database::CallersConnection;
 use carnelian::{
     JobDetail, JobKey, JobPolicy, MisfireInstruction, SimpleSchedule, Trigger, TriggerBuilder, TriggerKey,
 };

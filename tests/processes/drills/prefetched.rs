@@ -4,9 +4,10 @@
 use super::node::NodeProcess;
 use super::support::wait_until;
 use super::*;
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::store::TxMode;
 use carnelian::store::row::FiredSelection;
-use carnelian::{FireOutcome, HistoryQuery, JobDetail, JobKey, Trigger, TriggerKey};
+use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 

@@ -4,8 +4,9 @@
 use super::node::NodeProcess;
 use super::support::wait_until;
 use super::*;
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::store::row::FiredState;
-use carnelian::{FireOutcome, GroupMatcher, HistoryQuery, JobDetail, JobKey, Trigger, TriggerKey};
+use carnelian::{GroupMatcher, JobDetail, JobKey, Trigger, TriggerKey};
 use rustix::process::Signal;
 
 /// The number of triggers that are due one after the other, half a second apart.

@@ -2,9 +2,10 @@
 //! reaction.
 
 use super::*;
+use carnelian::node::{NodeInfo, NodeReport};
 use carnelian::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow, Selection};
 use carnelian::store::{Lock, TxMode};
-use carnelian::{Error, NodeInfo, NodeReport, TriggerKey, TriggerState};
+use carnelian::{Error, TriggerKey, TriggerState};
 
 pub(super) const JAVA: &str = "java";
 

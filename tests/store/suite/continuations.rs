@@ -1,9 +1,12 @@
 //! Continuations: jobs follow the runs of others, once for each run that ends as they ask (LT-12, LT-81).
 
 use super::*;
+use carnelian::history::FireOutcome;
+use carnelian::key::FOLLOWING_GROUP;
+use carnelian::recovery::RerunReason;
 use carnelian::store::row::ContinuationSelection;
-use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle, RerunReason};
-use carnelian::{Continuation, FOLLOWING_GROUP, FireOutcome, JobKey, On, Parent, Trigger};
+use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
+use carnelian::{Continuation, JobKey, On, Parent, Trigger};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

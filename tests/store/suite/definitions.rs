@@ -2,7 +2,7 @@
 //! remembered by their source.
 
 use super::*;
-use carnelian::store::{DefinitionReport, OrphanedDefinitions, WhyLeft};
+use carnelian::definitions::{DefinitionReport, OrphanedDefinitions, WhyLeft};
 use carnelian::{CronSchedule, Error, JobDefinition, JobKey, OnChange, Trigger, TriggerKey};
 
 const SOURCE: &str = "billing";

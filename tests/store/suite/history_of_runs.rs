@@ -3,9 +3,10 @@
 
 use super::*;
 use carnelian::clock::Clock;
-use carnelian::store::row::HistoryRow;
-use carnelian::store::{CapturedLine, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
-use carnelian::{FireOutcome, HistoryQuery, RunRecord};
+use carnelian::history::CapturedLine;
+use carnelian::history::HistoryRow;
+use carnelian::history::{FireOutcome, HistoryQuery, RunRecord};
+use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
 use log::Level;
 use std::time::Duration;
 

@@ -3,9 +3,10 @@
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
+use carnelian::monitoring::InstanceStatus;
+use carnelian::node::{Labels, NodeActivity, NodeInfo, NodeReport, NodeRole};
 use carnelian::store::row::{InstanceRow, NodeRow};
-use carnelian::store::{InstanceStatus, Lock, StatementCounts, TxMode};
-use carnelian::{Labels, NodeActivity, NodeInfo, NodeReport, NodeRole};
+use carnelian::store::{Lock, StatementCounts, TxMode};
 use std::time::Duration;
 
 fn report(node_name: &str) -> NodeReport {

@@ -4,9 +4,10 @@
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
 use carnelian::store::row::{OptionsRow, TriggerSelection};
+use carnelian::trigger::TriggerOption;
 use carnelian::{
     CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, Error, IntervalUnit, MisfireInstruction,
-    Schedule, TriggerOption,
+    Schedule,
 };
 use chrono::{DateTime, NaiveTime};
 use chrono_tz::Europe::Berlin;

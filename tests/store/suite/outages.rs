@@ -2,9 +2,11 @@
 //! its backlog is drained.
 
 use super::*;
+use carnelian::MisfireInstruction;
+use carnelian::node::{NodeActivity, NodeReport, NodeRole};
+use carnelian::recovery::Outage;
 use carnelian::settings::TriggerOrder;
-use carnelian::store::{LateInOrder, Outage};
-use carnelian::{MisfireInstruction, NodeActivity, NodeReport, NodeRole};
+use carnelian::store::LateInOrder;
 use std::time::Duration;
 
 /// Five that are late by an hour, each with another way to deal with it.

@@ -2,9 +2,8 @@
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
-use carnelian::store::{
-    CompletionInstruction, CompletionOutcome, CompletionReport, FireBundle, Heartbeats, SkipReason, SkippedFires,
-};
+use carnelian::listener::{SkipReason, SkippedFires};
+use carnelian::store::{CompletionInstruction, CompletionOutcome, CompletionReport, FireBundle, Heartbeats};
 use carnelian::{
     CronSchedule, Error, JobPolicy, MisfireInstruction, OnDead, Overlap, SimpleSchedule, TriggerBuilder, TriggerState,
 };

@@ -3,8 +3,11 @@
 
 use super::beside_quartz::java_joins;
 use super::*;
-use carnelian::store::{BlacklistEntry, CompletionOutcome, Refusal};
-use carnelian::{Error, JobDetail, JobDetailBuilder, JobPolicy, NodeReport, NodeRole, Placement};
+use carnelian::node::{NodeReport, NodeRole};
+use carnelian::placement::Placement;
+use carnelian::placement::{BlacklistEntry, Refusal};
+use carnelian::store::CompletionOutcome;
+use carnelian::{Error, JobDetail, JobDetailBuilder, JobPolicy};
 use std::time::Duration;
 
 fn says(name: &str, labels: &str, role: NodeRole) -> NodeReport {

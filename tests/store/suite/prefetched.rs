@@ -1,8 +1,9 @@
 //! Prefetched fires that had not begun when their node died.
 
 use super::*;
+use carnelian::history::HistoryQuery;
 use carnelian::store::{Acquisition, BeginMark, FireBundle, Prefetch, Recovered};
-use carnelian::{HistoryQuery, MisfireInstruction, SimpleSchedule, TriggerBuilder};
+use carnelian::{MisfireInstruction, SimpleSchedule, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -1,9 +1,10 @@
 //! Recovery: the fate of the fires of a node that is gone.
 
 use super::*;
+use carnelian::key::RECOVERY_GROUP;
 use carnelian::store::Recovered;
 use carnelian::store::row::{FiredRow, FiredState, ScheduleRow, Selection, TriggerSelection};
-use carnelian::{GroupMatcher, RECOVERY_GROUP, TriggerState};
+use carnelian::{GroupMatcher, TriggerState};
 
 /// B alone is left and finds A dead.
 fn kill(cluster: &Cluster, b: &mut Node) -> Recovered {

@@ -2,11 +2,11 @@
 
 use super::beside_quartz::java_joins;
 use super::*;
-use carnelian::store::{BlacklistEntry, CompletionOutcome, FireBundle};
-use carnelian::{
-    Error, FireOutcome, HistoryQuery, JobDetailBuilder, JobPolicy, OnDead, Overlap, Placement, RetryPolicy,
-    SimpleSchedule, Strategy, TriggerBuilder,
-};
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::placement::BlacklistEntry;
+use carnelian::placement::{Placement, Strategy};
+use carnelian::store::{CompletionOutcome, FireBundle};
+use carnelian::{Error, JobDetailBuilder, JobPolicy, OnDead, Overlap, RetryPolicy, SimpleSchedule, TriggerBuilder};
 use std::sync::Mutex as Guarded;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn earliest(node: &Node) -> Option<i64> {
 
 /// How many parts nobody has begun.
 fn waiting(cluster: &Cluster) -> usize {
-    let is_part = |group: &str| group == carnelian::BROADCAST_GROUP;
+    let is_part = |group: &str| group == carnelian::key::BROADCAST_GROUP;
     cluster.snapshot().triggers.iter().filter(|t| is_part(t.key.group()) && t.state == "WAITING").count()
 }
 

@@ -77,7 +77,7 @@ pub struct Schedule {
     #[command(flatten)]
     pub policies: TriggerPolicies,
     /// Higher fires first among triggers of one moment
-    #[arg(long, value_name = "N", default_value_t = carnelian::DEFAULT_PRIORITY, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = carnelian::trigger::DEFAULT_PRIORITY, allow_negative_numbers = true)]
     pub priority: i32,
     /// The calendar whose excluded times the trigger leaves out
     #[arg(long, value_name = "NAME")]

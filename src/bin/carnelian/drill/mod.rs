@@ -4,12 +4,14 @@
 use crate::config::{Config, open};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
+use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::listener::SchedulerListener;
+use carnelian::recovery::Outage;
 use carnelian::settings::{InstanceIdSetting, PluginSettings, Settings};
-use carnelian::store::{JobStore, Outage};
+use carnelian::store::JobStore;
 use carnelian::{
-    GroupMatcher, JobContext, JobDetail, JobKey, MisfireInstruction, Scheduler, SchedulerListener, Signal,
-    SimpleSchedule, Trigger, TriggerKey,
+    GroupMatcher, JobContext, JobDetail, JobKey, MisfireInstruction, Scheduler, SimpleSchedule, Trigger, TriggerKey,
 };
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -120,7 +122,7 @@ fn be_a_node(settings: Settings) -> Outcome {
     crate::output::write(&format!("READY {}\n", node.instance_id()))?;
     // Until it is killed, or whoever started it is gone and closes the pipe.
     let _ = std::io::stdin().lines().next();
-    node.shutdown(true);
+    node.shutdown_and_wait();
     Ok(())
 }
 
@@ -205,7 +207,7 @@ fn lose_all(
             && store.catalogue().trigger_summaries(&GroupMatcher::any())?.len() <= left())
     });
     let mode = store.outages().recovery_mode()?;
-    node.shutdown(true);
+    node.shutdown_and_wait();
     drained?;
     let runs = runs.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let outages = recorder.outages.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 
 /// The treatment of jobs that a program has declared once and declares no longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OrphanedDefinitions {
     /// The report names the jobs; the jobs stay.
     #[default]

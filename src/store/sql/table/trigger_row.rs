@@ -204,7 +204,7 @@ impl From<Row> for TriggerRow {
             description: row.description,
             next_ms: time(row.next_fire_time),
             previous_ms: time(row.prev_fire_time),
-            priority: row.priority.unwrap_or(crate::DEFAULT_PRIORITY),
+            priority: row.priority.unwrap_or(crate::trigger::DEFAULT_PRIORITY),
             state: row.trigger_state,
             kind: kind_of(row.trigger_type),
             start_ms: row.start_time,
