@@ -227,8 +227,20 @@ fn expanded(items: Vec<Item>) -> Vec<Item> {
         }
         Some(syn::parse_str::<syn::File>(&filled).ok()?.items)
     });
-    let made: Vec<Item> = made.flatten().chain(calls.iter().filter_map(|(_, text)| row(text))).collect();
+    let rows = calls.iter().filter_map(|(_, text)| row(text));
+    let words = calls.iter().filter(|(call, _)| call.mac.path.is_ident("words")).filter_map(|(_, text)| words(text));
+    let made: Vec<Item> = made.flatten().chain(rows).chain(words).collect();
     items.into_iter().chain(made).collect()
+}
+
+/// The functions that `src/words.rs` gives an enumeration.
+fn words(arguments: &str) -> Option<Item> {
+    let (head, values) = arguments.rsplit_once('{')?;
+    let (name, count) = (head.split_whitespace().next_back()?, values.matches('=').count());
+    let all = format!("pub const ALL: [Self; {count}] = [];");
+    let (name_of, of_name) =
+        ("pub fn name(self) -> &'static str {}", "pub fn from_name(name: &str) -> Option<Self> {}");
+    syn::parse_str(&format!("impl {name} {{ {all} {name_of} {of_name} }}")).ok()
 }
 
 /// The struct of a row of a table, whose macro has the names of columns behind its fields.
