@@ -2,7 +2,7 @@
 //!
 //! [`Scheduler::health`](crate::Scheduler::health) and
 //! [`Scheduler::instances`](crate::Scheduler::instances) ask;
-//! [`SchedulerListener::alarm_raised`](crate::listener::SchedulerListener::alarm_raised) hears of
+//! [`SchedulerListener::alarm`](crate::listener::SchedulerListener::alarm) hears of
 //! alarms.
 
 pub use crate::alarm::{Alarm, AlarmJob, AlarmKind};
