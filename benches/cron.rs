@@ -18,7 +18,7 @@ const EXPRESSIONS: [(&str, &str, chrono_tz::Tz); 6] = [
     ("29 February", "0 0 0 29 2 ?", chrono_tz::UTC),
 ];
 
-fn main() -> Result<(), carnelian::CronParseError> {
+fn main() -> Result<(), carnelian::cron::CronParseError> {
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("cron: next fire time");
     for (name, text, zone) in EXPRESSIONS {

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::calendar::{Calendar, CronTimes, DailyRange, Holidays, Weekdays};
-use carnelian::{JobContext, JobDetail, JobError, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
+use carnelian::{IfExists, JobContext, JobDetail, JobError, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
 use chrono::{NaiveDate, NaiveTime, TimeZone};
 use chrono_tz::Europe::Berlin;
 use std::error::Error;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let scheduler = Scheduler::builder().job_fn("clock.tick", tick).build()?;
-    scheduler.add_calendar("quiet", &seconds("0/2", "even seconds")?, false, false)?;
+    scheduler.add_calendar("quiet", &seconds("0/2", "even seconds")?, IfExists::Refuse)?;
     let job = JobDetail::builder(JobKey::new("clock", "tick"), "clock.tick").build()?;
     let trigger = Trigger::builder(TriggerKey::new("clock", "second"), job.key().clone())
         .schedule(SimpleSchedule::every(Duration::from_secs(1)))
@@ -49,9 +49,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     scheduler.schedule_job(job, trigger)?;
     scheduler.start()?;
     std::thread::sleep(Duration::from_secs(5));
-    scheduler.add_calendar("quiet", &seconds("1/2", "odd seconds")?, true, true)?;
+    scheduler.update_calendar("quiet", &seconds("1/2", "odd seconds")?)?;
     std::thread::sleep(Duration::from_secs(5));
     println!("{}", scheduler.delete_calendar("quiet").err().ok_or("it is in use")?);
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     Ok(())
 }

@@ -26,6 +26,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     while scheduler.health().counters.succeeded == 0 {
         std::thread::sleep(Duration::from_millis(20));
     }
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     Ok(())
 }

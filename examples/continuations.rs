@@ -1,7 +1,7 @@
 //! Jobs that follow the runs of another: a report after each load that succeeded, an alarm after one that failed.
 #![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
-use carnelian::{Continuation, JobContext, JobDataMap, JobDetail, JobError, JobKey, On, Scheduler};
+use carnelian::{Continuation, IfExists, JobContext, JobDataMap, JobDetail, JobError, JobKey, On, Scheduler};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -25,9 +25,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let scheduler = Scheduler::builder().job_fn("load", load).job_fn("follower", follower).build()?;
     let [load, report, alarm] = ["load", "report", "alarm"].map(JobKey::named);
-    scheduler.add_job(&JobDetail::builder(load.clone(), "load").durable(true).build()?, true)?;
+    scheduler.add_job(&JobDetail::builder(load.clone(), "load").durable(true).build()?, IfExists::Replace)?;
     for child in [&report, &alarm] {
-        scheduler.add_job(&JobDetail::builder(child.clone(), "follower").durable(true).build()?, true)?;
+        scheduler.add_job(&JobDetail::builder(child.clone(), "follower").durable(true).build()?, IfExists::Replace)?;
     }
     scheduler.follow(&Continuation::new(load.clone(), report))?;
     scheduler.follow(&Continuation::new(load.clone(), alarm).on(On::Failure))?;
@@ -38,6 +38,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         scheduler.trigger_job(&load, data)?;
         println!("{}", says.recv_timeout(Duration::from_secs(30))?);
     }
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     Ok(())
 }

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let plan = scheduler.preview_definitions()?;
         println!("at {hour}: inserted={:?} updated={:?} left={:?}", plan.inserted, plan.updated, plan.left);
         scheduler.start()?;
-        scheduler.shutdown(true);
+        scheduler.shutdown_and_wait();
     }
     Ok(())
 }

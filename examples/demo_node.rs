@@ -21,7 +21,7 @@ fn main() {
     let logger = env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("info")).build();
     // What runs log is kept with them where `carnelian.history.log` or a job's policy says so.
     let level = logger.filter().max(log::LevelFilter::Info);
-    carnelian::CaptureLog::new(logger).install(level).unwrap_or_else(|why| fail(2, &why));
+    carnelian::history::CaptureLog::new(logger).install(level).unwrap_or_else(|why| fail(2, &why));
     let arguments = arguments().unwrap_or_else(|problem| fail(2, &format!("{problem}\n{USAGE}")));
     let settings = Settings::from_file(&arguments.config).unwrap_or_else(|errors| fail(2, &errors));
     for warning in settings.warnings() {

@@ -59,6 +59,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let balances: Vec<i64> = rows.iter().map(|row| row.balance).collect();
     println!("balances: {balances:?}");
     assert_eq!(balances, [70, 30]);
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     Ok(())
 }

@@ -14,9 +14,10 @@ mod expectations;
 #[path = "failover/timeline.rs"]
 mod timeline;
 
+use carnelian::FiredTrigger;
 use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
-use carnelian::store::{FiredTrigger, JobStore};
+use carnelian::store::JobStore;
 use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
 use cluster::Node;

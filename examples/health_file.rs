@@ -3,7 +3,8 @@
 //! `cargo run --example health_file`
 #![allow(clippy::disallowed_methods, reason = "a program may sleep")]
 
-use carnelian::{Health, JobContext, Scheduler};
+use carnelian::monitoring::Health;
+use carnelian::{JobContext, Scheduler};
 use std::time::Duration;
 
 /// Longer than a healthy service is silent that passes regularly: the check-in comes every 15 s, the heartbeat every 5 s.
@@ -30,6 +31,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::thread::sleep(Duration::from_millis(100));
     }
     println!("alive: {}", file.exists());
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     Ok(())
 }

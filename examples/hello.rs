@@ -20,6 +20,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     scheduler.schedule_job(job, trigger)?;
     scheduler.start()?;
     std::thread::sleep(Duration::from_secs(2));
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     Ok(())
 }

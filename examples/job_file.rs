@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("stored {} job and {} trigger", imported.jobs.len(), imported.triggers.len());
     scheduler.start()?;
     std::thread::sleep(Duration::from_secs(2));
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
 
     // A mistake is named with its place, and nothing is stored.
     let wrong = QUARTZ_DATA.replace("<repeat-interval>500<", "<repeat-interval>often<");

@@ -1,10 +1,8 @@
 //! Listeners: one that reports what ran, one that says no to every second fire.
 #![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
-use carnelian::{
-    FireEnd, FireEvent, JobContext, JobDetail, JobError, JobKey, JobListener, Scheduler, SimpleSchedule, Trigger,
-    TriggerKey, TriggerListener,
-};
+use carnelian::listener::{FireEnd, FireEvent, JobListener, TriggerListener};
+use carnelian::{JobContext, JobDetail, JobError, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -60,6 +58,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     scheduler.schedule_job(job, trigger)?;
     scheduler.start()?;
     std::thread::sleep(Duration::from_millis(1500));
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     Ok(())
 }

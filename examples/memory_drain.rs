@@ -3,10 +3,11 @@
 //!
 //! `cargo run --release --no-default-features --example memory_drain -- 200000 20` drains 200,000 with 20 workers.
 
+use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::Settings;
 use carnelian::store::{JobStore, MemoryDatabase};
-use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Signal, Trigger, TriggerKey};
+use carnelian::{IfExists, JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -37,13 +38,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let job = JobDetail::builder(JobKey::named("nothing"), "nothing").durable(true).build()?;
     let one = |n: usize| Trigger::builder(TriggerKey::named(format!("one-shot-{n}")), job.key().clone()).build();
     let triggers = (0..fires).map(one).collect::<Result<Vec<_>, _>>()?;
-    scheduler.schedule_jobs(vec![(job, triggers)], false)?;
+    scheduler.schedule_jobs(vec![(job, triggers)], IfExists::Refuse)?;
 
     let begun = clock.ticks();
     scheduler.start()?;
     clock.wait(&all_ran, None);
     // Waits for the ends of all to be recorded.
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     let took = clock.ticks() - begun;
     println!("{fires} fires, {threads} threads: {:.0}/s", fires as f64 / took.as_secs_f64());
     Ok(())

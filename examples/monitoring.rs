@@ -1,7 +1,9 @@
 //! What a program shows of its scheduler: metrics and health for its own endpoints, alarms as they come. Ends by itself.
 
+use carnelian::listener::SchedulerListener;
+use carnelian::monitoring::Alarm;
 use carnelian::settings::Settings;
-use carnelian::{Alarm, JobContext, JobDetail, JobKey, Scheduler, SchedulerListener, Trigger, TriggerKey};
+use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -40,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let alarm = pages.recv_timeout(Duration::from_secs(30))?;
     println!("alarm {}: {}", alarm.kind, alarm.detail);
     // Recorded, and so counted.
-    let report = scheduler.shutdown(true);
+    let report = scheduler.shutdown_and_wait();
     println!("stopped cleanly: {}", report.is_clean());
     let health = scheduler.health();
     println!("GET /health\n{:#}", health.to_json());

@@ -2,9 +2,11 @@
 //! that pauses its trigger, and a backfill of hours that have passed.
 #![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
+use carnelian::backfill::Backfill;
+use carnelian::listener::{SkippedFires, TriggerListener};
 use carnelian::{
-    Backfill, CronSchedule, JobContext, JobDetail, JobError, JobKey, Overlap, Scheduler, SimpleSchedule, SkippedFires,
-    Trigger, TriggerKey, TriggerListener,
+    CronSchedule, IfExists, JobContext, JobDetail, JobError, JobKey, Overlap, Scheduler, SimpleSchedule, Trigger,
+    TriggerKey,
 };
 use chrono::{TimeDelta, Utc};
 use std::error::Error;
@@ -58,7 +60,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let on_the_hour = Trigger::builder(TriggerKey::named("hourly"), hourly.key().clone());
     let on_the_hour = on_the_hour.schedule(CronSchedule::new("0 0 * * * ?")?).build()?;
 
-    scheduler.schedule_jobs(vec![(job, triggers), (failing, vec![fragile]), (hourly, vec![on_the_hour])], false)?;
+    scheduler.schedule_jobs(
+        vec![(job, triggers), (failing, vec![fragile]), (hourly, vec![on_the_hour])],
+        IfExists::Refuse,
+    )?;
     scheduler.start()?;
     std::thread::sleep(Duration::from_secs(5));
     println!("fragile is {:?}", scheduler.trigger_state(&TriggerKey::named("fragile"))?);
@@ -67,6 +72,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("backfill of {} hours", scheduler.backfill(&range)?.stored.len());
     println!("and again: {}", scheduler.backfill(&range)?.stored.len());
     std::thread::sleep(Duration::from_secs(2));
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     Ok(())
 }

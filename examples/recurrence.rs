@@ -52,6 +52,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("fires first at {stored}");
     scheduler.start()?;
     std::thread::sleep(Duration::from_secs(2));
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! A job that fails, and is tried again by its policy; what became of it is in the history.
 #![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
+use carnelian::history::HistoryQuery;
 use carnelian::{
-    HistoryQuery, JobContext, JobDetail, JobError, JobKey, JobPolicy, RetryPolicy, Scheduler, Trigger, TriggerKey,
+    IfExists, JobContext, JobDetail, JobError, JobKey, JobPolicy, RetryPolicy, Scheduler, Trigger, TriggerKey,
 };
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let key = JobKey::named("letter");
     let job = JobDetail::builder(key.clone(), "deliver").policy(JobPolicy::new().retry(retry)).build()?;
     let trigger = Trigger::builder(TriggerKey::named("letter"), key.clone()).build()?;
-    scheduler.schedule_jobs(vec![(job, vec![trigger])], false)?;
+    scheduler.schedule_jobs(vec![(job, vec![trigger])], IfExists::Refuse)?;
     scheduler.start()?;
 
     let query = HistoryQuery::new().job(key);
@@ -35,6 +36,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for fire in fires.iter().rev() {
         println!("attempt {}: {} {}", fire.attempt, fire.outcome, fire.error.as_deref().unwrap_or_default());
     }
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
     Ok(())
 }

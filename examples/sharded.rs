@@ -3,9 +3,10 @@
 //! `cargo run --example sharded`
 
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::placement::Strategy;
 use carnelian::settings::Settings;
 use carnelian::store::{JobStore, MemoryDatabase};
-use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Result, Scheduler, Strategy, Trigger, TriggerKey};
+use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Result, Scheduler, Trigger, TriggerKey};
 use crossbeam_channel::{Sender, unbounded};
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let job = JobDetail::builder(JobKey::named("newsletter"), "mail").policy(policy).requests_recovery(true).build()?;
     let now = Trigger::builder(TriggerKey::named("now"), job.key().clone()).build()?;
     let Some(first) = nodes.first() else { return Ok(()) };
-    while first.store().upkeep().instances()?.len() < nodes.len() {
+    while first.instances()?.len() < nodes.len() {
         std::thread::yield_now();
     }
     first.schedule_job(job, now)?;
@@ -45,7 +46,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         println!("{}", lines.recv()?);
     }
     for node in nodes {
-        node.shutdown(true);
+        node.shutdown_and_wait();
     }
     Ok(())
 }

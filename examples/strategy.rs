@@ -3,12 +3,10 @@
 //! `cargo run --example strategy`
 
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::placement::{EligibleNode, NodePart, StrategyError, Tick};
 use carnelian::settings::Settings;
 use carnelian::store::{JobStore, MemoryDatabase};
-use carnelian::{
-    EligibleNode, JobContext, JobDetail, JobKey, JobPolicy, NodePart, Result, Scheduler, StrategyError, Tick, Trigger,
-    TriggerKey,
-};
+use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Result, Scheduler, Trigger, TriggerKey};
 use crossbeam_channel::{Sender, unbounded};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +59,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         nodes.push(node(name, zone, &database, &clock, done.clone())?);
     }
     let Some(first) = nodes.first() else { return Ok(()) };
-    while first.store().upkeep().instances()?.len() < nodes.len() {
+    while first.instances()?.len() < nodes.len() {
         std::thread::yield_now();
     }
     schedule(first)?;
@@ -69,7 +67,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         println!("{}", lines.recv()?);
     }
     for node in nodes {
-        node.shutdown(true);
+        node.shutdown_and_wait();
     }
     Ok(())
 }

@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     for node in &nodes {
-        node.shutdown(true);
+        node.shutdown_and_wait();
     }
 
     let runs = runs.lock().unwrap_or_else(PoisonError::into_inner);

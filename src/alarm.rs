@@ -1,7 +1,7 @@
 //! `Alarm`: a condition that a person should know of, raised once and cleared once.
 
 use crate::key::JobKey;
-use std::fmt;
+use crate::words::words;
 
 /// The subject of an alarm. The thresholds are the settings `carnelian.alarm.*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,39 +29,18 @@ pub enum AlarmKind {
     ClockSkew,
 }
 
-impl AlarmKind {
-    /// All of them.
-    pub const ALL: [AlarmKind; 9] = [
-        Self::OverdueTriggers,
-        Self::DeadExecutions,
-        Self::CheckinFailures,
-        Self::HeartbeatFailures,
-        Self::StuckFires,
-        Self::OrphanedJobs,
-        Self::ParkedWork,
-        Self::TooFewNodes,
-        Self::ClockSkew,
-    ];
-
+words! {
     /// The word used in logs, in JSON and as the metric label.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OverdueTriggers => "overdue_triggers",
-            Self::DeadExecutions => "dead_executions",
-            Self::CheckinFailures => "checkin_failures",
-            Self::HeartbeatFailures => "heartbeat_failures",
-            Self::StuckFires => "stuck_fires",
-            Self::OrphanedJobs => "orphaned_jobs",
-            Self::ParkedWork => "parked_work",
-            Self::TooFewNodes => "too_few_nodes",
-            Self::ClockSkew => "clock_skew",
-        }
-    }
-}
-
-impl fmt::Display for AlarmKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+    AlarmKind {
+        OverdueTriggers = "overdue_triggers",
+        DeadExecutions = "dead_executions",
+        CheckinFailures = "checkin_failures",
+        HeartbeatFailures = "heartbeat_failures",
+        StuckFires = "stuck_fires",
+        OrphanedJobs = "orphaned_jobs",
+        ParkedWork = "parked_work",
+        TooFewNodes = "too_few_nodes",
+        ClockSkew = "clock_skew",
     }
 }
 

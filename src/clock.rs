@@ -7,7 +7,7 @@
 
 #[cfg(any(test, feature = "test-util"))]
 use crate::signal::Nudge;
-use crate::signal::{Signal, Woken};
+pub use crate::signal::{Signal, Woken};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Wall time for rows and schedules, monotonic time for waiting and for judging how long something

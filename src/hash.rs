@@ -1,14 +1,16 @@
-//! Every hash of the crate: FNV-1a where a hash is stored or the same on all nodes, `foldhash` for maps in memory.
+//! Every hash of the crate: FNV-1a for hashes that are stored or equal on all nodes, `foldhash` for
+//! maps in memory.
 
 use std::fmt::Display;
 
-/// A map whose look-ups cost less than those of the standard library, whose hash withstands chosen keys. These keys are
-/// not chosen by strangers, and each fire looks up a dozen.
+/// A map with cheaper look-ups than the standard library's, whose hash withstands keys that an
+/// attacker chooses. No stranger chooses these keys, and each fire looks up a dozen.
 pub(crate) type HashMap<K, V> = foldhash::HashMap<K, V>;
 /// A set of that kind.
 pub(crate) type HashSet<T> = foldhash::HashSet<T>;
 
-/// FNV-1a of 64 bits: the same on every machine and in every version, unlike the hashes of the standard library.
+/// FNV-1a of 64 bits: equal on every machine and in every version, unlike the hashes of the
+/// standard library.
 pub(crate) fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
@@ -20,7 +22,8 @@ pub(crate) fn fnv1a_32(bytes: impl IntoIterator<Item = u8>) -> u32 {
     bytes.into_iter().fold(0x811c_9dc5, step)
 }
 
-/// A number drawn by a seed: the same for the same seed, and far from that of a similar one, which FNV-1a alone is not.
+/// A number drawn by a seed. Equal seeds give equal numbers. Similar seeds give numbers that lie
+/// far apart, which FNV-1a alone does not.
 pub(crate) fn drawn(seed: impl Display) -> u64 {
     let hash = fnv1a(seed.to_string().bytes());
     let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);

@@ -31,6 +31,12 @@ pub const FOLLOWING_GROUP: &str = "FOLLOWING_JOBS";
 /// The group of the one-shot triggers of single nodes' parts of ticks that several nodes run.
 pub const BROADCAST_GROUP: &str = "BROADCAST_JOBS";
 
+/// The group of the jobs and triggers that submissions become.
+pub const SUBMITTED_GROUP: &str = "SUBMITTED";
+
+/// The group of the one-shot triggers that a backfill stores.
+pub const BACKFILL_GROUP: &str = "BACKFILL";
+
 /// The longest name or group, in characters: what fits Quartz's tables on every database.
 pub const MAX_NAME_CHARS: usize = 190;
 

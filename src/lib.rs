@@ -30,14 +30,15 @@
 //! scheduler.schedule_job(job, trigger)?;
 //! scheduler.start()?;
 //! // … the server's own work …
-//! scheduler.shutdown(true);
+//! scheduler.shutdown_and_wait();
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A node of a cluster reads where its tables are from a properties file, in the spelling of
-//! `quartz.properties`: [`SchedulerBuilder::settings_file`]. The tables are made by
-//! `carnelian migrate`, the command line of the feature `cli`.
+//! A node of a cluster is told where its tables are: by [`SchedulerBuilder::database`], or by a
+//! properties file in the spelling of `quartz.properties`, [`SchedulerBuilder::settings_file`]. The
+//! tables are made by [`Scheduler::migrate`], or by `carnelian migrate`, the command line of the
+//! feature `cli`.
 //!
 //! # Three nouns
 //!
@@ -71,11 +72,20 @@
 //! | schedules by a rule of iCalendar | [`RecurrenceSchedule`] |
 //! | days and hours on which nothing fires | [`calendar`] |
 //! | cron expressions by themselves | [`cron`] |
-//! | retries, time limits, heartbeats, placement | [`JobPolicy`], [`RetryPolicy`], [`Placement`] |
+//! | keys, and the groups that the crate itself uses | [`key`] |
+//! | priorities, options and states of triggers | [`trigger`] |
+//! | retries, time limits, heartbeats | [`JobPolicy`], [`RetryPolicy`] |
+//! | on which nodes jobs run, strategies, limits of groups | [`placement`] |
 //! | runs of one job after another | [`Continuation`] |
 //! | work under an id of the caller | [`Submission`] |
-//! | what happened | [`HistoryQuery`] |
-//! | what happens | [`JobListener`], [`TriggerListener`], [`SchedulerListener`] |
+//! | jobs that programs define, files, changes of names | [`JobDefinition`], [`definitions`] |
+//! | what happened | [`history`] |
+//! | what happens | [`listener`] |
+//! | fires of a past time | [`backfill`] |
+//! | work that was interrupted or parked, outages | [`recovery`] |
+//! | health, alarms, the nodes of the cluster | [`monitoring`], [`node`] |
+//! | pools and connections of the application | `database` |
+//! | time and load, for tests with their own | [`clock`], [`machine`] |
 //! | what one process at a time may do | [`Scheduler::try_lock`] |
 //! | properties | [`settings`] |
 //! | what can go wrong | [`Error`] |
@@ -87,73 +97,72 @@
 //! clock and faults for tests.
 
 mod alarm;
+pub mod backfill;
 pub mod calendar;
 pub mod clock;
 pub mod cron;
 mod data_map;
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+pub mod database;
+pub mod definitions;
 mod error;
 mod guarded;
 mod hash;
+pub mod history;
 #[cfg(feature = "java-streams")]
 mod java;
 mod java_text;
 mod job;
 #[cfg(feature = "job-files")]
 pub mod job_file;
-mod key;
-mod listener;
+pub mod key;
+pub mod listener;
 mod local;
 pub mod machine;
 mod matcher;
 mod meter;
-mod node;
+pub mod monitoring;
+pub mod node;
+pub mod placement;
 #[cfg(feature = "quartz-plugins")]
 mod quartz_plugins;
+pub mod recovery;
 mod rules;
 mod scheduler;
 pub mod settings;
 mod signal;
+// The store, its rows and its faults are public for this project's tests and its command line, and
+// carry no promise.
+#[doc(hidden)]
 pub mod store;
-mod trigger;
+pub mod trigger;
+mod words;
 mod zone;
 
-pub use alarm::{Alarm, AlarmJob, AlarmKind};
 pub use calendar::Calendar;
-pub use cron::{CronExpression, CronParseError};
+pub use cron::CronExpression;
 pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{
-    Continuation, EligibleNode, EveryNode, ExecutionStrategy, FireOutcome, JobDefinition, JobDetail, JobDetailBuilder,
-    JobFilter, JobMarks, JobPolicy, LabelRule, LogLine, NodePart, On, OnChange, OnDead, Parent, Placement, RetryPolicy,
-    Strategy, StrategyError, StuckAction, Tick,
+    Continuation, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks, JobPolicy, On, OnChange, OnDead,
+    Parent, RetryPolicy, StuckAction,
 };
-pub use key::{
-    BROADCAST_GROUP, CONTINUED_GROUP, DEFAULT_GROUP, FOLLOWING_GROUP, INTERRUPTED_GROUP, JobKey, MAX_NAME_CHARS,
-    RECOVERY_GROUP, RETRY_GROUP, TriggerKey,
-};
-pub use listener::{FireEnd, FireEvent, FireValues, JobListener, ListenerManager, SchedulerListener, TriggerListener};
+pub use key::{JobKey, TriggerKey};
 pub use matcher::{GroupMatcher, KeyMatcher};
-pub use node::{Labels, LabelsError, MachineLoad, NodeActivity, NodeInfo, NodeReport, NodeRole};
+pub use scheduler::{
+    IfExists, Job, JobContext, JobError, JobType, LockGuard, Outcome, RunningJob, Scheduler, SchedulerBuilder,
+    SchedulerMetadata, Shard, ShutdownReport, StopReason, Submission,
+};
+pub use store::{FiredTrigger, Taken, TriggerSummary};
+pub use trigger::{
+    CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, MisfireInstruction, Overlap,
+    RecurrenceSchedule, Schedule, SimpleSchedule, Trigger, TriggerBuilder, TriggerState,
+};
+
+// The measured rules are public for this project's tests, and carry no promise.
 #[cfg(feature = "test-util")]
 #[doc(hidden)]
 pub use rules::measured;
-pub use scheduler::{
-    CaptureLog, CounterValues, Executor, Health, Job, JobContext, JobError, JobType, LockGuard, Outcome, RunningJob,
-    SUBMITTED_GROUP, Scheduler, SchedulerBuilder, SchedulerMetadata, SchedulerStatus, ServiceHealth, ServiceState,
-    Shard, ShutdownReport, StopReason, StopStep, Submission,
-};
-
-pub use signal::{Signal, Woken};
-pub use store::row::{HistoryRow, Parked};
-pub use store::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, HistoryPruning, HistoryQuery, HistorySummary, Outage, Rerun,
-    RerunReason, RunRecord, SkipReason, SkippedFires, SummaryRow,
-};
-pub use trigger::{
-    CalendarIntervalSchedule, CronSchedule, DEFAULT_PRIORITY, DailyTimeIntervalSchedule, IntervalUnit,
-    MisfireInstruction, Overlap, RecurrenceSchedule, Schedule, SimpleSchedule, Transition, Trigger, TriggerBuilder,
-    TriggerOption, TriggerState,
-};
 
 /// The README's program compiles.
 #[cfg(doctest)]

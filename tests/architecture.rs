@@ -9,6 +9,8 @@ mod comments;
 mod documentation;
 #[path = "architecture/imports.rs"]
 mod imports;
+#[path = "architecture/surface.rs"]
+mod surface;
 
 use imports::{Crate, module_of, tokens};
 use std::path::Path;
@@ -19,7 +21,7 @@ use std::process::Command;
 const FLOORS: &[(&str, &[&str])] = &[
     ("streams", &["hash", "java_text", "java"]),
     ("times", &["cron", "local", "zone"]),
-    ("error", &["error", "guarded", "meter"]),
+    ("error", &["error", "guarded", "meter", "words"]),
     (
         "values",
         &[
@@ -43,6 +45,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("stores", &["store"]),
     ("listeners", &["listener", "quartz_plugins"]),
     ("engine", &["scheduler"]),
+    ("surfaces", &["backfill", "database", "definitions", "history", "monitoring", "placement", "recovery"]),
 ];
 
 /// Who alone may name a crate or a module (and that module itself). `bin` and `examples` are no modules of the library:
@@ -54,7 +57,7 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("libsqlite3_sys", &["store::sql"]),
     ("r2d2", &["store::sql", "examples"]),
     // The builder takes a pool of the caller's.
-    ("crate::store::sql", &["store::sql", "store::open", "store=", "scheduler::api::builder", "lib="]),
+    ("crate::store::sql", &["store::sql", "store::open", "store=", "scheduler::api::builder", "database="]),
     ("crate::store::memory", &["store::memory", "store::open", "store=", "lib="]),
     // What is behind a feature is reached at these places only.
     ("crate::java", &["java", "data_map::java", "calendar::java"]),

@@ -1,8 +1,8 @@
 //! What demo jobs write to the scheduler's own database: a row in `demo_effect`, the largest fence in `demo_fence`.
 #![cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
+use carnelian::database::CallersConnection;
 use carnelian::settings::DataSourceUrl;
-use carnelian::store::CallersConnection;
 use carnelian::{JobContext, JobError};
 use diesel::connection::SimpleConnection;
 use diesel::query_builder::SqlQuery;

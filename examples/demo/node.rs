@@ -57,7 +57,7 @@ pub fn run(mut settings: Settings, without: &[String]) -> ! {
         std::thread::sleep(deadline - reserve / 2);
         exit(0);
     });
-    let report = scheduler.shutdown(waits_for_jobs);
+    let report = if waits_for_jobs { scheduler.shutdown_and_wait() } else { scheduler.shutdown_now() };
     log::info!("demo node stopped report={report:?}");
     exit(0)
 }

@@ -2,7 +2,7 @@
 
 use super::timeline::Event;
 use super::{CHECKIN_MS, GRID_FIRES, GRID_LATEST_MS, GRID_MS, TOLERANCE_MS};
-use carnelian::store::TriggerSummary;
+use carnelian::TriggerSummary;
 use std::collections::BTreeMap;
 
 /// How long after the verdict the recovered job may take to begin.

@@ -50,7 +50,8 @@ impl Values {
     }
 }
 
-/// The values of a list of spans in a field. A range whose end is before its start goes once around the clock.
+/// The values of a list of spans in a field. A range that ends before its start goes once around
+/// the clock.
 pub(super) fn expand(kind: FieldKind, spans: &[Span]) -> Values {
     let mut values = Values::default();
     for span in spans {

@@ -4,10 +4,12 @@ use super::{JobDataMap, java, properties};
 use crate::error::{Error, Result};
 use crate::java_text::{MAX_STREAM_BYTES, is_stream};
 
-/// The most that MySQL's `BLOB` holds. Other databases take more, but a scheduler must be able to move.
+/// The largest value of MySQL's `BLOB`. Other databases take more, but a scheduler must be able to
+/// move.
 pub(crate) const MAX_STORED_BYTES: usize = 65_535;
 
-/// Form in which job data is stored: the setting `useProperties`. All nodes of a cluster must agree.
+/// The form in which job data is stored: the setting `useProperties`. All nodes of a cluster must
+/// agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataFormat {
     /// The text of a `java.util.Properties`: every value a text.
@@ -60,10 +62,11 @@ const EMPTY_STREAM: &[u8] = include_bytes!("empty_map.ser");
 
 /// The stored forms, for programs that move data between Quartz and Carnelian.
 impl JobDataMap {
-    /// Reads `JOB_DATA` as Quartz stores it where `useProperties` is not set: a serialised `JobDataMap` or another
-    /// common map of Java. No bytes are an empty map.
+    /// Reads `JOB_DATA` as Quartz stores it without `useProperties`: a serialised `JobDataMap` or
+    /// another common map of Java. No bytes are an empty map.
     ///
-    /// Values of other than the common types become [`DataValue::Foreign`](super::DataValue::Foreign).
+    /// Values of other than the common types become
+    /// [`DataValue::Foreign`](super::DataValue::Foreign).
     pub fn from_java_bytes(bytes: &[u8]) -> Result<Self> {
         DataFormat::Java.public_decode(bytes)
     }
@@ -73,16 +76,16 @@ impl JobDataMap {
         DataFormat::Java.encode_job(self)
     }
 
-    /// Reads `JOB_DATA` as Quartz stores it where `useProperties` is set: the text of a `java.util.Properties`. All
-    /// values are texts.
+    /// Reads `JOB_DATA` as Quartz stores it with `useProperties`: the text of a
+    /// `java.util.Properties`. All values are texts.
     pub fn from_properties_text(bytes: &[u8]) -> Result<Self> {
         DataFormat::Properties.public_decode(bytes)
     }
 
-    /// The text that Quartz could read where `useProperties` is set, by name and without a date.
+    /// The text that Quartz can read with `useProperties`, by name and without a date.
     ///
-    /// Numbers and truth values become their text and `Null` the empty one, where Quartz refuses the former. Foreign
-    /// values have no text and are refused.
+    /// Numbers and truth values become their text, which Quartz refuses, and `Null` becomes the
+    /// empty text. Foreign values have no text and are refused.
     ///
     /// ```
     /// let data: carnelian::JobDataMap = [("to", "ops@example.org"), ("subject", "a=b")].into_iter().collect();

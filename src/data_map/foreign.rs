@@ -5,12 +5,13 @@ use std::fmt;
 use super::java::ForeignObject;
 use crate::java_text::JavaText;
 
-/// A value stored by a Java node for which there is no [`DataValue`](super::DataValue) of its own, such as a
-/// `java.util.Date` or a list.
+/// A value stored by a Java node for which there is no [`DataValue`](super::DataValue) of its own,
+/// such as a `java.util.Date` or a list.
 ///
-/// A foreign value can be named, copied, moved to another map and removed; it is written back as it was read.
+/// A foreign value can be named, copied, moved to another map and removed. The crate writes the
+/// value back as it was read.
 ///
-/// Equal if Java's serialised forms are.
+/// Two values are equal if their serialised forms in Java are.
 #[derive(Clone, PartialEq)]
 pub struct ForeignValue(Repr);
 
@@ -54,7 +55,7 @@ impl ForeignValue {
         }
     }
 
-    /// Whether both are one object of one stream, or equal texts.
+    /// Says if both are one object of one stream, or equal texts.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Repr::Text(a), Repr::Text(b)) => a == b,

@@ -57,7 +57,8 @@ impl Boxed {
         })
     }
 
-    /// The number of a value that Java's `valueOf` takes from a cache: it is one object wherever it appears.
+    /// The number of a value that Java's `valueOf` takes from a cache, so that every use of the
+    /// value is one object.
     pub(super) fn constant(self) -> Option<i64> {
         match self {
             Self::Bool(v) => Some(i64::from(v)),

@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// A field of a class, in the order in which Java writes them: primitives by name, then references by name.
+/// A field of a class. Java writes first the primitive fields by name, then the references by name.
 #[derive(Clone, Copy)]
 pub(crate) enum FieldSpec<'a> {
-    /// Its type code and its name.
+    /// The type code and the name.
     Primitive(u8, &'a str),
-    /// Its name and its type, such as `Ljava/lang/String;` or `[I`.
+    /// The name and the type, such as `Ljava/lang/String;` or `[I`.
     Reference(&'a str, &'a str),
 }
 

@@ -1,7 +1,9 @@
-//! Java's object streams (`java.io.ObjectOutputStream`), read into a graph that can be searched and written back.
+//! Java's object streams (`java.io.ObjectOutputStream`), read into a graph that can be searched and
+//! written back.
 //!
-//! The graph keeps everything a stream says, also about classes that mean nothing here, so that a part of it can be
-//! put into another stream. Each node is what got a handle in the stream, and its index is that handle, less the base.
+//! The graph keeps everything a stream says, also about unknown classes, so that a part of the
+//! graph can be put into another stream. A node is one thing with a handle in the stream. The index
+//! of a node is its handle, less the base.
 
 mod boxed;
 mod build;
@@ -15,7 +17,8 @@ pub(crate) use writer::Writer;
 
 use crate::java_text::{JavaText, MAGIC, MAX_STREAM_BYTES};
 
-/// Depth to which objects may lie in each other when read. Written they may lie deeper, since other parts come first.
+/// The depth to which objects may lie in each other when read. Written objects may lie deeper,
+/// since other parts come first.
 const MAX_DEPTH: usize = 64;
 /// Most super classes that a class may have.
 const MAX_SUPER_CLASSES: usize = 64;
@@ -47,7 +50,7 @@ pub(crate) mod flag {
     pub(crate) const BLOCK_DATA: u8 = 8;
 }
 
-/// Where a node stands in its [`Graph`].
+/// The place of a node in its [`Graph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeId(u32);
 
@@ -107,7 +110,8 @@ struct Field {
     type_name: Option<NodeId>,
 }
 
-/// An object: what each of its classes wrote, the top-most first; classes that wrote nothing are left out.
+/// An object: the part that each of its classes wrote, the top-most first. Classes that wrote
+/// nothing have no part.
 #[derive(Debug)]
 pub(crate) struct Object {
     class: NodeId,
@@ -163,7 +167,8 @@ impl Graph {
         }
     }
 
-    /// The class and its super classes, at most [`MAX_SUPER_CLASSES`] of them, the concrete one first.
+    /// The class and its super classes, at most [`MAX_SUPER_CLASSES`] of them, the concrete one
+    /// first.
     fn lineage(&self, class: NodeId) -> impl Iterator<Item = (NodeId, &ClassDesc)> {
         let with_id = |id: NodeId| self.class(id).map(|class| (id, class));
         std::iter::successors(with_id(class), move |(_, class)| class.parent.and_then(with_id)).take(MAX_SUPER_CLASSES)

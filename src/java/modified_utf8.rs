@@ -20,8 +20,8 @@ impl JavaText {
         }
     }
 
-    /// Reads the "modified UTF-8" of Java streams: NUL as two bytes, characters outside the BMP as two surrogates
-    /// of three bytes each.
+    /// Reads the "modified UTF-8" of Java streams. NUL is two bytes there, and a character outside
+    /// the BMP is two surrogates of three bytes each.
     pub(crate) fn from_modified_utf8(bytes: &[u8]) -> Result<Self, String> {
         let mut units = Vec::with_capacity(bytes.len());
         let mut rest = bytes.iter().copied();

@@ -1,5 +1,5 @@
-//! Reads an object stream. Nothing is believed: lengths are measured against what is there, references against
-//! what has been read, and nesting against a limit.
+//! Reads an object stream that may be damaged or hostile: lengths are checked against the bytes
+//! that are left, references against the nodes read so far, and nesting against a limit.
 
 use super::*;
 

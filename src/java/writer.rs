@@ -12,8 +12,9 @@ const MAX_SIGNATURE_BYTES: usize = 1 << 14;
 
 /// A stream being written.
 ///
-/// Equal texts and equal class descriptors are written once and referred to after that, as Java does with constants
-/// and classes; other objects are the same only if they were the same in the stream they come from.
+/// Equal texts and equal class descriptors are written once and referred to after that, as Java
+/// does with constants and classes. Other objects are written once only if they were one object in
+/// the stream they come from.
 pub(crate) struct Writer {
     out: Vec<u8>,
     handles: u32,
@@ -249,8 +250,9 @@ impl Writer {
     }
 }
 
-/// Bytes that are equal for two descriptors exactly if they say the same of the class and its super classes; none for
-/// those that cannot be compared, because they hold objects or are very long.
+/// The key of a descriptor: equal for two descriptors exactly if both say the same of the class and
+/// its super classes. Descriptors that cannot be compared, since they hold objects or are very
+/// long, have none.
 fn signature(graph: &Graph, class: NodeId) -> Option<Vec<u8>> {
     let mut signature = Vec::new();
     let add = |signature: &mut Vec<u8>, text: &JavaText| {

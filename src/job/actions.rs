@@ -1,6 +1,7 @@
 //! `StuckAction` and `OnDead`: what is done about a run that makes no progress, and about a fire
 //! that died.
 
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 
 /// The action on a run that lives and makes no progress.
@@ -12,7 +13,7 @@ pub enum StuckAction {
     #[default]
     Log,
     /// The scheduler listeners are told besides:
-    /// [`SchedulerListener::fire_stuck`](crate::SchedulerListener::fire_stuck).
+    /// [`SchedulerListener::fire_stuck`](crate::listener::SchedulerListener::fire_stuck).
     Tell,
     /// The run is asked to stop besides, as by a timeout: after the grace its worker is abandoned.
     Cancel,
@@ -44,42 +45,22 @@ pub enum OnDead {
     Ask,
 }
 
-impl StuckAction {
-    /// Every action.
-    pub const ALL: [Self; 4] = [StuckAction::Log, StuckAction::Tell, StuckAction::Cancel, StuckAction::FailOver];
-
+words! {
     /// The word of the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            StuckAction::Log => "log",
-            StuckAction::Tell => "tell",
-            StuckAction::Cancel => "cancel",
-            StuckAction::FailOver => "fail-over",
-        }
-    }
-
-    /// The action of this name, see [`StuckAction::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|action| action.name() == name)
+    StuckAction {
+        Log = "log",
+        Tell = "tell",
+        Cancel = "cancel",
+        FailOver = "fail-over",
     }
 }
 
-impl OnDead {
-    /// Every policy.
-    pub const ALL: [Self; 4] = [OnDead::RecoveryTrigger, OnDead::Revive, OnDead::NextFire, OnDead::Ask];
-
+words! {
     /// The word of the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            OnDead::RecoveryTrigger => "recovery-trigger",
-            OnDead::Revive => "revive",
-            OnDead::NextFire => "next-fire",
-            OnDead::Ask => "ask",
-        }
-    }
-
-    /// The policy of this name, see [`OnDead::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    OnDead {
+        RecoveryTrigger = "recovery-trigger",
+        Revive = "revive",
+        NextFire = "next-fire",
+        Ask = "ask",
     }
 }

@@ -4,7 +4,7 @@ use crate::data_map::{DataValue, JobDataMap};
 use crate::error::{Error, Result};
 use crate::job::FireOutcome;
 use crate::key::JobKey;
-use std::fmt;
+use crate::words::words;
 use std::str::FromStr;
 
 /// After which ends of its parent's runs a child runs.
@@ -23,23 +23,12 @@ pub enum On {
     Any,
 }
 
-impl On {
-    /// All of them.
-    pub const ALL: [On; 3] = [On::Success, On::Failure, On::Any];
-
+words! {
     /// The word for it: `success`, `failure`, `any`.
-    pub fn name(self) -> &'static str {
-        match self {
-            On::Success => "success",
-            On::Failure => "failure",
-            On::Any => "any",
-        }
-    }
-}
-
-impl fmt::Display for On {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+    On {
+        Success = "success",
+        Failure = "failure",
+        Any = "any",
     }
 }
 
@@ -56,15 +45,15 @@ impl FromStr for On {
 /// of the named outcomes.
 ///
 /// Both are stored jobs, and the child is durable. A job has any number of children up to
-/// [`MAX_CHILDREN`](crate::store::MAX_CHILDREN), and any number of parents: it runs after each run
-/// of any of them.
+/// [`MAX_CHILDREN`](crate::definitions::MAX_CHILDREN), and any number of parents: it runs after
+/// each run of any of them.
 ///
 /// ```
-/// use carnelian::{Continuation, JobDetail, JobKey, On, Scheduler};
+/// use carnelian::{Continuation, IfExists, JobDetail, JobKey, On, Scheduler};
 ///
 /// let scheduler = Scheduler::builder().build()?;
 /// for name in ["import", "report", "alarm"] {
-///     scheduler.add_job(&JobDetail::builder(JobKey::named(name), name).durable(true).build()?, false)?;
+///     scheduler.add_job(&JobDetail::builder(JobKey::named(name), name).durable(true).build()?, IfExists::Refuse)?;
 /// }
 /// let import = || JobKey::named("import");
 /// scheduler.follow(&Continuation::new(import(), JobKey::named("report")))?;

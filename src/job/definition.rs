@@ -6,6 +6,7 @@ use crate::trigger::{CronSchedule, Schedule, Trigger};
 
 /// The action on a stored definition that differs from the code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnChange {
     /// Store the definition again when the *code* has changed since it was last stored. Changes of
     /// an operator in between stay until then.

@@ -242,8 +242,9 @@ impl JobDetailBuilder {
         self
     }
 
-    /// Has it stored even if it has a [placement](crate::Placement) and a node of Quartz, which
-    /// heeds none, is a member of the cluster. Only the moment of storing knows of it.
+    /// Has it stored even if it has a [placement](crate::placement::Placement) and a node of
+    /// Quartz, which heeds none, is a member of the cluster. Only the moment of storing knows of
+    /// it.
     pub fn even_beside_quartz(mut self) -> Self {
         self.detail.even_beside_quartz = true;
         self

@@ -23,15 +23,16 @@ pub type StrategyError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// An answer that names no node, a node twice, or one that is not among those given is none;
 /// neither is an error or a panic. Then the tick stays due: the node that asked names the trigger
-/// and the reason in its log and in [`Health::quarantined`](crate::Health::quarantined) and leaves
-/// it alone for a minute, others that have the strategy may ask theirs, and beyond the misfire
-/// threshold the trigger's misfire instruction decides as for any late fire.
+/// and the reason in its log and in [`Health::quarantined`](crate::monitoring::Health::quarantined)
+/// and leaves it alone for a minute, others that have the strategy may ask theirs, and beyond the
+/// misfire threshold the trigger's misfire instruction decides as for any late fire.
 ///
 /// ```
-/// use carnelian::{EligibleNode, JobPolicy, NodePart, Scheduler, Tick};
+/// use carnelian::{JobPolicy, Scheduler};
+/// use carnelian::placement::{EligibleNode, NodePart, Tick};
 ///
 /// // One node in each zone, told which zone that is: `ctx.part_parameter()`.
-/// fn one_per_zone(_: &Tick<'_>, nodes: &[EligibleNode]) -> Result<Vec<NodePart>, carnelian::StrategyError> {
+/// fn one_per_zone(_: &Tick<'_>, nodes: &[EligibleNode]) -> Result<Vec<NodePart>, carnelian::placement::StrategyError> {
 ///     let mut parts: Vec<NodePart> = Vec::new();
 ///     for node in nodes {
 ///         let zone = node.info.labels.get("zone").unwrap_or_default();

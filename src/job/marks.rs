@@ -25,12 +25,12 @@ const MAX_MARKS_BYTES: usize = 16_000;
 /// nothing of them.
 ///
 /// ```
-/// use carnelian::{JobDetail, JobFilter, JobKey, JobMarks, Scheduler};
+/// use carnelian::{IfExists, JobDetail, JobFilter, JobKey, JobMarks, Scheduler};
 ///
 /// let scheduler = Scheduler::builder().build()?;
 /// let marks = JobMarks::new().biz_key("order-17").owner("ada").tag("billing").tag("v2").metadata("team", "books");
 /// let job = JobDetail::builder(JobKey::named("invoice"), "mail").durable(true).marks(marks).build()?;
-/// scheduler.add_job(&job, false)?;
+/// scheduler.add_job(&job, IfExists::Refuse)?;
 /// let found = scheduler.find_jobs(&JobFilter::new().tag("billing").owner("ada"))?;
 /// assert_eq!(found[0].marks().get_biz_key(), Some("order-17"));
 /// assert!(scheduler.find_jobs(&JobFilter::new().tag("v1"))?.is_empty());

@@ -24,7 +24,7 @@ pub enum FireOutcome {
     /// The trigger could not fire in time, and its misfire instruction was applied instead.
     Misfired,
     /// The fire has not ended. Only among rows of the history that were asked for with
-    /// [`HistoryQuery::running`](crate::HistoryQuery::running); nothing ends with it.
+    /// [`HistoryQuery::running`](crate::history::HistoryQuery::running); nothing ends with it.
     Running,
 }
 

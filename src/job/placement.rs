@@ -21,7 +21,8 @@ const MOST: usize = 64;
 /// job is [forced](crate::JobDetailBuilder::even_beside_quartz).
 ///
 /// ```
-/// use carnelian::{JobDetail, JobKey, JobPolicy, Placement};
+/// use carnelian::{JobDetail, JobKey, JobPolicy};
+/// use carnelian::placement::Placement;
 ///
 /// let placement = Placement::new()
 ///     .require_label("zone=eu".parse()?)
@@ -138,7 +139,8 @@ impl fmt::Display for Placement {
 /// this value), `!spot` (there is none), `!zone=us` (it does not have this value).
 ///
 /// ```
-/// use carnelian::{LabelRule, Labels};
+/// use carnelian::node::Labels;
+/// use carnelian::placement::LabelRule;
 ///
 /// let labels: Labels = "zone=eu, gpu=yes".parse().unwrap();
 /// for (rule, holds) in [("gpu", true), ("zone=eu", true), ("zone=us", false), ("!spot", true), ("!zone=eu", false)] {

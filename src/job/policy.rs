@@ -162,8 +162,8 @@ impl JobPolicy {
 
     /// The lowest level of the log lines of a run that are kept with its row of the history;
     /// [`LevelFilter::Off`] for none. Lines of the program are seen if it has installed
-    /// [`CaptureLog`](crate::CaptureLog); lines of `ctx.log(…)` are seen in any case. Default:
-    /// `carnelian.history.log`.
+    /// [`CaptureLog`](crate::history::CaptureLog); lines of `ctx.log(…)` are seen in any case.
+    /// Default: `carnelian.history.log`.
     pub fn capture_log(mut self, level: LevelFilter) -> Self {
         self.capture_log = Some(level);
         self

@@ -11,7 +11,8 @@ const MAX_NAME_CHARS: usize = 60;
 /// The choice of nodes for each time at which a trigger of a job fires: its ticks.
 ///
 /// ```
-/// use carnelian::{JobDetail, JobKey, JobPolicy, Strategy};
+/// use carnelian::{JobDetail, JobKey, JobPolicy};
+/// use carnelian::placement::Strategy;
 ///
 /// let policy = JobPolicy::new().strategy(Strategy::Broadcast);
 /// let job = JobDetail::builder(JobKey::named("drop_caches"), "drop_caches").policy(policy).build()?;

@@ -7,7 +7,7 @@ use super::{Commands, Directives, FileJob, FileTrigger, reader_trigger};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 
-/// What one file holds, as far as it is read.
+/// The contents of one file, as far as they are read.
 #[derive(Default)]
 pub(super) struct Contents {
     pub commands: Commands,

@@ -1,6 +1,8 @@
-//! The document: a bounded tree of elements with their lines, read from bytes nobody vouches for.
+//! The document: a bounded tree of elements with their lines, read from bytes that nobody vouches
+//! for.
 //!
-//! A document type is refused, as Quartz refuses it, so that there is no entity to expand and nothing outside to fetch.
+//! A document type is refused, as Quartz does, so that there is no entity to expand and nothing to
+//! fetch.
 
 use super::problem::JobFileError;
 use quick_xml::NsReader;
@@ -26,7 +28,7 @@ pub(super) struct Element {
     /// The name without a prefix.
     pub name: String,
     pub line: usize,
-    /// Whether it is of the namespace of job files.
+    /// True if the element is in the namespace of job files.
     pub is_ours: bool,
     /// The names of its attributes, without those that are XML's own.
     pub attributes: Vec<String>,
@@ -145,7 +147,7 @@ impl Parser<'_> {
     }
 }
 
-/// Character that a reference stands for: one of the five that XML knows, or a character by its number.
+/// The character of a reference: one of the five that XML names, or a character by its number.
 fn character(reference: &BytesRef<'_>) -> Option<char> {
     let named: &str = reference;
     match named {

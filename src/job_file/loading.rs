@@ -34,7 +34,8 @@ impl JobFile {
         }
     }
 
-    /// Reads the contents of a file; `name` stands for it in messages, `zone` for the machine's time zone.
+    /// Reads the contents of a file. `name` is the file's name in messages, `zone` the machine's
+    /// time zone.
     ///
     /// # Errors
     /// All problems of the file at once.

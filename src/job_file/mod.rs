@@ -1,8 +1,9 @@
 //! Job files: jobs and triggers in XML, in Quartz's format `job_scheduling_data` 2.0.
 //!
-//! A file is read whole before anything is stored: [`JobFile::read`] gives its values, or every problem at once with
-//! file, line and element. [`Scheduler::import`](crate::Scheduler::import) and
-//! [`Catalogue::import`](crate::store::Catalogue::import) store them, in one transaction.
+//! A file is read as a whole before anything is stored. [`JobFile::read`] gives its values, or
+//! every problem at once with file, line and element.
+//! [`Scheduler::import`](crate::Scheduler::import) and
+//! [`Catalogue::import`](crate::store::Catalogue::import) store the values in one transaction.
 
 mod contents;
 mod document;
@@ -24,12 +25,13 @@ pub use problem::{JobFileError, JobFileErrors};
 /// The group of the jobs with which Java nodes watch their job files; no job file deletes in it.
 pub const LOADER_GROUP: &str = "JobSchedulingDataLoaderPlugin";
 
-/// A job file: what it deletes, what it stores, and how it treats what is stored already.
+/// A job file: the jobs and triggers that it deletes and stores, and how it treats those that are
+/// stored already.
 ///
-/// The format is Quartz's, and so are its rules: elements stand in the order of the schema, `overwrite-existing-data`
-/// is true and `ignore-duplicates` false if not given, a time without an offset is one of the machine's time zone, and
-/// so is a cron expression without a `time-zone`. A `job-class` is a job type: register the job under the Java class
-/// name.
+/// The format and its rules are Quartz's. Elements stand in the order of the schema. Without the
+/// directives `overwrite-existing-data` is true and `ignore-duplicates` false. A time without an
+/// offset is in the machine's time zone, as is a cron expression without a `time-zone`. A
+/// `job-class` is a job type: register the job under the Java class name.
 ///
 /// ```
 /// use carnelian::job_file::JobFile;
@@ -123,10 +125,10 @@ pub(crate) struct FileTrigger {
     pub start: Start,
 }
 
-/// When a trigger of a file starts.
+/// The time at which a trigger of a file starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// When it is stored.
+    /// The time at which the file is stored.
     Now,
     /// Milliseconds after it is stored.
     After(i64),
@@ -150,13 +152,14 @@ impl JobFile {
         self.triggers.iter().map(|trigger| &trigger.trigger)
     }
 
-    /// Whether jobs and triggers that exist are replaced: the directive `overwrite-existing-data`.
+    /// Says if the file replaces jobs and triggers that exist: the directive
+    /// `overwrite-existing-data`.
     pub fn overwrites_existing_data(&self) -> bool {
         self.directives.overwrite
     }
 
-    /// Whether jobs and triggers that exist and are not replaced are passed over, instead of being an error: the
-    /// directive `ignore-duplicates`.
+    /// Says if the file passes over jobs and triggers that exist and are not replaced, which is an
+    /// error otherwise: the directive `ignore-duplicates`.
     pub fn ignores_duplicates(&self) -> bool {
         self.directives.ignore
     }
@@ -174,22 +177,23 @@ impl JobFile {
         self
     }
 
-    /// Protects a group from all commands of the file that delete triggers. [`LOADER_GROUP`] always is.
+    /// Protects a group from all commands of the file that delete triggers. [`LOADER_GROUP`] is
+    /// always protected.
     #[doc(alias = "addTriggerGroupToNeverDelete")]
     pub fn never_delete_trigger_group(mut self, group: impl Into<String>) -> Self {
         self.protected_trigger_groups.insert(group.into());
         self
     }
 
-    /// Whether a trigger that is stored just as the file has it is left as it is, with its state, its count and its
-    /// next fire time. Default: no, as in Quartz, where overwriting begins it anew.
+    /// Leaves a stored trigger that equals the file's as it is, with its state, its count and its
+    /// next fire time. Default: no, as in Quartz, where overwriting begins the trigger anew.
     pub fn keep_unchanged(mut self, yes: bool) -> Self {
         self.keeps_unchanged = yes;
         self
     }
 
-    /// Says of job types what no job file says and Java takes from annotations. A job whose type is not spoken for
-    /// keeps the flags with which it is stored; a new one has none.
+    /// Adds the flags of job types, which no job file has and Java takes from annotations. A job
+    /// whose type gets none here keeps its stored flags. A new job of such a type has none.
     pub fn with_flags(mut self, of_type: impl Fn(&str) -> Option<JobFlags>) -> Self {
         for job in &mut self.jobs {
             job.flags = of_type(job.detail.job_type()).or(job.flags);

@@ -15,8 +15,6 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    // --- parts ----------------------------------------------------------------------------------------------------
-
     /// A name, and a group that is `DEFAULT` if it is not given.
     pub(super) fn name_and_group(&mut self, fields: &Fields<'_>, name: &str, group: &str) -> (Option<String>, String) {
         let name = fields.get(name).and_then(|element| self.needed_text(element));

@@ -11,7 +11,8 @@ use crate::trigger::{
 };
 use crate::zone;
 
-/// The instructions by the names of Java's constants; `MISFIRE_INSTRUCTION_IGNORE_MISFIRE_POLICY` is not in the schema.
+/// The instructions by the names of Java's constants. The schema lacks
+/// `MISFIRE_INSTRUCTION_IGNORE_MISFIRE_POLICY`.
 const MISFIRES: &[(&str, MisfireInstruction)] = &[
     ("MISFIRE_INSTRUCTION_SMART_POLICY", MisfireInstruction::Smart),
     ("MISFIRE_INSTRUCTION_FIRE_NOW", MisfireInstruction::FireNow),

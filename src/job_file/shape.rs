@@ -1,4 +1,5 @@
-//! The shape of a job file: which element stands where, as the schema `job_scheduling_data_2_0.xsd` has it.
+//! The shape of a job file: the place of each element, as in the schema
+//! `job_scheduling_data_2_0.xsd`.
 
 use super::document::Element;
 use super::problem::JobFileError;

@@ -6,8 +6,9 @@ use chrono_tz::Tz;
 
 /// The epoch milliseconds of `2026-03-05T18:00:00[.123][Z|+01:00]`.
 ///
-/// Without an offset it is the time on the clocks of `zone`, as in Java: one that the clock jumps over is later by the
-/// jump, one that comes twice is the second. Digits beyond the millisecond are cut.
+/// A text without an offset is a time on the clocks of `zone`, as in Java. A time that the clock
+/// jumps over is later by the jump. A time that comes twice is the second. Digits beyond the
+/// millisecond are cut.
 pub(super) fn date_time(text: &str, zone: Tz) -> Option<i64> {
     let (date, time) = text.split_once('T')?;
     let mut parts = date.splitn(3, '-');

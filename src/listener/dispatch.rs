@@ -176,10 +176,10 @@ mod tests {
     use std::sync::Arc;
 
     #[derive(Default)]
-    struct Ear(Mutex<Vec<String>>);
-    impl SchedulerListener for Arc<Ear> {
+    struct Recorder(Mutex<Vec<String>>);
+    impl SchedulerListener for Arc<Recorder> {
         fn name(&self) -> &str {
-            "ear"
+            "recorder"
         }
         fn scheduler_error(&self, message: &str) {
             self.0.lock().push(message.to_owned());
@@ -206,38 +206,38 @@ mod tests {
 
     #[test]
     fn a_panicking_listener_is_reported_to_the_others() {
-        let ear = Arc::new(Ear::default());
+        let recorder = Arc::new(Recorder::default());
         let listeners = Listeners::default();
         listeners.trigger.add(GroupMatcher::equals("a").into(), Arc::new(Loud), |l| l.name().to_owned());
         listeners.scheduler.add(KeyMatcher::Everything, Arc::new(Deaf), |l| l.name().to_owned());
-        listeners.scheduler.add(KeyMatcher::Everything, Arc::new(Arc::clone(&ear)), |l| l.name().to_owned());
+        listeners.scheduler.add(KeyMatcher::Everything, Arc::new(Arc::clone(&recorder)), |l| l.name().to_owned());
         let trigger = |group: &str| Trigger::builder((group, "t").into(), ("g", "j").into()).build().unwrap();
         listeners.trigger_misfired(&trigger("not heard"));
         listeners.trigger_misfired(&trigger("a"));
-        assert_eq!(*ear.0.lock(), ["trigger listener `loud` panicked in trigger_misfired: boo"]);
+        assert_eq!(*recorder.0.lock(), ["trigger listener `loud` panicked in trigger_misfired: boo"]);
     }
 
     /// Waiting events are told in their order; events without room are counted, and said once there
     /// is room again.
     #[test]
     fn what_services_tell_waits_in_its_order_and_has_a_bound() {
-        let ear = Arc::new(Ear::default());
+        let recorder = Arc::new(Recorder::default());
         let listeners = Listeners::default();
-        listeners.scheduler.add(KeyMatcher::Everything, Arc::new(Arc::clone(&ear)), |l| l.name().to_owned());
+        listeners.scheduler.add(KeyMatcher::Everything, Arc::new(Arc::clone(&recorder)), |l| l.name().to_owned());
         listeners.error("at once");
-        assert_eq!(std::mem::take(&mut *ear.0.lock()), ["at once"]);
+        assert_eq!(std::mem::take(&mut *recorder.0.lock()), ["at once"]);
         listeners.open();
         for n in 0..10_003 {
             listeners.announce("scheduler_error", move |listener| listener.scheduler_error(&n.to_string()));
         }
-        assert_eq!((ear.0.lock().len(), listeners.queue.untold()), (0, 3));
+        assert_eq!((recorder.0.lock().len(), listeners.queue.untold()), (0, 3));
         listeners.tell_waiting();
-        let told = std::mem::take(&mut *ear.0.lock());
+        let told = std::mem::take(&mut *recorder.0.lock());
         assert_eq!((told.len(), told[0].as_str(), told[9_999].as_str()), (10_001, "0", "9999"));
         assert_eq!(told[10_000], "listeners were too slow: 3 events were not told");
         listeners.error("late");
         listeners.close();
         listeners.error("after");
-        assert_eq!((ear.0.lock().clone(), listeners.queue.untold()), (vec!["after".to_owned()], 4));
+        assert_eq!((recorder.0.lock().clone(), listeners.queue.untold()), (vec!["after".to_owned()], 4));
     }
 }

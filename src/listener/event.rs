@@ -98,6 +98,7 @@ impl<'a> FireEvent<'a> {
 
 /// The end of a run of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FireEnd {
     /// Well, badly or told to stop.
     pub outcome: FireOutcome,

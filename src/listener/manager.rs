@@ -11,7 +11,8 @@ use std::sync::Arc;
 /// goes to those who were there when it began.
 ///
 /// ```
-/// use carnelian::{FireEnd, FireEvent, GroupMatcher, JobListener, KeyMatcher, Scheduler};
+/// use carnelian::{GroupMatcher, KeyMatcher, Scheduler};
+/// use carnelian::listener::{FireEnd, FireEvent, JobListener};
 ///
 /// struct Audit;
 ///

@@ -17,6 +17,7 @@ mod queue;
 mod roll;
 mod values;
 
+pub use crate::store::{CompletionInstruction, SkipReason, SkippedFires};
 pub use event::{FireEnd, FireEvent};
 pub use manager::ListenerManager;
 pub use values::FireValues;
@@ -29,14 +30,14 @@ use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::row::Parked;
-use crate::store::{CompletionInstruction, Orphan, Outage, Recovered, SkippedFires};
+use crate::store::{Orphan, Outage, Recovered};
 use crate::trigger::Trigger;
 use std::time::Duration;
 
 /// Hears of the runs of jobs.
 ///
 /// ```
-/// use carnelian::{FireEnd, FireEvent, JobListener};
+/// use carnelian::listener::{FireEnd, FireEvent, JobListener};
 ///
 /// struct Slow;
 ///

@@ -15,7 +15,8 @@ pub(crate) struct Entry<L: ?Sized> {
 
 /// Listeners of one kind, each under its name, in the order in which they were added.
 ///
-/// Who is told sees the list as it was: a listener may add and remove listeners.
+/// A call of all listeners sees the list as it was before, since a listener may add and remove
+/// listeners.
 pub(crate) struct Roll<L: ?Sized> {
     entries: RwLock<Arc<Vec<Entry<L>>>>,
     /// The number of listeners: most schedulers have none, and look no further.

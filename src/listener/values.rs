@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// Quartz keys them by an object; here a type of the application's own is the key.
 ///
 /// ```
-/// use carnelian::{FireEvent, JobContext, JobError, JobListener};
+/// use carnelian::{JobContext, JobError};
+/// use carnelian::listener::{FireEvent, JobListener};
 ///
 /// struct TraceId(u64);
 ///

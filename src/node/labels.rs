@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// characters, and it may be empty.
 ///
 /// ```
-/// use carnelian::Labels;
+/// use carnelian::node::Labels;
 ///
 /// let labels: Labels = "zone = eu,gpu=yes".parse().unwrap();
 /// assert_eq!(labels.to_string(), "gpu=yes, zone=eu");

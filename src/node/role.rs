@@ -1,6 +1,6 @@
 //! `NodeRole` and `NodeActivity`: what a node is there for, and what it is doing.
 
-use std::fmt;
+use crate::words::words;
 
 /// The role of a node in the cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -13,24 +13,11 @@ pub enum NodeRole {
     Observer,
 }
 
-impl NodeRole {
+words! {
     /// The word that stands for it in settings and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Worker => "worker",
-            Self::Observer => "observer",
-        }
-    }
-
-    /// The role of this word.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Worker, Self::Observer].into_iter().find(|role| role.name() == name)
-    }
-}
-
-impl fmt::Display for NodeRole {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+    NodeRole {
+        Worker = "worker",
+        Observer = "observer",
     }
 }
 
@@ -53,37 +40,23 @@ pub enum NodeActivity {
     Stopping,
 }
 
-impl NodeActivity {
-    const ALL: [Self; 6] =
-        [Self::Starting, Self::Firing, Self::Standby, Self::Passive, Self::Observing, Self::Stopping];
-
+words! {
     /// The word that stands for it in tables and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Firing => "firing",
-            Self::Standby => "standby",
-            Self::Passive => "passive",
-            Self::Observing => "observing",
-            Self::Stopping => "stopping",
-        }
+    NodeActivity {
+        Starting = "starting",
+        Firing = "firing",
+        Standby = "standby",
+        Passive = "passive",
+        Observing = "observing",
+        Stopping = "stopping",
     }
+}
 
+impl NodeActivity {
     /// True if the node takes work, or will as soon as it can. A passive node counts: it stands
     /// ready.
     pub fn takes_work(self) -> bool {
         matches!(self, Self::Starting | Self::Firing | Self::Passive)
-    }
-
-    /// The activity of this word.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|activity| activity.name() == name)
-    }
-}
-
-impl fmt::Display for NodeActivity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

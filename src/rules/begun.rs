@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 /// The fires that this node has prefetched and that have not begun, by their fences.
 #[derive(Debug, Default)]
-pub(crate) struct Ahead {
+pub(crate) struct NotBegun {
     waiting: BTreeSet<i64>,
     /// The largest fence of those that have begun.
     last: i64,
     number: i64,
 }
 
-impl Ahead {
+impl NotBegun {
     /// Adds fences that wait from now on.
     pub(crate) fn enter(&mut self, fences: impl IntoIterator<Item = i64>) {
         self.waiting.extend(fences);
@@ -42,7 +42,7 @@ impl Ahead {
     }
 }
 
-/// The prefetched fires that a node has begun: all up to a fence, but for some ranges.
+/// The prefetched fires that a node has begun: all up to a fence, without some ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BeginMark {
     /// Each mark of a node has a larger number than those before.
@@ -96,14 +96,14 @@ mod tests {
 
     #[test]
     fn what_waits_has_not_begun() {
-        let mut ahead = Ahead::default();
-        ahead.enter(10..=20);
-        let first = ahead.begin([10, 11]);
+        let mut not_begun = NotBegun::default();
+        not_begun.enter(10..=20);
+        let first = not_begun.begin([10, 11]);
         assert_eq!(first, BeginMark { number: 1, last: 11, waiting: Vec::new() });
         assert_eq!([10, 11, 12, 99].map(|fence| first.has_begun(fence)), [true, true, false, false]);
-        assert_eq!(ahead.first_waiting(), 12);
+        assert_eq!(not_begun.first_waiting(), 12);
 
-        let second = ahead.begin([15, 17]);
+        let second = not_begun.begin([15, 17]);
         assert_eq!(second, BeginMark { number: 2, last: 17, waiting: vec![(12, 14), (16, 16)] });
         assert_eq!(
             [11, 12, 14, 15, 16, 17, 18].map(|f| second.has_begun(f)),
@@ -113,12 +113,12 @@ mod tests {
         assert_eq!(second.waiting_text(), "12-14 16");
 
         // A mark that was not stored is replaced by the next one.
-        ahead.enter([15, 17]);
-        ahead.leave([12, 13, 14, 16]);
-        assert_eq!(ahead.begin([17]), BeginMark { number: 3, last: 17, waiting: vec![(15, 15)] });
-        assert_eq!(ahead.first_waiting(), 15);
-        ahead.leave([15, 18, 19, 20]);
-        assert_eq!(ahead.first_waiting(), 18);
+        not_begun.enter([15, 17]);
+        not_begun.leave([12, 13, 14, 16]);
+        assert_eq!(not_begun.begin([17]), BeginMark { number: 3, last: 17, waiting: vec![(15, 15)] });
+        assert_eq!(not_begun.first_waiting(), 15);
+        not_begun.leave([15, 18, 19, 20]);
+        assert_eq!(not_begun.first_waiting(), 18);
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl PauseState {
     /// True if triggers of the job are blocked: a fire runs that lets no other run beside it.
     ///
     /// As in Quartz the fire says so, by the job that was stored when the fire began. The end of
-    /// that fire is what unblocks the triggers. A job that has disallowed concurrent execution
+    /// that fire unblocks the triggers. A job that has disallowed concurrent execution
     /// since then blocks nobody: acquisitions leave its triggers alone while it runs.
     pub(crate) fn is_blocked(&self, job: &JobKey) -> bool {
         self.executing.get(job).is_some_and(|alone| *alone)
@@ -84,7 +84,7 @@ mod tests {
             (&["g"], Paused, PausedBlocked),
             (&[ALL_GROUPS_PAUSED], Paused, PausedBlocked),
         ] {
-            // Whether a fire of the job executes, and lets no other run beside it.
+            // The executing fire of the job, if any: true if it lets no other run beside it.
             for (executing, expected) in [(None, free), (Some(false), free), (Some(true), blocked)] {
                 assert_eq!(state(paused, executing), expected, "{paused:?} {executing:?}");
             }

@@ -91,8 +91,8 @@ impl Room {
 /// The number of fires that may wait for a worker: as many as begin soon.
 ///
 /// The duration of jobs is not known, so the window is found as that of a TCP connection is: it
-/// doubles while all that began lately did so in time, halves when one did not, and closes when one
-/// was given back or the backlog is gone.
+/// doubles while all that began lately did so in time, shrinks in proportion when one did not, by
+/// half at most, and closes when one was given back or the backlog is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     size: usize,
@@ -134,7 +134,11 @@ impl Window {
     pub(crate) fn adapt(&mut self, longest: Option<Duration>, allowed: Duration, workers: usize, most: usize) {
         self.size = match longest {
             Some(longest) if longest <= allowed => self.size.saturating_mul(2).max(workers).min(most),
-            Some(_) => self.size / 2,
+            // The window shrinks by as much as the wait was too long: halving would swing.
+            Some(longest) => {
+                let fits = self.size as u128 * allowed.as_nanos() / longest.as_nanos().max(1);
+                usize::try_from(fits).unwrap_or(0).max(self.size / 2)
+            }
             None => self.size.min(most),
         };
     }
@@ -224,7 +228,7 @@ mod tests {
     #[test]
     fn as_much_waits_as_is_over_in_time() {
         assert_eq!(settles(Duration::from_micros(10), 500), (500, 500), "jobs that do nothing");
-        assert_eq!(settles(Duration::from_millis(1), 500), (160, 320), "the last of 180 that wait is over after 10 ms");
+        assert_eq!(settles(Duration::from_millis(1), 500), (170, 340), "the last of 180 that wait is over after 10 ms");
         assert_eq!(settles(Duration::from_millis(8), 500), (0, 20));
         assert_eq!(settles(Duration::from_millis(11), 500), (0, 0), "nothing waits for longer jobs");
     }

@@ -4,6 +4,7 @@ use super::counters::CounterValues;
 use super::stop_step::StopStep;
 use crate::alarm::AlarmKind;
 use crate::key::TriggerKey;
+use crate::words::words;
 use parking_lot::Mutex;
 use std::time::Duration;
 
@@ -29,7 +30,8 @@ pub enum ServiceState {
 pub struct ServiceHealth {
     /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running
     /// fires), `monitor`, `clean-up`, `audit` or `listeners` (what they are told in the
-    /// background); `ear` where the database tells news; `job-files` if the settings name some.
+    /// background); `notification-listener` if the database sends
+    /// notifications; `job-files` if the settings name some.
     pub name: &'static str,
     /// The state of the service.
     pub state: ServiceState,
@@ -146,14 +148,12 @@ pub enum SchedulerStatus {
     Stopped,
 }
 
-impl SchedulerStatus {
+words! {
     /// `running`, `standby` or `stopped`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Standby => "standby",
-            Self::Stopped => "stopped",
-        }
+    SchedulerStatus {
+        Running = "running",
+        Standby = "standby",
+        Stopped = "stopped",
     }
 }
 

@@ -1,7 +1,7 @@
 //! The start of a node: the first check-in, then all of its threads.
 
 use super::node::{Node, ServicePost};
-use super::run::begin_log::BeginLog;
+use super::run::begin_log::StoredBeginLog;
 use super::run::completion_queue::CompletionQueue;
 use super::run::registry::Registry;
 use super::run::run_shell::RunShell;
@@ -34,7 +34,7 @@ pub(crate) fn launch(node: &Arc<Node>, registry: &Arc<Registry>, workers: usize,
     let mut cluster = ClusterManager::new(Arc::clone(node));
     cluster.begin(stopped)?;
 
-    // Fires that were taken ahead may all have ended before the first of them is recorded.
+    // Prefetched fires may all have ended before the first of them is recorded.
     let batch = usize::try_from(node.settings.scheduler.batch_max_count).unwrap_or(0);
     let (sender, receiver) = bounded(workers.saturating_add(batch).saturating_mul(2).clamp(16, 2000));
     let queue = Arc::new(CompletionQueue::new(receiver));
@@ -44,8 +44,9 @@ pub(crate) fn launch(node: &Arc<Node>, registry: &Arc<Registry>, workers: usize,
         None => format!("{}-worker", node.name),
     };
     let freed = Arc::clone(&node.services.acquirer.signal);
-    let gate = Arc::new(BeginLog::new(node));
-    let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, Some(gate), move |task| shell.run(task))?);
+    let begin_log = Arc::new(StoredBeginLog::new(node));
+    let pool =
+        Arc::new(WorkerPool::start(workers, &worker_prefix, freed, Some(begin_log), move |task| shell.run(task))?);
     node.set_pool(&pool);
 
     let precommitted = Arc::new(Precommitted::default());

@@ -16,7 +16,7 @@ mod services;
 mod shutdown;
 mod stop_step;
 
-pub use api::{SUBMITTED_GROUP, Scheduler, SchedulerBuilder, SchedulerMetadata, Submission};
+pub use api::{IfExists, Scheduler, SchedulerBuilder, SchedulerMetadata, Submission};
 pub use counters::CounterValues;
 pub use health::{Executor, Health, SchedulerStatus, ServiceHealth, ServiceState};
 pub use lock_keeper::LockGuard;

@@ -86,7 +86,7 @@ impl Steps<'_> {
     fn run(&mut self, pool: &WorkerPool<FireTask>, wait_for_jobs: bool) {
         let node = Arc::clone(self.node);
         node.enter_stop_step(Some(StopStep::Acquisition));
-        ["job-files", "acquirer", "starter", "ear"].into_iter().for_each(|name| self.end(name));
+        ["job-files", "acquirer", "dispatcher", "notification-listener"].into_iter().for_each(|name| self.end(name));
 
         node.enter_stop_step(Some(StopStep::Jobs));
         let settings = &node.settings.scheduler;

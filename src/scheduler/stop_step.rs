@@ -1,11 +1,11 @@
 //! `StopStep`: how far a node has come that is ending.
 
-use std::fmt;
+use crate::words::words;
 
 /// The steps of a shutdown; they follow each other in this order (LT-87…90).
 ///
 /// ```
-/// use carnelian::StopStep;
+/// use carnelian::monitoring::StopStep;
 ///
 /// assert!(StopStep::Acquisition < StopStep::Jobs && StopStep::Jobs < StopStep::Deregistration);
 /// assert_eq!(StopStep::Release.to_string(), "release");
@@ -28,22 +28,14 @@ pub enum StopStep {
     Deregistration,
 }
 
-impl StopStep {
+words! {
     /// The word for it in logs.
-    pub fn name(self) -> &'static str {
-        match self {
-            StopStep::Acquisition => "acquisition",
-            StopStep::Release => "release",
-            StopStep::Jobs => "jobs",
-            StopStep::Records => "records",
-            StopStep::Services => "services",
-            StopStep::Deregistration => "deregistration",
-        }
-    }
-}
-
-impl fmt::Display for StopStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+    StopStep {
+        Acquisition = "acquisition",
+        Release = "release",
+        Jobs = "jobs",
+        Records = "records",
+        Services = "services",
+        Deregistration = "deregistration",
     }
 }

@@ -14,16 +14,18 @@ pub struct ClusterSettings {
     /// Extra time between the verdict that a node is dead and the take-over of its work; 0.
     /// Property `carnelian.cluster.takeoverDelay` (ms, or a text such as `30s`).
     pub takeover_delay: Duration,
-    /// Whether job types that no Java class can have may be stored while a node of Quartz is in the cluster; false.
+    /// Permission to store job types that no Java class can have while a node of Quartz is in the
+    /// cluster; false.
     /// Property `carnelian.cluster.ownTypesBesideQuartz`.
     pub own_types_beside_quartz: bool,
-    /// Whether all nodes fire, or one while the others stand by; all.
+    /// The nodes that fire: all of them, or one while the others stand by; all.
     /// Property `carnelian.cluster.mode`.
     pub mode: ClusterMode,
 }
 
 /// Reaction of a node that was declared dead while it lived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OnOwnershipLost {
     /// Tells its running jobs, which can ask whether they still hold their fire (`notify`).
     Notify,
@@ -31,8 +33,9 @@ pub enum OnOwnershipLost {
     Abort,
 }
 
-/// Which nodes of a cluster fire.
+/// The nodes of a cluster that fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ClusterMode {
     /// All of them, each fire on one (`active-active`).
     ActiveActive,
@@ -75,7 +78,7 @@ impl ShutdownSettings {
     pub(crate) fn read(reader: &Reader) -> Self {
         Self {
             deadline: reader.duration("carnelian.shutdown.deadline"),
-            stop_attempts: reader.count("carnelian.shutdown.stopAttempts").unwrap_or(3),
+            stop_attempts: reader.count("carnelian.shutdown.stopAttempts"),
             stop_wait: reader.duration("carnelian.shutdown.stopWait"),
         }
     }

@@ -10,7 +10,8 @@ use super::synchronous::Synchronous;
 use super::thread_pool::misnamed;
 use super::url::DataSourceUrl;
 
-/// Threads that may want a connection at the same time: acquisition, completion, misfires, cluster, callers.
+/// The number of threads that may want a connection at the same time: acquisition, completion,
+/// misfires, cluster, callers.
 const THREADS: u32 = 5;
 
 const STD_DELEGATE: &str = "org.quartz.impl.jdbcjobstore.StdJDBCDelegate";
@@ -32,17 +33,19 @@ pub struct DataSourceSettings {
     /// The name it has in the file.
     pub name: String,
     /// The database, with user and password.
-    /// Properties `dataSource.NAME.URL`, `.user` and `.password`; the latter two go before what the URL says.
+    /// Properties `dataSource.NAME.URL`, `.user` and `.password`. User and password of their own
+    /// replace those in the URL.
     pub url: DataSourceUrl,
-    /// Most connections of the pool; 10. Jobs do not hold any: five serve acquisition, completion, misfires, the
-    /// cluster and one caller.
+    /// The largest number of connections of the pool; 10. Jobs hold none: five connections serve
+    /// acquisition, completion, misfires, the cluster and one caller.
     /// Property `dataSource.NAME.maxConnections`.
     pub max_connections: u32,
-    /// Whether a connection is tried each time before it is used; no.
+    /// A switch: the pool tries a connection each time before the connection is used; no.
     /// Property `dataSource.NAME.validateOnCheckout`.
     pub validate_on_checkout: bool,
-    /// After what time an unused connection is closed; 10 minutes.
-    /// Properties `dataSource.NAME.maxIdleTime` or `.discardIdleConnectionsSeconds` (seconds, 0 is never).
+    /// The time after which an unused connection is closed; 10 minutes.
+    /// Properties `dataSource.NAME.maxIdleTime` and `.discardIdleConnectionsSeconds` (both in
+    /// seconds, 0 is never).
     pub idle_timeout: Option<Duration>,
     /// Time for which a thread waits for a connection; 30 s.
     /// Property `carnelian.dataSource.connectionTimeout` (ms, or a text such as `30s`).
@@ -134,7 +137,7 @@ impl DataSourceSettings {
         Self {
             name: String::new(),
             url: DataSourceUrl::Sqlite { path: ":memory:".to_owned() },
-            max_connections: reader.count(&key("maxConnections")).unwrap_or(1),
+            max_connections: reader.count(&key("maxConnections")),
             validate_on_checkout: reader.flag(&key("validateOnCheckout")),
             idle_timeout: Some(idle).filter(|time| !time.is_zero()),
             connection_timeout: reader.duration("carnelian.dataSource.connectionTimeout"),

@@ -6,11 +6,12 @@ use super::reader::Reader;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefinitionSettings {
-    /// The name under which the definitions of this program are remembered; `default`. Programs that share a scheduler and
-    /// define different jobs need different ones.
+    /// The name under which the definitions of this program are remembered; `default`. Programs
+    /// that share a scheduler and define different jobs need different names.
     /// Property `carnelian.definitions.source`.
     pub source: String,
-    /// Whether jobs that this program does not define any more are deleted; no, they are named in the log.
+    /// A switch: the start deletes jobs that this program no longer defines. The default is no: the
+    /// log names them.
     /// Property `carnelian.definitions.orphaned` (`report` or `delete`).
     pub delete_orphaned: bool,
 }

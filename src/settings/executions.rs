@@ -29,9 +29,9 @@ impl ExecutionSettings {
     pub(crate) fn read(reader: &Reader) -> Self {
         Self {
             heartbeat_interval: reader.duration("carnelian.scheduler.heartbeatInterval"),
-            missed_heartbeat_limit: reader.count("carnelian.scheduler.missedHeartbeatLimit").unwrap_or(3),
+            missed_heartbeat_limit: reader.count("carnelian.scheduler.missedHeartbeatLimit"),
             stuck_after: reader.duration("carnelian.job.stuckAfter"),
-            stop_attempts: reader.count("carnelian.job.stopAttempts").unwrap_or(3),
+            stop_attempts: reader.count("carnelian.job.stopAttempts"),
             stop_wait: reader.duration("carnelian.job.stopWait"),
         }
     }

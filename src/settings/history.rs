@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use super::reader::Reader;
 
-/// History of the fires that have ended: what is recorded, and for how long (`carnelian.history.*`).
+/// The history of fires that have ended: the fires that are recorded, and for how long
+/// (`carnelian.history.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistorySettings {
-    /// Which fires are written down; all.
+    /// The fires that are recorded; all.
     /// Property `carnelian.history.record`.
     pub record: HistoryRecord,
     /// Age at which rows are deleted; seven days.
@@ -18,26 +19,28 @@ pub struct HistorySettings {
     /// Most rows that are kept, the newest; 100000.
     /// Property `carnelian.history.maxRows`.
     pub max_rows: u32,
-    /// How often what is too old, or too much, is forgotten, by the node that serves longest; ten
-    /// minutes.
+    /// The interval at which the longest-serving node deletes rows that are too old or too many;
+    /// ten minutes.
     /// Property `carnelian.history.cleanUpInterval` (ms, or a text such as `1h`).
     pub clean_up_interval: Duration,
     /// Most rows that are kept of one job, the newest; 0, the default, for no limit.
     /// Property `carnelian.history.maxRowsPerJob`; for one job
     /// [`JobPolicy::keep_history`](crate::JobPolicy::keep_history).
     pub max_rows_per_job: u32,
-    /// Whether misfires are written down as well; true.
+    /// A switch: misfires are recorded as well; true.
     /// Property `carnelian.history.misfires`.
     pub misfires: bool,
-    /// Down to which level the lines that runs log are kept; none, the default, are ([`LevelFilter::Off`]).
-    /// Property `carnelian.history.log`; for one job [`JobPolicy::capture_log`](crate::JobPolicy::capture_log).
+    /// The lowest level of the lines that are kept of a run's log; [`LevelFilter::Off`], so that
+    /// none are.
+    /// Property `carnelian.history.log`; for one job
+    /// [`JobPolicy::capture_log`](crate::JobPolicy::capture_log).
     pub log: LevelFilter,
     /// Bytes of such lines that are kept of a run; 16384.
     /// Property `carnelian.history.logMaxBytes`.
     pub log_max_bytes: u32,
 }
 
-/// Which fires are written into the history.
+/// The fires that are recorded in the history.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HistoryRecord {
     /// Every fire that has ended, and every misfire (`all`).
@@ -61,13 +64,11 @@ impl HistorySettings {
             record,
             retention: reader.duration("carnelian.history.retention"),
             clean_up_interval: reader.duration("carnelian.history.cleanUpInterval"),
-            max_rows: reader.count("carnelian.history.maxRows").unwrap_or(1),
-            max_rows_per_job: reader.count("carnelian.history.maxRowsPerJob").unwrap_or(0),
+            max_rows: reader.count("carnelian.history.maxRows"),
+            max_rows_per_job: reader.count("carnelian.history.maxRowsPerJob"),
             misfires: reader.flag("carnelian.history.misfires"),
-            log: LevelFilter::iter()
-                .find(|level| reader.chose("carnelian.history.log", &level.as_str().to_ascii_lowercase()))
-                .unwrap_or(LevelFilter::Off),
-            log_max_bytes: reader.count("carnelian.history.logMaxBytes").unwrap_or(1_000),
+            log: reader.text("carnelian.history.log").and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::Off),
+            log_max_bytes: reader.count("carnelian.history.logMaxBytes"),
         }
     }
 }

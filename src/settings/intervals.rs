@@ -1,4 +1,5 @@
-//! Intervals that are unsafe together: what is legal by itself and convicts the living, or leaves the dead unseen.
+//! Intervals that are legal each by itself, and together convict living nodes or leave dead ones
+//! unseen.
 
 use super::Settings;
 use std::fmt;
@@ -7,7 +8,7 @@ use std::time::Duration;
 /// A node distrusts itself so long before its peers may convict it.
 const MARGIN: Duration = Duration::from_millis(1500);
 
-/// Whether it applies, the keys with their values, and what comes of it.
+/// One rule: true if the settings break it, the keys with their values, and the consequence.
 type Rule<'a> = (bool, &'a [(&'static str, Duration)], &'static str);
 
 /// A pair of settings that is unsafe together.
@@ -31,8 +32,8 @@ impl fmt::Display for UnsafeInterval {
 }
 
 impl Settings {
-    /// Combinations of intervals that are legal and unwise; empty for the defaults of every [`Profile`](super::Profile). A node logs them
-    /// when it starts.
+    /// The combinations of intervals that are legal and unwise. The defaults of every
+    /// [`Profile`](super::Profile) have none. A node logs the combinations when it starts.
     ///
     /// ```
     /// use carnelian::settings::Settings;

@@ -12,14 +12,14 @@ const TX: &str = "org.quartz.impl.jdbcjobstore.JobStoreTX";
 const CMT: &str = "org.quartz.impl.jdbcjobstore.JobStoreCMT";
 const RAM: &str = "org.quartz.simpl.RAMJobStore";
 
-/// Where jobs live, and the rules of the cluster around them (`org.quartz.jobStore.*`).
+/// The store of the jobs, and the rules of its cluster (`org.quartz.jobStore.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobStoreSettings {
     /// Memory or database; a database if a data source is named.
     /// Property `jobStore.class`.
     pub kind: StoreKind,
-    /// Whether several nodes share the tables; no.
+    /// A switch: several nodes share the tables; no.
     /// Property `jobStore.isClustered`.
     pub clustered: bool,
     /// Time between two check-ins; 15 s.
@@ -34,15 +34,16 @@ pub struct JobStoreSettings {
     /// Most misfired triggers dealt with in one transaction; 20.
     /// Property `jobStore.maxMisfiresToHandleAtATime`.
     pub max_misfires_at_a_time: u32,
-    /// Time before the other threads than acquisition try again when the database cannot be reached; 15 s.
+    /// The time after which threads other than acquisition try again when the database cannot be
+    /// reached; 2 s, and 15 s in Quartz.
     ///
-    /// Property `jobStore.dbRetryInterval` (ms). As in Quartz, `scheduler.dbFailureRetryInterval` replaces it where
-    /// that is given; unlike Quartz, its default does not.
+    /// Property `jobStore.dbRetryInterval` (ms). A given `scheduler.dbFailureRetryInterval`
+    /// replaces this value, as in Quartz. The default of that key does not, unlike Quartz.
     pub db_retry_interval: Duration,
     /// Beginning of all table names, with a schema before it if there is one; `QRTZ_`.
     /// Property `jobStore.tablePrefix`; see [`is_table_prefix`](Self::is_table_prefix).
     pub table_prefix: String,
-    /// Whether job data is stored as text instead of Java's serialised form; no.
+    /// A switch: job data is stored as text instead of Java's serialised form; no.
     /// Property `jobStore.useProperties`.
     pub use_properties: bool,
     /// Always true: triggers are acquired under the lock.
@@ -54,10 +55,11 @@ pub struct JobStoreSettings {
     /// Only every n-th error in a row is logged as an error; 4.
     /// Property `jobStore.retryableActionErrorLogThreshold`.
     pub retry_log_threshold: u32,
-    /// Whose clock decides about check-ins; the database's, on SQLite the node's.
+    /// The clock that decides about check-ins: the database's, and on SQLite the node's.
     /// Property `carnelian.jobStore.clock`.
     pub clock: ClockSource,
-    /// Whether the earliest of the due triggers fires first, or the most important; the earliest, as in Quartz.
+    /// The order in which due triggers fire: the earliest first, as in Quartz, or the most
+    /// important first.
     /// Property `carnelian.jobStore.triggerOrder`.
     pub trigger_order: TriggerOrder,
     /// Way in which due triggers are taken beside other nodes; under the lock.
@@ -71,8 +73,9 @@ pub struct JobStoreSettings {
     pub delete_unresolved_after: Option<Duration>,
 }
 
-/// Where jobs live.
+/// The kind of the store: memory or a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StoreKind {
     /// In memory, gone with the process (`RAMJobStore`).
     Memory,
@@ -80,8 +83,9 @@ pub enum StoreKind {
     Sql,
 }
 
-/// Whose clock decides about check-ins.
+/// The clock that decides about check-ins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ClockSource {
     /// The database server's, the same for all nodes (`database`).
     Database,
@@ -116,13 +120,13 @@ impl JobStoreSettings {
             checkin_interval: reader.duration("jobStore.clusterCheckinInterval"),
             checkin_misfire_threshold: reader.duration("jobStore.clusterCheckinMisfireThreshold"),
             misfire_threshold: reader.duration("jobStore.misfireThreshold"),
-            max_misfires_at_a_time: reader.count("jobStore.maxMisfiresToHandleAtATime").unwrap_or(1),
+            max_misfires_at_a_time: reader.count("jobStore.maxMisfiresToHandleAtATime"),
             db_retry_interval: db_retry_interval(reader),
             table_prefix,
             use_properties: reader.flag("jobStore.useProperties"),
             acquire_within_lock: true,
             data_source: reader.text("jobStore.dataSource"),
-            retry_log_threshold: reader.count("jobStore.retryableActionErrorLogThreshold").unwrap_or(1),
+            retry_log_threshold: reader.count("jobStore.retryableActionErrorLogThreshold"),
             clock,
             trigger_order: match reader.chose("carnelian.jobStore.triggerOrder", "priority-then-time") {
                 true => TriggerOrder::PriorityThenTime,
@@ -130,15 +134,13 @@ impl JobStoreSettings {
             },
             polling_strategy: PollingStrategy::read(reader),
             orphan_audit_interval: reader.duration("carnelian.jobStore.orphanAuditInterval"),
-            delete_unresolved_after: reader
-                .given("carnelian.jobStore.deleteUnresolvedAfter")
-                .is_some()
-                .then(|| reader.duration("carnelian.jobStore.deleteUnresolvedAfter")),
+            delete_unresolved_after: reader.duration_if_any("carnelian.jobStore.deleteUnresolvedAfter"),
         }
     }
 
-    /// Whether a text may stand before the names of tables:
-    /// `^([A-Za-z_][A-Za-z0-9_]*\.)?[A-Za-z_][A-Za-z0-9_]{0,30}$`, a schema of at most 63 characters.
+    /// Says if a text may stand before the names of tables:
+    /// `^([A-Za-z_][A-Za-z0-9_]*\.)?[A-Za-z_][A-Za-z0-9_]{0,30}$`, with a schema of at most 63
+    /// characters.
     ///
     /// ```
     /// use carnelian::settings::JobStoreSettings;

@@ -39,8 +39,8 @@ impl Settings {
         SettingsLoader::new().file(path)
     }
 
-    /// Reads a text in the format of `java.util.Properties`; `name` stands for the file in messages, and
-    /// `environment` answers `${env:NAME}`.
+    /// Reads a text in the format of `java.util.Properties`. `name` is the name of the file in
+    /// messages. `environment` answers `${env:NAME}`.
     ///
     /// ```
     /// use carnelian::settings::{InstanceIdSetting, Settings};
@@ -87,7 +87,7 @@ impl<'a> SettingsLoader<'a> {
         Self { free: vec!["demo.".to_owned()], environment: Box::new(|name| std::env::var(name).ok()) }
     }
 
-    /// Leaves all unknown keys that begin with `prefix` to the application; they are in [`Settings::extra`].
+    /// Leaves all unknown keys that begin with `prefix` to the application, in [`Settings::extra`].
     ///
     /// Keys that begin with `org.quartz.` are never free.
     #[must_use]

@@ -1,10 +1,12 @@
-//! Settings: what a `quartz.properties` file says, checked in one go.
+//! Settings: the contents of a `quartz.properties` file, checked as a whole.
 //!
-//! [`Settings::from_file`] reads the file, [`Settings::from_text`] a text. Both report *every* problem at once, each
-//! with file, line, key, value and what is accepted; what is accepted but has no effect here is in
-//! [`Settings::warnings`]. All keys are in the table [`keys::KEYS`]; `docs/configuration.md` is made from it.
+//! [`Settings::from_file`] reads the file, [`Settings::from_text`] a text. Both report *every*
+//! problem at once, each with file, line, key, value and the values that are accepted. Keys that
+//! are accepted without an effect are in [`Settings::warnings`]. All keys are in the table
+//! [`keys::KEYS`], from which `docs/configuration.md` is made.
 //!
-//! Nothing here reads a clock, starts a thread or logs. Passwords are in no message and no `Debug` output.
+//! This module reads no clock, starts no thread and logs nothing. No message and no `Debug` output
+//! shows a password.
 
 mod cluster;
 mod data_source;
@@ -12,6 +14,7 @@ mod definitions;
 mod duration;
 mod executions;
 mod history;
+mod in_code;
 mod intervals;
 mod job_store;
 pub mod keys;
@@ -68,18 +71,18 @@ use redact::RedactedMap;
 
 /// All settings of one node.
 ///
-/// Made from a file, or from [`Settings::default`] by setting fields: a scheduler in memory with ten threads.
-/// `Debug` shows no passwords.
+/// A file gives them, or [`Settings::default`], a scheduler in memory with ten threads, whose
+/// fields may be set. `Debug` shows no passwords.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose defaults hold where a key is not given; Quartz's.
+    /// The scheduler whose defaults hold for keys that are not given; Quartz.
     /// Property `carnelian.profile`.
     pub profile: Profile,
     /// Identity of this node, and its polling.
     pub scheduler: SchedulerSettings,
     /// Worker threads.
     pub thread_pool: ThreadPoolSettings,
-    /// Where jobs live.
+    /// The store of the jobs.
     pub job_store: JobStoreSettings,
     /// The database, unless jobs live in memory: the one that `jobStore.dataSource` names.
     pub data_source: Option<DataSourceSettings>,
@@ -101,7 +104,8 @@ pub struct Settings {
     pub shutdown: ShutdownSettings,
     /// Quartz's own plugins.
     pub plugins: PluginSettings,
-    /// Keys that belong to applications, such as `demo.log.file`, with `${…}` filled in and nothing else changed.
+    /// The keys that belong to applications, such as `demo.log.file`. Each `${…}` is filled in and
+    /// nothing else is changed.
     pub extra: BTreeMap<String, String>,
     warnings: Vec<SettingsWarning>,
 }
@@ -114,7 +118,7 @@ impl Settings {
         settings
     }
 
-    /// Settings of an empty file, for a scheduler of this name in the database that the URL leads to.
+    /// The settings of an empty file, for a scheduler of this name in the database of the URL.
     ///
     /// ```
     /// use carnelian::settings::{Settings, StoreKind};
@@ -131,7 +135,8 @@ impl Settings {
         settings
     }
 
-    /// What the file says that has no effect here, or another one than its author may expect.
+    /// The keys of the file that have no effect here, or another effect than their author may
+    /// expect.
     pub fn warnings(&self) -> &[SettingsWarning] {
         &self.warnings
     }

@@ -9,29 +9,32 @@ use super::reader::Reader;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MonitorSettings {
-    /// Interval at which a node asks the store for the load of the cluster; 15 s. 0 is never: metrics, health and alarms then speak
-    /// of this node only. Property `carnelian.monitor.interval` (ms, or a text such as `15s`).
+    /// The interval at which a node asks the store for the load of the cluster; 15 s. At 0 it never
+    /// asks: metrics, health and alarms then speak of this node only.
+    /// Property `carnelian.monitor.interval` (ms, or a text such as `15s`).
     pub interval: Duration,
     /// Delay from which a waiting trigger counts as overdue; 5 s.
     /// Property `carnelian.monitor.overdueAfter` (ms, or a text such as `5s`).
     pub overdue_after: Duration,
-    /// Whether metrics of fires have the label `group`, the job's group; false.
+    /// A switch: metrics of fires have the label `group`, the job's group; false.
     /// Property `carnelian.metrics.groupLabel`.
     pub group_label: bool,
     /// Groups that are told apart; further groups are `other`. 100.
     /// Property `carnelian.metrics.maxGroups`.
     pub max_groups: u32,
-    /// Whether every metric has the labels `scheduler` and `node`, for several schedulers in one process; false.
+    /// A switch: every metric has the labels `scheduler` and `node`, for several schedulers in one
+    /// process; false.
     /// Property `carnelian.metrics.nodeLabels`.
     pub node_labels: bool,
     /// Beyond how many stuck fires a node is not ready; none: they do not matter.
     /// Property `carnelian.health.maxStuckFires`.
     pub max_stuck_fires: Option<u32>,
-    /// When alarms are raised.
+    /// The thresholds of the alarms.
     pub alarms: AlarmSettings,
 }
 
-/// When alarms are raised and cleared (`carnelian.alarm.*`). A threshold of 0 is none.
+/// The thresholds at which alarms are raised and cleared (`carnelian.alarm.*`). A threshold of 0
+/// raises none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlarmSettings {
@@ -70,9 +73,9 @@ impl MonitorSettings {
             interval: reader.duration("carnelian.monitor.interval"),
             overdue_after: reader.duration("carnelian.monitor.overdueAfter"),
             group_label: reader.flag("carnelian.metrics.groupLabel"),
-            max_groups: reader.count("carnelian.metrics.maxGroups").unwrap_or(100),
+            max_groups: reader.count("carnelian.metrics.maxGroups"),
             node_labels: reader.flag("carnelian.metrics.nodeLabels"),
-            max_stuck_fires: reader.count("carnelian.health.maxStuckFires"),
+            max_stuck_fires: reader.count_if_any("carnelian.health.maxStuckFires"),
             alarms: AlarmSettings::read(reader),
         }
     }
@@ -80,18 +83,17 @@ impl MonitorSettings {
 
 impl AlarmSettings {
     fn read(reader: &Reader) -> Self {
-        let count = |key| reader.count(key).unwrap_or(0);
         Self {
-            overdue_triggers: count("carnelian.alarm.overdueTriggers"),
+            overdue_triggers: reader.count("carnelian.alarm.overdueTriggers"),
             overdue_for: reader.duration("carnelian.alarm.overdueFor"),
-            dead_executions: count("carnelian.alarm.deadExecutions"),
+            dead_executions: reader.count("carnelian.alarm.deadExecutions"),
             dead_executions_within: reader.duration("carnelian.alarm.deadExecutionsWithin"),
-            checkin_failures: count("carnelian.alarm.checkinFailures"),
-            heartbeat_failures: count("carnelian.alarm.heartbeatFailures"),
-            stuck_fires: count("carnelian.alarm.stuckFires"),
-            orphaned_jobs: count("carnelian.alarm.orphanedJobs"),
-            parked_work: count("carnelian.alarm.parkedWork"),
-            min_nodes: count("carnelian.alarm.minNodes"),
+            checkin_failures: reader.count("carnelian.alarm.checkinFailures"),
+            heartbeat_failures: reader.count("carnelian.alarm.heartbeatFailures"),
+            stuck_fires: reader.count("carnelian.alarm.stuckFires"),
+            orphaned_jobs: reader.count("carnelian.alarm.orphanedJobs"),
+            parked_work: reader.count("carnelian.alarm.parkedWork"),
+            min_nodes: reader.count("carnelian.alarm.minNodes"),
             clock_skew: reader.duration("carnelian.alarm.clockSkew"),
             clear_after: reader.duration("carnelian.alarm.clearAfter"),
         }

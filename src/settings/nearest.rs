@@ -8,8 +8,9 @@ const MOST_EDITS: usize = 4;
 
 /// The candidate closest to `given`, if it is close enough to be worth a question.
 ///
-/// Case does not count, a swap of neighbours counts once, and about one edit in six characters is forgiven, never more
-/// than four. Parts of a dotted name that agree at its beginning do not make the rest more alike.
+/// Case does not count, and a swap of neighbours counts once. A name may have about one edit in six
+/// characters, and never more than four. Parts of a dotted name that agree at its beginning do not
+/// make the rest more alike.
 pub(crate) fn nearest<I>(given: &str, candidates: I) -> Option<String>
 where
     I: IntoIterator<Item = String>,

@@ -24,8 +24,8 @@ use crate::node::{Labels, NodeRole};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeSettings {
-    /// The name of the machine or place, which stays when the node is started again; made from address and host name
-    /// when the scheduler starts if there is none, as `10.1.2.3_web7`.
+    /// The name of the machine or place, which stays when the node is started again. Without one
+    /// the scheduler makes it at its start from address and host name, such as `10.1.2.3_web7`.
     /// Property `carnelian.scheduler.nodeName`.
     pub name: Option<String>,
     /// Name of the node for people; its name in the cluster if there is none.
@@ -34,13 +34,13 @@ pub struct NodeSettings {
     /// Labels that set the node apart from others.
     /// Property `carnelian.node.labels`.
     pub labels: Labels,
-    /// Whether the node runs jobs; it does.
+    /// The role of the node, which runs jobs or only stores them; it runs jobs.
     /// Property `carnelian.scheduler.role`.
     pub role: NodeRole,
     /// The application that the scheduler is a part of; the name of the scheduler if there is none.
     /// Property `carnelian.application.name`.
     pub application: Option<String>,
-    /// Its version.
+    /// The version of the application.
     /// Property `carnelian.application.version`.
     pub application_version: Option<String>,
 }

@@ -14,7 +14,8 @@ const TRIGGER_HISTORY: &str = "org.quartz.plugins.history.LoggingTriggerHistoryP
 const SHUTDOWN_HOOK: &str = "org.quartz.plugins.management.ShutdownHookPlugin";
 const INTERRUPT_MONITOR: &str = "org.quartz.plugins.interrupt.JobInterruptMonitorPlugin";
 
-/// Quartz's own plugins (`org.quartz.plugin.NAME.class` and the keys beside it), in the order of their names.
+/// Quartz's own plugins (`org.quartz.plugin.NAME.class` and the keys beside it), in the order of
+/// their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PluginSettings {
@@ -24,12 +25,13 @@ pub struct PluginSettings {
     pub job_history: Vec<JobHistoryPlugin>,
     /// Logs of the fires of triggers.
     pub trigger_history: Vec<TriggerHistoryPlugin>,
-    /// Way in which a program that ends on a signal shuts the scheduler down; `carnelian node` asks, a library catches no
-    /// signals.
+    /// The shutdown of the scheduler when a signal ends the program. `carnelian node` asks for this
+    /// plugin; a library catches no signals.
     pub shutdown_hook: Option<ShutdownHookPlugin>,
     /// Asks runs that take too long to stop.
     pub interrupt_monitor: Option<InterruptMonitorPlugin>,
-    /// Whether a start leaves triggers alone that are stored just as their job file has them; no, as in Quartz.
+    /// A switch: a start leaves triggers alone that are stored just as their job file has them; no,
+    /// as in Quartz.
     /// Property `carnelian.jobFiles.keepUnchanged`.
     pub keep_unchanged: bool,
 }
@@ -43,13 +45,14 @@ pub struct JobFilesPlugin {
     /// The files, in the order in which they are loaded; `quartz_data.xml`.
     /// Property `plugin.NAME.fileNames` (separated by commas).
     pub file_names: Vec<PathBuf>,
-    /// Whether a file that does not exist keeps the scheduler from being built; yes.
+    /// A switch: a file that does not exist is an error, and the scheduler is not built; yes.
     /// Property `plugin.NAME.failOnFileNotFound`.
     pub fail_on_file_not_found: bool,
     /// Time between two looks for changes of the files; none, for no looks.
     /// Property `plugin.NAME.scanInterval` (s).
     pub scan_interval: Option<Duration>,
-    /// The folder of the properties file, where files are looked for that are not in the working directory.
+    /// The folder of the properties file. Files that are not in the working directory are looked
+    /// for there.
     pub folder: Option<PathBuf>,
 }
 
@@ -87,15 +90,16 @@ pub struct TriggerHistoryPlugin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownHookPlugin {
-    /// Whether the shutdown waits for running jobs; yes.
+    /// A switch: the shutdown waits for running jobs; yes.
     /// Property `plugin.NAME.cleanShutdown`.
     pub clean_shutdown: bool,
 }
 
 /// `org.quartz.plugins.interrupt.JobInterruptMonitorPlugin`.
 ///
-/// A job whose data have `AutoInterruptable = true` is given a [timeout](crate::JobPolicy::timeout) for each of its runs on
-/// this node: the milliseconds of `MaxRunTime` in its data, or else the plugin's. One that its policy gives goes before.
+/// The plugin gives each run on this node a [timeout](crate::JobPolicy::timeout) if the job's data
+/// have `AutoInterruptable = true`: the milliseconds of `MaxRunTime` in the data, or else the
+/// plugin's own. A timeout of the job's policy goes before both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InterruptMonitorPlugin {
@@ -105,8 +109,8 @@ pub struct InterruptMonitorPlugin {
 }
 
 impl JobFilesPlugin {
-    /// Where a file is: as it is named, or else in the folder of the properties file, which stands for Java's class
-    /// path.
+    /// The path of a file: its name as given, or else within the folder of the properties file,
+    /// which stands for Java's class path.
     pub fn find(&self, file_name: &Path) -> Option<PathBuf> {
         let beside = self.folder.as_ref().map(|folder| folder.join(file_name));
         [Some(file_name.to_owned()), beside].into_iter().flatten().find(|path| path.exists())
@@ -153,7 +157,7 @@ impl PluginSettings {
             self.shutdown_hook = Some(ShutdownHookPlugin { clean_shutdown: reader.flag(&keys.full("cleanShutdown")) });
             reader.warn(
                 &class_key,
-                "no signal is caught by a library: the program calls Scheduler::shutdown when it is told to end, as `carnelian node` does",
+                "no signal is caught by a library: the program calls Scheduler::shutdown_and_wait when it is told to end, as `carnelian node` does",
             );
         } else if is(INTERRUPT_MONITOR) {
             keys.warn_of_others(reader, &["defaultMaxRunTime"]);

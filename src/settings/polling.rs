@@ -2,31 +2,31 @@
 
 use super::reader::Reader;
 use super::url::DataSourceUrl;
+use crate::words::words;
 
 const KEY: &str = "carnelian.jobStore.pollingStrategy";
 
-/// Way in which a node takes due triggers beside other nodes.
+/// The way in which a node takes due triggers beside other nodes.
 ///
-/// In every way a trigger is taken by one node, and the invariants hold; they differ in how long nodes wait for each other.
-/// On SQLite and in memory there is one writer at a time, and every strategy means [`PollingStrategy::Lock`].
+/// One node takes a trigger, and the invariants hold, in every way. The ways differ in how long
+/// nodes wait for each other. SQLite and memory have one writer at a time, so that every strategy
+/// means [`PollingStrategy::Lock`] there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PollingStrategy {
-    /// What is due is looked for and taken under the lock `TRIGGER_ACCESS` (`lock`), as Quartz does with
-    /// `acquireTriggersWithinLock`. The fewest statements.
+    /// The node looks for due triggers and takes them under the lock `TRIGGER_ACCESS` (`lock`), as
+    /// Quartz does with `acquireTriggersWithinLock`. This way has the fewest statements.
     #[default]
     Lock,
-    /// What is due is looked for without the lock, and taken by locking the triggers' rows, passing over those that another
-    /// node has locked (`lock-and-fetch`). Nodes take plain triggers side by side. Triggers whose jobs run once at a time,
-    /// persist their data or have versions, those with options, and reruns are taken under the lock, after another look at
-    /// just these.
+    /// The node looks for due triggers without the lock, and takes them by the locks of their rows,
+    /// passing over those that another node has locked (`lock-and-fetch`). Nodes take plain
+    /// triggers side by side. The lock is still needed, and another look at just these triggers,
+    /// for reruns, for triggers with options, and for triggers whose jobs run once at a time,
+    /// persist their data or have versions.
     LockAndFetch,
 }
 
-impl PollingStrategy {
-    /// Every strategy.
-    pub const ALL: [Self; 2] = [PollingStrategy::Lock, PollingStrategy::LockAndFetch];
-
+words! {
     /// The word of the property `carnelian.jobStore.pollingStrategy`.
     ///
     /// ```
@@ -34,13 +34,13 @@ impl PollingStrategy {
     ///
     /// assert_eq!(PollingStrategy::LockAndFetch.name(), "lock-and-fetch");
     /// ```
-    pub fn name(self) -> &'static str {
-        match self {
-            PollingStrategy::Lock => "lock",
-            PollingStrategy::LockAndFetch => "lock-and-fetch",
-        }
+    PollingStrategy {
+        Lock = "lock",
+        LockAndFetch = "lock-and-fetch",
     }
+}
 
+impl PollingStrategy {
     pub(crate) fn read(reader: &Reader) -> Self {
         Self::ALL.into_iter().find(|one| reader.chose(KEY, one.name())).unwrap_or_default()
     }

@@ -7,7 +7,7 @@ use super::redact::bounded;
 /// Most problems that are kept; a file with more is not a settings file.
 pub(crate) const MOST_PROBLEMS: usize = 1_000;
 
-/// Where a problem stands: file, line, key and value, passwords already taken out.
+/// The place of a problem: file, line, key and value, without passwords.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     pub file: String,
@@ -109,7 +109,7 @@ impl SettingsError {
     }
 }
 
-/// Something a settings file says that has no effect here, or another one than its author may expect.
+/// A key of a settings file that has no effect here, or another effect than its author may expect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsWarning {
     pub(crate) place: Place,

@@ -1,8 +1,9 @@
 //! Profiles: whose defaults hold for keys that are not given.
 
 use super::reader::Reader;
+use crate::words::words;
 
-/// Whose defaults hold for keys that are not given; a key that is given goes before.
+/// The scheduler whose defaults hold for keys that are not given. A key that is given goes before.
 ///
 /// `docs/choosing-a-profile.md` has the whole table.
 ///
@@ -23,28 +24,26 @@ pub enum Profile {
     /// Defaults of this crate, which are Quartz's where nothing speaks against them (`quartz`).
     #[default]
     Quartz,
-    /// Defaults of db-scheduler (`db-scheduler`): a heartbeat every five minutes of which six may be missed, a look for work
-    /// every ten seconds and without the lock, the most important first.
+    /// Defaults of db-scheduler (`db-scheduler`): a heartbeat every five minutes of which six may
+    /// be missed, and a poll every ten seconds without the lock, the most important triggers first.
     DbScheduler,
-    /// Defaults of LogiCommon's scheduler (`logi`): a check-in every ten seconds, dead after thirty.
+    /// Defaults of LogiCommon's scheduler (`logi`): a check-in every ten seconds, and a node dead
+    /// after thirty.
     Logi,
 }
 
-impl Profile {
-    /// Every profile.
-    pub const ALL: [Self; 3] = [Profile::Quartz, Profile::DbScheduler, Profile::Logi];
-
+words! {
     /// The word of the property `carnelian.profile`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Profile::Quartz => "quartz",
-            Profile::DbScheduler => "db-scheduler",
-            Profile::Logi => "logi",
-        }
+    Profile {
+        Quartz = "quartz",
+        DbScheduler = "db-scheduler",
+        Logi = "logi",
     }
+}
 
-    /// The keys whose defaults are others than in the table of keys, with these defaults; spelt as in
-    /// [`KEYS`](super::keys::KEYS).
+impl Profile {
+    /// The keys whose defaults differ from the table of keys, with their defaults here. The keys
+    /// are spelt as in [`KEYS`](super::keys::KEYS).
     pub fn defaults(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Profile::Quartz => &[],

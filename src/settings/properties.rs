@@ -40,7 +40,7 @@ pub(crate) fn parse(bytes: &[u8]) -> (Vec<Entry>, Vec<FormatProblem>) {
     while let Some((first, line)) = lines.next() {
         let mut whole = match line {
             Ok(line) => line.trim_start_matches(is_blank).to_owned(),
-            // Whatever encoding a comment is in, nobody reads it.
+            // A comment may be in any encoding, since nobody reads it.
             Err(bytes) if is_comment(bytes) => continue,
             Err(_) => {
                 problems.push(FormatProblem { line: first, what: FormatFault::NotUtf8 });
@@ -155,8 +155,8 @@ fn four_digits(chars: &mut Peekable<Chars<'_>>) -> Result<u32, FormatFault> {
     Ok(code)
 }
 
-/// Lines as they stand in the file (ended by LF, CR or CR LF), with their numbers; the bytes of those that are not
-/// UTF-8.
+/// Lines as they stand in the file (ended by LF, CR or CR LF), with their numbers. A line that is
+/// not UTF-8 comes as its bytes.
 struct NaturalLines<'a> {
     rest: &'a [u8],
     number: usize,

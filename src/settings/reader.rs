@@ -12,10 +12,10 @@ use super::redact::MASK;
 use super::source::{Role, Slot, Source};
 use super::substitute::Environment;
 
-/// The values of one file, and what is wrong with them.
+/// The values of one file, and their problems.
 ///
-/// Every value is checked against its row of the table before anything is read; a read of a value that failed gives the
-/// default, so that one mistake is one message.
+/// Every value is checked against its row of the table before anything is read. A read of a value
+/// that failed gives the default, so that one mistake is one message.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     file: String,
@@ -135,7 +135,7 @@ impl Reader {
         std::path::Path::new(&self.file).parent().filter(|folder| !folder.as_os_str().is_empty()).map(Into::into)
     }
 
-    /// Where `key` stands, or would have to stand.
+    /// The place where `key` stands, or would have to stand.
     fn place(&self, key: &str) -> Place {
         match self.source.slots.get(key) {
             Some(slot) => slot.place(&self.file),
@@ -176,7 +176,7 @@ impl Reader {
         }
     }
 
-    /// Whether the value of a key has been reported by itself.
+    /// Says if the value of a key has been reported by itself.
     pub fn failed(&self, key: &str) -> bool {
         self.source.slots.get(key).is_some_and(|slot| slot.failed)
     }
@@ -186,7 +186,7 @@ impl Reader {
         self.source.slots.get(key).and_then(|slot| slot.value.as_deref())
     }
 
-    /// Whether a key stands in the file, sound or not.
+    /// Says if a key stands in the file, sound or not.
     pub fn stands(&self, key: &str) -> bool {
         self.source.slots.contains_key(key)
     }
@@ -209,7 +209,13 @@ impl Reader {
         self.value(key).map(str::to_owned)
     }
 
-    pub fn count(&self, key: &str) -> Option<u32> {
+    /// A number of a key that the table gives a default.
+    pub fn count(&self, key: &str) -> u32 {
+        self.count_if_any(key).unwrap_or_default()
+    }
+
+    /// A number of a key that may be left out everywhere.
+    pub fn count_if_any(&self, key: &str) -> Option<u32> {
         self.value(key).and_then(|value| value.parse().ok())
     }
 
@@ -219,10 +225,10 @@ impl Reader {
 
     /// A duration of Quartz or of ours; the table says which texts are legal.
     pub fn duration(&self, key: &str) -> Duration {
-        self.value(key).and_then(duration::parse).unwrap_or_default()
+        self.duration_if_any(key).unwrap_or_default()
     }
 
-    /// Value of a key that may be left out everywhere.
+    /// A duration of a key that may be left out everywhere.
     pub fn duration_if_any(&self, key: &str) -> Option<Duration> {
         self.value(key).and_then(duration::parse)
     }
@@ -231,7 +237,7 @@ impl Reader {
         Duration::from_secs(self.value(key).and_then(|value| value.parse().ok()).unwrap_or(0))
     }
 
-    /// Whether a choice is `word`.
+    /// Says if a choice is `word`.
     pub fn chose(&self, key: &str, word: &str) -> bool {
         self.value(key).is_some_and(|value| value.eq_ignore_ascii_case(word))
     }
@@ -300,7 +306,7 @@ fn is_same(kind: Kind, same: &str, value: &str) -> bool {
     }
 }
 
-/// Whether `written` is the class `full`, or its name without the package.
+/// Says if `written` is the class `full`, or its name without the package.
 pub(crate) fn is_class(written: &str, full: &str) -> bool {
     written == full || full.rsplit('.').next() == Some(written)
 }
@@ -316,7 +322,7 @@ mod tests {
     #[test]
     fn a_value_that_failed_reads_as_the_default_and_is_reported_once() {
         let reader = reader("threadPool.threadCount=ten\njobStore.isClustered=yes");
-        assert_eq!(reader.count("threadPool.threadCount"), Some(10));
+        assert_eq!(reader.count("threadPool.threadCount"), 10);
         assert!(!reader.flag("jobStore.isClustered"));
         assert!(reader.failed("threadPool.threadCount"));
         assert_eq!(reader.finish().0.len(), 2);

@@ -6,12 +6,13 @@ use super::reader::Reader;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecoverySettings {
-    /// From how many overdue triggers on the recovery mode begins by itself at the end of a total outage; 0 for never.
-    /// 1000.
+    /// The number of overdue triggers from which on the recovery mode begins by itself at the end
+    /// of a total outage; 1000. At 0 it never does.
     /// Property `carnelian.recovery.threshold`.
     pub threshold: u32,
-    /// Most triggers acquired in one transaction while it lasts, as far as there are free workers; and how many late ones get
-    /// what their misfire instruction says in one, if `jobStore.maxMisfiresToHandleAtATime` is not more. 100.
+    /// The largest number of triggers that one transaction acquires in the recovery mode, as far as
+    /// there are free workers; 100. The number of misfires that one transaction handles is the
+    /// larger of this and `jobStore.maxMisfiresToHandleAtATime`.
     /// Property `carnelian.recovery.batch`.
     pub batch: u32,
     /// Most fires that this node begins in a second of the recovery mode; 0 for no limit. 0.
@@ -25,10 +26,10 @@ pub struct RecoverySettings {
 impl RecoverySettings {
     pub(crate) fn read(reader: &Reader) -> Self {
         Self {
-            threshold: reader.count("carnelian.recovery.threshold").unwrap_or(1_000),
-            batch: reader.count("carnelian.recovery.batch").unwrap_or(100),
-            rate: reader.count("carnelian.recovery.rate").unwrap_or(0),
-            max_takeovers: reader.count("carnelian.recovery.maxTakeovers").unwrap_or(10),
+            threshold: reader.count("carnelian.recovery.threshold"),
+            batch: reader.count("carnelian.recovery.batch"),
+            rate: reader.count("carnelian.recovery.rate"),
+            max_takeovers: reader.count("carnelian.recovery.maxTakeovers"),
         }
     }
 }

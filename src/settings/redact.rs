@@ -9,7 +9,7 @@ pub(crate) const MASK: &str = "***";
 /// Longest piece of an outside text that a message repeats, in characters.
 const SHOWN: usize = 80;
 
-/// Whether a key, a parameter or a variable of this name is likely to hold a password.
+/// Says if a key, a parameter or a variable of this name is likely to hold a password.
 pub(crate) fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["pass", "pwd", "secret", "token", "credential", "apikey"].iter().any(|word| name.contains(word))
@@ -39,8 +39,9 @@ pub(crate) fn bounded(text: &str) -> String {
 
 /// Replaces passwords in anything that looks like a URL or a list of parameters.
 ///
-/// Rather hides too much than too little: a URL that does not parse has its password in an unknown place, so
-/// everything between the user and the last `@` goes, and everything behind `password=`.
+/// This function hides too much rather than too little. A URL that does not parse has its password
+/// in an unknown place: everything between the user and the last `@` goes, and everything behind
+/// `password=`.
 pub(crate) fn scrub(text: &str) -> String {
     scrub_parameters(&scrub_user_info(text))
 }

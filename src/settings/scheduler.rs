@@ -20,23 +20,25 @@ pub struct SchedulerSettings {
     /// The name of this node; [`InstanceIdSetting::Auto`] in a cluster, else `NON_CLUSTERED`.
     /// Property `scheduler.instanceId`.
     pub instance_id: InstanceIdSetting,
-    /// Time between polls when there is nothing to do, and how far ahead triggers are acquired; 30 s.
+    /// The time between polls when there is nothing to do, and how far ahead triggers are acquired;
+    /// 30 s.
     /// Property `scheduler.idleWaitTime` (ms, at least 1000).
     pub idle_wait_time: Duration,
-    /// Whether the node starts at all; yes. Without it [`Scheduler::start`](crate::Scheduler::start) does nothing: the node
-    /// does not register and runs no job, while what the program stores is stored.
+    /// A switch: the node starts; yes. A node that is not enabled does nothing on
+    /// [`Scheduler::start`](crate::Scheduler::start): it does not register and runs no job. The
+    /// work that its program stores is stored.
     /// Property `carnelian.scheduler.enabled`.
     pub enabled: bool,
-    /// Interval at which a node looks for work that other nodes have stored, one reading statement each time; at most
-    /// `scheduler.idleWaitTime`. None for 240 ms, and for 1 s as long as the node hears at once of what others store
+    /// The interval at which a node polls for work that other nodes have stored, by one statement;
+    /// at most `scheduler.idleWaitTime`. None is 240 ms, and 1 s while the node hears notifications
     /// ([`SchedulerSettings::listen`]).
     ///
-    /// Work stored by this node is seen at once. Nodes of Quartz announce nothing.
+    /// Work stored by this node is seen at once. Nodes of Quartz send no notifications.
     /// Property `carnelian.scheduler.pollInterval`.
     pub poll_interval: Option<Duration>,
-    /// Whether the node listens for announcements of other nodes, on PostgreSQL, by a connection of its own beside the
-    /// pool; yes. To be switched off behind a proxy that hands out connections by the transaction. A node with a pool of
-    /// the caller's does not listen.
+    /// A switch: the node listens for notifications of other nodes, on PostgreSQL, by a connection
+    /// of its own beside the pool; yes. The switch must be off behind a proxy that hands out
+    /// connections by the transaction. A node with a pool of the caller's does not listen.
     /// Property `carnelian.scheduler.listen`.
     pub listen: bool,
     /// By how many percent a poll interval is shortened at most, at random, so that nodes do not
@@ -45,34 +47,35 @@ pub struct SchedulerSettings {
     /// Time before the acquisition thread tries again when the database cannot be reached; 15 s.
     /// Property `scheduler.dbFailureRetryInterval` (ms).
     pub db_failure_retry_interval: Duration,
-    /// Most triggers acquired in one transaction; 500, or the number of threads if that is more. Quartz has 1.
+    /// The largest number of triggers that one transaction acquires; 500, or the number of threads
+    /// if that is more. Quartz has 1.
     /// Property `scheduler.batchTriggerAcquisitionMaxCount`.
     pub batch_max_count: u32,
-    /// Time within which a fire of a backlog is to begin on the node that took it; 10 ms, and at most ten
-    /// seconds.
+    /// The time within which a prefetched fire is to begin on the node that took it; 10 ms, and at
+    /// most ten seconds. At 0 a node takes no more fires than it has free workers, as Quartz.
     ///
-    /// Of job types whose recent runs were shorter than this a node takes more of a backlog at once
-    /// than it has free workers, as far as what it took before began in this time: larger batches
-    /// are what makes it fast. What does not begin after all, since jobs run on all workers for five
-    /// times as long (at least 50 ms), or within half a second, is given back, to whichever node
-    /// has room, and nothing shows of it; so it is when the node stands by, ends or dies. Zero: a
-    /// node takes no more than it has free workers, as Quartz. Property
-    /// `carnelian.scheduler.takeAhead`.
+    /// A node prefetches job types whose recent runs were shorter than this time, as far as earlier
+    /// prefetched fires began within it: larger batches are faster. A prefetched fire is given back
+    /// if jobs run on all workers for five times as long (at least 50 ms), if it has not begun
+    /// after half a second, or if the node stands by, ends or dies. Any node may then take it, and
+    /// no trace is left.
+    /// Property `carnelian.scheduler.takeAhead`.
     pub take_ahead: Duration,
     /// Time by which a trigger of a batch may fire early; 0.
     /// Property `scheduler.batchTriggerAcquisitionFireAheadTimeWindow` (ms).
     pub batch_time_window: Duration,
-    /// Whether a shutdown that does not wait tells running jobs to stop; no.
+    /// A switch: a shutdown that does not wait tells running jobs to stop; no.
     /// Property `scheduler.interruptJobsOnShutdown`.
     pub interrupt_jobs_on_shutdown: bool,
-    /// Whether a shutdown that waits tells running jobs to stop; no.
+    /// A switch: a shutdown that waits tells running jobs to stop; no.
     /// Property `scheduler.interruptJobsOnShutdownWithWait`.
     pub interrupt_jobs_on_shutdown_with_wait: bool,
     /// The name of the acquisition thread, if not made from the scheduler's name.
     /// Property `scheduler.threadName`.
     pub thread_name: Option<String>,
-    /// The zone of triggers, calendars and times in job files that have none of their own; the machine's, as in Java:
-    /// what `TZ` names, else what the system is set to, else UTC. Equal on all nodes, or they fire at different times.
+    /// The zone of triggers, calendars and times in job files that have none of their own; the
+    /// machine's, as in Java: the zone of `TZ`, else of the system, else UTC. All nodes must have
+    /// the same zone, or they fire at different times.
     /// Property `carnelian.scheduler.timeZone`.
     pub time_zone: Tz,
     /// Texts that jobs find in the scheduler's context.
@@ -81,10 +84,11 @@ pub struct SchedulerSettings {
 }
 
 /// Most triggers of a transaction by default: beyond that batches make nothing faster.
-const BATCH: u32 = 500;
+pub(super) const BATCH: u32 = 500;
 
 /// Origin of the name of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InstanceIdSetting {
     /// Made when the scheduler starts, different each time.
     Auto,
@@ -101,10 +105,10 @@ impl SchedulerSettings {
             enabled: reader.flag("carnelian.scheduler.enabled"),
             poll_interval: reader.duration_if_any("carnelian.scheduler.pollInterval"),
             listen: reader.flag("carnelian.scheduler.listen"),
-            poll_jitter: reader.count("carnelian.scheduler.pollJitter").unwrap_or(5),
+            poll_jitter: reader.count("carnelian.scheduler.pollJitter"),
             db_failure_retry_interval: reader.duration("scheduler.dbFailureRetryInterval"),
             batch_max_count: reader
-                .count("scheduler.batchTriggerAcquisitionMaxCount")
+                .count_if_any("scheduler.batchTriggerAcquisitionMaxCount")
                 .unwrap_or(thread_count.max(BATCH)),
             take_ahead: reader.duration("carnelian.scheduler.takeAhead"),
             batch_time_window: reader.duration("scheduler.batchTriggerAcquisitionFireAheadTimeWindow"),

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// A password, or a URL that holds one.
 ///
-/// `Debug` and `Display` write `***`; only [`Secret::reveal`] gives the text, so that every place that can
-/// leak it is found by searching for that word.
+/// `Debug` and `Display` write `***`. Only [`Secret::reveal`] gives the text, so that a search for
+/// that word finds every place that can leak a password.
 ///
 /// ```
 /// use carnelian::settings::Secret;
@@ -28,7 +28,7 @@ impl Secret {
         &self.0
     }
 
-    /// Whether there is nothing to hide.
+    /// Says if there is nothing to hide.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -17,7 +17,8 @@ pub(crate) enum Role {
     Unknown,
 }
 
-/// Most unknown keys that are compared with all known keys; a file with more is not a settings file.
+/// The largest number of unknown keys that are compared with all known keys. A file with more is
+/// not a settings file.
 const MOST_COMPARED: usize = 100;
 
 /// Most secrets that are looked for in messages.
@@ -33,11 +34,11 @@ pub(crate) struct Slot {
     raw: String,
     /// The value, unless it could not be filled in.
     pub value: Option<String>,
-    /// Whether a problem of the value has been reported.
+    /// True if a problem of the value has been reported.
     pub failed: bool,
     filled_in: bool,
     private: bool,
-    /// Whether the key holds a password: its value is never shown.
+    /// True if the key holds a password, so that its value is never shown.
     pub secret: bool,
     /// For an unknown key: the known one nearest to it.
     pub suggestion: Option<String>,
@@ -190,7 +191,8 @@ impl Source {
         Ok(expanded)
     }
 
-    /// Texts that no message may contain: the values of secret keys, and whatever came from where secrets are.
+    /// The texts that no message may contain: the values of secret keys, and variables that came
+    /// from places for secrets.
     pub fn secrets(&self) -> Vec<&str> {
         let hidden = self.slots.values().filter(|slot| !matches!(slot.role, Role::Unknown));
         let mut secrets: Vec<&str> = Vec::new();

@@ -8,16 +8,16 @@ use super::redact::{bounded, looks_secret};
 /// Largest file that `${file:PATH}` reads, in bytes.
 const FILE_LIMIT: u64 = 64 * 1024;
 
-/// Where `${env:NAME}` looks: the process environment, or whatever a test passes in.
+/// The variables for `${env:NAME}`: the process environment, or a function of a test.
 pub(crate) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A value with everything filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expanded {
     pub text: String,
-    /// Whether anything was filled in, so that the text is not what stands in the file.
+    /// True if anything was filled in, so that the text differs from the file.
     pub filled_in: bool,
-    /// Whether it came from a place where passwords are kept: never show it.
+    /// True if a part came from a place where passwords are kept, so that the text is never shown.
     pub private: bool,
 }
 

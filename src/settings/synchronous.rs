@@ -2,30 +2,31 @@
 
 use super::reader::Reader;
 use super::url::DataSourceUrl;
+use crate::words::words;
 
 const KEY: &str = "carnelian.dataSource.synchronous";
 
-/// Level to which SQLite has written a commit when it says that it is done (`PRAGMA synchronous`, in WAL mode).
+/// The level to which SQLite has written a commit when it says that it is done (`PRAGMA
+/// synchronous`, in WAL mode).
 ///
-/// With either the file is sound after any crash, commits are whole or gone, and the death of a *process* loses nothing.
-/// The levels differ in what the crash of the *machine* (its system or its power) may take.
+/// The file is sound after any crash on either level. Commits are whole or gone, and the death of a
+/// *process* loses nothing. The levels differ in what the crash of the *machine* (its system or its
+/// power) may take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Synchronous {
     /// Every commit is on the disk (`full`): nothing that was committed is lost, whatever crashes.
     #[default]
     Full,
-    /// A commit is with the operating system, and on the disk with the next checkpoint (`normal`), some 4 MB of changes later.
-    /// The crash of the machine may take the last commits, in their order: triggers that were stored are gone, fires that
-    /// were recorded begin again, and fences that were given out are given out a second time, so that a resource that
-    /// [compares them](crate::JobContext::fence) may refuse later runs.
+    /// A commit is with the operating system, and reaches the disk with the next checkpoint
+    /// (`normal`), some 4 MB of changes later. The crash of the machine may take the last commits,
+    /// in their order: stored triggers are gone, and recorded fires begin again. Fences may be
+    /// drawn a second time, so that a resource that [compares them](crate::JobContext::fence) may
+    /// refuse later runs.
     Normal,
 }
 
-impl Synchronous {
-    /// Every kind.
-    pub const ALL: [Self; 2] = [Synchronous::Full, Synchronous::Normal];
-
+words! {
     /// The word of the property `carnelian.dataSource.synchronous`.
     ///
     /// ```
@@ -33,13 +34,13 @@ impl Synchronous {
     ///
     /// assert_eq!(Synchronous::default().name(), "full");
     /// ```
-    pub fn name(self) -> &'static str {
-        match self {
-            Synchronous::Full => "full",
-            Synchronous::Normal => "normal",
-        }
+    Synchronous {
+        Full = "full",
+        Normal = "normal",
     }
+}
 
+impl Synchronous {
     pub(crate) fn read(reader: &Reader) -> Self {
         Self::ALL.into_iter().find(|one| reader.chose(KEY, one.name())).unwrap_or_default()
     }

@@ -11,8 +11,8 @@ const ZERO_SIZE: &str = "org.quartz.simpl.ZeroSizeThreadPool";
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadPoolSettings {
-    /// Number of jobs that run at the same time on this node, 1 to 1000; 10.
-    /// 0 for a node that runs no jobs, which `threadPool.class = org.quartz.simpl.ZeroSizeThreadPool` asks for.
+    /// The number of jobs that run at the same time on this node, 1 to 1000; 10.
+    /// A node that runs no jobs has 0, by `threadPool.class = org.quartz.simpl.ZeroSizeThreadPool`.
     /// Property `threadPool.threadCount`.
     pub thread_count: u32,
     /// Beginning of the names of worker threads, if not the scheduler's name.
@@ -22,7 +22,7 @@ pub struct ThreadPoolSettings {
 
 impl ThreadPoolSettings {
     pub(crate) fn read(reader: &mut Reader) -> Self {
-        let mut thread_count = reader.count("threadPool.threadCount").unwrap_or(1);
+        let mut thread_count = reader.count("threadPool.threadCount");
         match reader.given("threadPool.class").map(str::to_owned) {
             None => {}
             Some(class) if is_class(&class, SIMPLE) => {}

@@ -16,6 +16,7 @@ impl Advance {
             previous_ms: trigger.previous_ms,
             start_ms: trigger.start_ms,
             counts: counts(&trigger.schedule),
+            moves_options: false,
         }
     }
 

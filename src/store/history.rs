@@ -9,7 +9,7 @@ pub use pruning::{HistoryPruning, PruningPlan};
 pub use run_record::RunRecord;
 pub use summary::HistorySummary;
 
-use super::row::{FiredState, HistoryFilter, HistoryRow, RecoveryRow};
+use super::row::{FiredSelection, FiredState, HistoryFilter, HistoryRow, JobSelection, RecoveryRow, TriggerSelection};
 use super::{History, Session};
 use crate::error::Result;
 use crate::job::FireOutcome;
@@ -24,7 +24,8 @@ const MAX_LIMIT: usize = 10_000;
 /// A query for fires of the history. By default the newest 100 of all.
 ///
 /// ```
-/// use carnelian::{FireOutcome, HistoryQuery, JobKey, Scheduler};
+/// use carnelian::{JobKey, Scheduler};
+/// use carnelian::history::{FireOutcome, HistoryQuery};
 ///
 /// let scheduler = Scheduler::builder().build()?;
 /// let query = HistoryQuery::new().job(JobKey::new("billing", "nightly")).outcome(FireOutcome::Failed).limit(10);
@@ -185,11 +186,13 @@ impl History<'_> {
             // Fires are found by their jobs; the job of a trigger is known while the trigger is
             // there.
             let job = match (&query.job, &query.trigger) {
-                (None, Some(trigger)) => s.triggers(std::slice::from_ref(trigger))?.into_iter().next().map(|t| t.job),
+                (None, Some(trigger)) => {
+                    s.triggers(TriggerSelection::Keys(std::slice::from_ref(trigger)))?.into_iter().next().map(|t| t.job)
+                }
                 (job, _) => job.clone(),
             };
             filter.job = job.as_ref();
-            let ended = s.history(&filter)?;
+            let ended: Vec<HistoryRow> = s.history(&filter)?;
             let is_new = |row: &HistoryRow| !ended.iter().any(|end| end.fire_id == row.fire_id);
             let mut rows: Vec<HistoryRow> = running.into_iter().filter(is_new).collect();
             rows.extend(ended);
@@ -216,14 +219,19 @@ impl HistorySettings {
 /// The fired rows of fires that run, as rows of the history. The newest come first.
 fn running(s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
     let now_ms = s.now_ms()?;
-    let mut fires = s.all_fired()?;
+    let mut fires = s.fired(FiredSelection::All)?;
     fires.retain(|fire| fire.state == FiredState::Executing);
     let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
     let types: BTreeMap<JobKey, String> =
-        s.job_policies(&jobs)?.into_iter().map(|row| (row.job, row.job_type)).collect();
+        s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key, row.job_type)).collect();
     let triggers: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
-    let chain: BTreeMap<TriggerKey, RecoveryRow> =
-        s.recoveries(&triggers)?.into_iter().map(|row| (row.trigger.clone(), row)).collect();
+    let chain: BTreeMap<TriggerKey, RecoveryRow> = s
+        .rows()
+        .any_of(&["trigger"], &triggers)
+        .list()?
+        .into_iter()
+        .map(|row: RecoveryRow| (row.trigger.clone(), row))
+        .collect();
     let row = |fire: crate::store::row::FiredRow| {
         let before = chain.get(&fire.trigger);
         HistoryRow {

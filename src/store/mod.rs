@@ -38,14 +38,13 @@ pub use crate::rules::declared::WhyLeft;
 #[cfg(feature = "job-files")]
 pub use catalogue::Imported;
 pub use catalogue::{
-    BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire, DefinitionReport, MAX_CHILDREN, MAX_PASSED_BYTES,
-    OrphanedDefinitions, Renamed, Request, Taken, TriggerSummary,
+    Backfill, Backfilled, BackfilledFire, DefinitionReport, MAX_CHILDREN, MAX_PASSED_BYTES, OrphanedDefinitions,
+    Renamed, Request, Taken, TriggerSummary,
 };
 
 pub use database::{
-    BegunRows, ChangeRows, ClusterRows, ContinuationRows, Database, ExecutionRows, FastPathRows, Fences, FiredRows,
-    HistoryRows, HistoryUpkeepRows, JobRows, Lock, LockRows, LostCommits, MonitorRows, NotificationListener,
-    OrphanRows, Owner, PlacementRows, RecoveryRows, Rows, Session, StatementCounts, TableRows, TriggerRows, TxMode,
+    ChangeRows, ClusterRows, Database, ExecutionRows, Fences, FiredRows, HistoryRows, JobRows, Lock, LostCommits,
+    NotificationListener, Owner, PlacementRows, Rows, Session, StatementCounts, TableRows, TriggerRows, TxMode,
 };
 pub use firing::FailedFire;
 pub use firing::{

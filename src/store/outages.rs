@@ -3,7 +3,9 @@
 
 use super::calendars::Calendars;
 use super::placement::Said;
-use super::row::{FiredState, InstanceRow, Outage, RecoveryModeRow, TriggerRow};
+use super::row::{
+    FiredSelection, FiredState, InstanceRow, Late, Outage, RecoveryModeRow, TriggerRow, TriggerSelection,
+};
 use super::{Lock, Outages, Session, TxMode};
 use crate::error::Result;
 use crate::key::TriggerKey;
@@ -48,7 +50,7 @@ impl Outages<'_> {
 
     fn begin_recovery_in(&self, s: &mut dyn Session, last_seen_ms: i64, by: &str) -> Result<RecoveryModeRow> {
         let now_ms = s.now_ms()?;
-        let backlog = i64::try_from(s.load(now_ms, MOST_COUNTED)?.overdue).unwrap_or(i64::MAX);
+        let backlog = i64::try_from(s.load(Late::Before(now_ms), MOST_COUNTED)?.1.overdue).unwrap_or(i64::MAX);
         let row = RecoveryModeRow { last_seen_ms, since_ms: Some(now_ms), begun_by: by.to_owned(), backlog };
         s.put(&row)?;
         Ok(row)
@@ -154,16 +156,16 @@ impl Outages<'_> {
     /// states before.
     fn count_missed(&self, s: &mut dyn Session, outage: &mut Outage) -> Result<()> {
         let now_ms = outage.ended_ms;
-        let fired = s.all_fired()?;
+        let fired = s.fired(FiredSelection::All)?;
         let running = fired.iter().filter(|fire| fire.state == FiredState::Executing).count();
         outage.interrupted = outage.interrupted.saturating_add(count(running));
         let held = fired.iter().filter(|fire| fire.state == FiredState::Acquired && fire.scheduled_ms < now_ms);
         let held: Vec<TriggerKey> = held.map(|fire| fire.trigger.clone()).take(MOST_COUNTED).collect();
-        let all = s.load(now_ms, MOST_COUNTED + 1)?.overdue;
+        let all = s.load(Late::Before(now_ms), MOST_COUNTED + 1)?.1.overdue;
         outage.uncounted = all > MOST_COUNTED;
         outage.overdue = count(all.min(MOST_COUNTED));
 
-        let mut rows = if held.is_empty() { Vec::new() } else { s.triggers(&held)? };
+        let mut rows = if held.is_empty() { Vec::new() } else { s.triggers(TriggerSelection::Keys(&held))? };
         let mut offset = 0;
         loop {
             // The number of rows, held or not, is the number of overdue triggers in all.
@@ -171,7 +173,12 @@ impl Outages<'_> {
             self.judge_missed(s, &rows, outage)?;
             rows = match room {
                 0 => Vec::new(),
-                room => s.misfired(now_ms, TriggerOrder::TimeThenPriority, room, offset)?,
+                room => s.triggers(TriggerSelection::Misfired {
+                    before_ms: now_ms,
+                    order: TriggerOrder::TimeThenPriority,
+                    limit: room,
+                    offset,
+                })?,
             };
             if rows.is_empty() {
                 break;

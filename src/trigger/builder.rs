@@ -144,7 +144,7 @@ impl TriggerBuilder {
     /// Default: none, as in Quartz; refused beside its nodes.
     ///
     /// Fires that are left out are told as a misfire, and to
-    /// [`TriggerListener::fires_skipped`](crate::TriggerListener::fires_skipped).
+    /// [`TriggerListener::fires_skipped`](crate::listener::TriggerListener::fires_skipped).
     ///
     /// ```
     /// use carnelian::{CronSchedule, JobKey, MisfireInstruction, Trigger, TriggerKey};

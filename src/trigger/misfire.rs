@@ -2,6 +2,7 @@
 
 use super::Schedule;
 use crate::error::{Error, Result};
+use crate::words::words;
 
 /// The treatment of a trigger that is later than the misfire threshold allows.
 ///
@@ -34,6 +35,21 @@ pub enum MisfireInstruction {
 
 use MisfireInstruction::*;
 
+words! {
+    /// The word of the command line and the page.
+    MisfireInstruction {
+        Ignore = "ignore",
+        Smart = "smart",
+        FireNow = "fire-now",
+        RescheduleNowWithExistingCount = "reschedule-now-existing",
+        RescheduleNowWithRemainingCount = "reschedule-now-remaining",
+        RescheduleNextWithRemainingCount = "reschedule-next-remaining",
+        RescheduleNextWithExistingCount = "reschedule-next-existing",
+        FireOnceNow = "fire-once",
+        DoNothing = "do-nothing",
+    }
+}
+
 impl MisfireInstruction {
     /// The number in `MISFIRE_INSTR`.
     pub fn code(self) -> i32 {
@@ -64,39 +80,6 @@ impl MisfireInstruction {
             _ => return None,
         })
     }
-
-    /// The word of the command line and the page.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ignore => "ignore",
-            Smart => "smart",
-            FireNow => "fire-now",
-            RescheduleNowWithExistingCount => "reschedule-now-existing",
-            RescheduleNowWithRemainingCount => "reschedule-now-remaining",
-            RescheduleNextWithRemainingCount => "reschedule-next-remaining",
-            RescheduleNextWithExistingCount => "reschedule-next-existing",
-            FireOnceNow => "fire-once",
-            DoNothing => "do-nothing",
-        }
-    }
-
-    /// The instruction of this name, see [`MisfireInstruction::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|i| i.name() == name)
-    }
-
-    /// Every instruction.
-    pub const ALL: [Self; 9] = [
-        Ignore,
-        Smart,
-        FireNow,
-        RescheduleNowWithExistingCount,
-        RescheduleNowWithRemainingCount,
-        RescheduleNextWithRemainingCount,
-        RescheduleNextWithExistingCount,
-        FireOnceNow,
-        DoNothing,
-    ];
 
     pub(crate) fn check_for(self, schedule: &Schedule) -> Result<()> {
         if Self::from_code(schedule.kind(), self.code()) == Some(self) {

@@ -2,6 +2,7 @@
 
 use super::Schedule;
 use crate::error::{Error, Result};
+use crate::words::words;
 
 /// A behaviour of a trigger that differs from Quartz. All options are off by default.
 ///
@@ -11,7 +12,8 @@ use crate::error::{Error, Result};
 /// until that node has left: every node then computes the times that Quartz does.
 ///
 /// ```
-/// use carnelian::{CronSchedule, Schedule, TriggerOption};
+/// use carnelian::{CronSchedule, Schedule};
+/// use carnelian::trigger::TriggerOption;
 ///
 /// let nightly = CronSchedule::new("0 30 2 * * ?")?.in_zone(chrono_tz::Europe::Berlin);
 /// let schedule = Schedule::from(nightly.clone().fire_at_gap_end(true));
@@ -34,25 +36,17 @@ pub enum TriggerOption {
 
 use TriggerOption::*;
 
-impl TriggerOption {
-    /// Every option.
-    pub const ALL: [Self; 4] = [FireAtGapEnd, BothPasses, WithoutDrift, RespectEndTime];
-
+words! {
     /// The word of the side table and of the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            FireAtGapEnd => "fire-at-gap-end",
-            BothPasses => "both-passes",
-            WithoutDrift => "without-drift",
-            RespectEndTime => "respect-end-time",
-        }
+    TriggerOption {
+        FireAtGapEnd = "fire-at-gap-end",
+        BothPasses = "both-passes",
+        WithoutDrift = "without-drift",
+        RespectEndTime = "respect-end-time",
     }
+}
 
-    /// The option of this name, see [`TriggerOption::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|option| option.name() == name)
-    }
-
+impl TriggerOption {
     /// The kind of schedule it is for, a value of `TRIGGER_TYPE`.
     pub fn kind(self) -> &'static str {
         match self {

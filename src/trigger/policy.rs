@@ -2,6 +2,7 @@
 //! runs, late, or after a failure.
 
 use crate::error::{Error, Result};
+use crate::words::words;
 use std::time::Duration;
 
 /// The policy for a fire that comes due while an earlier fire of the same trigger still runs, on
@@ -35,7 +36,7 @@ pub enum Overlap {
     #[default]
     AllowAll,
     /// The fire is left out: the trigger moves on to its next time. The time is counted and told to
-    /// [`TriggerListener::fires_skipped`](crate::TriggerListener::fires_skipped).
+    /// [`TriggerListener::fires_skipped`](crate::listener::TriggerListener::fires_skipped).
     Skip,
     /// The fire waits until the earlier one has ended, and then runs at once. At most one fire
     /// waits: others that come due meanwhile are left out as with [`Overlap::Skip`].
@@ -49,23 +50,13 @@ pub enum Overlap {
 
 use Overlap::*;
 
-impl Overlap {
-    /// Every policy.
-    pub const ALL: [Self; 4] = [AllowAll, Skip, BufferOne, CancelPrevious];
-
+words! {
     /// The word of the command line, such as `buffer-one`.
-    pub fn name(self) -> &'static str {
-        match self {
-            AllowAll => "allow-all",
-            Skip => "skip",
-            BufferOne => "buffer-one",
-            CancelPrevious => "cancel-previous",
-        }
-    }
-
-    /// The policy of this name, see [`Overlap::name`].
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    Overlap {
+        AllowAll = "allow-all",
+        Skip = "skip",
+        BufferOne = "buffer-one",
+        CancelPrevious = "cancel-previous",
     }
 }
 

@@ -1,6 +1,6 @@
 //! `TriggerState`: every state a trigger can be in, and the transitions by events.
 
-use std::fmt;
+use crate::words::words;
 
 /// The state of a trigger, spelled in `TRIGGER_STATE` as Quartz spells it.
 ///
@@ -51,28 +51,20 @@ pub enum Transition {
     Reset,
 }
 
-impl TriggerState {
-    /// Every state.
-    pub const ALL: [TriggerState; 7] = [Waiting, Acquired, Blocked, Paused, PausedBlocked, Complete, Error];
-
+words! {
     /// The text in `TRIGGER_STATE`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Waiting => "WAITING",
-            Acquired => "ACQUIRED",
-            Blocked => "BLOCKED",
-            Paused => "PAUSED",
-            PausedBlocked => "PAUSED_BLOCKED",
-            Complete => "COMPLETE",
-            Error => "ERROR",
-        }
+    TriggerState {
+        Waiting = "WAITING",
+        Acquired = "ACQUIRED",
+        Blocked = "BLOCKED",
+        Paused = "PAUSED",
+        PausedBlocked = "PAUSED_BLOCKED",
+        Complete = "COMPLETE",
+        Error = "ERROR",
     }
+}
 
-    /// The state of this text.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|s| s.name() == name)
-    }
-
+impl TriggerState {
     /// The state after `transition`, or none if the transition does not start from this state.
     pub fn after(self, transition: Transition) -> Option<TriggerState> {
         transition.moves().iter().find(|(from, _)| *from == self).map(|(_, to)| *to)
@@ -121,11 +113,5 @@ impl Transition {
             ],
             Transition::Reset => &[(Error, Waiting)],
         }
-    }
-}
-
-impl fmt::Display for TriggerState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

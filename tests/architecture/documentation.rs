@@ -2,6 +2,7 @@
 
 use super::{FLOORS, none, read};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Texts between backticks that look like the names of tests.
 fn test_names(page: &str) -> Vec<&str> {
@@ -45,6 +46,34 @@ fn tests_that_the_documentation_names_exist() {
     for hazard in 1..=25 {
         assert!(testing.contains(&format!("| H{hazard} |")), "H{hazard} has no row in docs/testing.md");
     }
+}
+
+/// Paths from the root of the tree. Braces stand for several paths, `tests/{storm,golden}.rs`; a star ends a path.
+fn paths(page: &str) -> Vec<String> {
+    const TOPS: [&str; 5] = ["src/", "tests/", "benches/", "examples/", "migrations/"];
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/._-{},*".contains(c);
+    let words = page.split(|c: char| !is_of_path(c)).filter(|word| TOPS.iter().any(|top| word.starts_with(top)));
+    let mut paths = Vec::new();
+    for word in words {
+        let word = word.split('*').next().unwrap_or_default().trim_end_matches(['.', ',', '-']);
+        match word.split_once('{').and_then(|(start, rest)| Some((start, rest.split_once('}')?))) {
+            Some((start, (middle, end))) => paths.extend(middle.split(',').map(|part| format!("{start}{part}{end}"))),
+            None => paths.push(word.to_owned()),
+        }
+    }
+    paths
+}
+
+#[test]
+fn paths_that_the_documentation_names_exist() {
+    let pages = read("").into_iter().filter(|(file, _)| file == "README.md" || file.starts_with("docs/"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let missing = pages.flat_map(|(file, text)| {
+        let lost = paths(&text).into_iter().filter(|path| !root.join(path).exists());
+        lost.map(|path| format!("{file}: {path}")).collect::<Vec<_>>()
+    });
+    none("paths named in the documentation that do not exist", &missing.collect::<Vec<_>>());
+    assert_eq!(paths("(tests/{a,b}.rs), `src/c/*.rs`."), ["tests/a.rs", "tests/b.rs", "src/c/"]);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use carnelian::clock::Clock;
+use carnelian::clock::{Signal, Woken};
+use carnelian::node::NodeReport;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use carnelian::settings::ClockSource;
 use carnelian::settings::Settings;
@@ -14,7 +16,7 @@ use carnelian::store::{
     AcquireRequest, Acquisition, Checkin, Completion, CompletionInstruction, CompletionOutcome, CompletionReport,
     Database, FireBundle, JobStore, Lock, Membership, MemoryDatabase, Owner, Reservation, Session, TxMode, violations,
 };
-use carnelian::{JobDetail, JobDetailBuilder, JobKey, NodeReport, Schedule, Signal, SimpleSchedule, Woken};
+use carnelian::{JobDetail, JobDetailBuilder, JobKey, Schedule, SimpleSchedule};
 use carnelian::{Result, Trigger, TriggerBuilder, TriggerKey};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;

@@ -1,8 +1,9 @@
 //! Operations of placement, and acquisitions that go by it.
 
 use super::*;
-use carnelian::store::BlacklistEntry;
-use carnelian::{JobPolicy, Placement};
+use carnelian::JobPolicy;
+use carnelian::placement::BlacklistEntry;
+use carnelian::placement::Placement;
 
 /// A limit of two runs on each node, and a job that would rather run on B.
 fn limited(c: &Cluster, w: &mut World) {

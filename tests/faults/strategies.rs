@@ -2,7 +2,8 @@
 //! LT-108).
 
 use super::*;
-use carnelian::{EligibleNode, JobPolicy, NodePart, Strategy, StrategyError, Tick};
+use carnelian::JobPolicy;
+use carnelian::placement::{EligibleNode, NodePart, Strategy, StrategyError, Tick};
 use std::sync::Arc;
 
 /// A node, its part, and the time of the tick.

@@ -1,7 +1,7 @@
 //! `FrozenClock`: stands still until it is moved on, as the clock did under which Quartz wrote the data.
 
 use carnelian::clock::Clock;
-use carnelian::{Signal, Woken};
+use carnelian::clock::{Signal, Woken};
 use std::sync::Mutex;
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use super::cluster::{Cluster, Config, Kind, SOON, WINDOW};
 use super::history::text;
 use super::support::wait_until;
 use super::tables::Server;
-use carnelian::store::FiredTrigger;
+use carnelian::FiredTrigger;
 use carnelian::store::row::FiredState;
 use carnelian::{JobDetail, JobKey};
 use std::collections::BTreeMap;

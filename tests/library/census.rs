@@ -1,16 +1,18 @@
-//! The census of statements: how many each fire costs, counted on every database. No clock is looked at.
+//! The census of statements: the number that each fire costs, counted on every database, without a
+//! clock.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support;
 use carnelian::clock::SystemClock;
+use carnelian::history::HistoryQuery;
 use carnelian::settings::Settings;
 use carnelian::store::{
     AcquireRequest, CompletionInstruction, CompletionOutcome, JobStore, Membership, Owner, SqlDatabase,
     StatementCounts, violations,
 };
 use carnelian::{
-    CalendarIntervalSchedule, Continuation, HistoryQuery, IntervalUnit, JobDetail, JobKey, Schedule, SimpleSchedule,
-    Trigger, TriggerKey,
+    CalendarIntervalSchedule, Continuation, IntervalUnit, JobDetail, JobKey, Schedule, SimpleSchedule, Trigger,
+    TriggerKey,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -85,7 +87,7 @@ impl Node {
     }
 }
 
-/// How a backlog is worked off.
+/// The way in which a backlog is drained.
 #[derive(Clone, Copy)]
 enum By {
     /// A transaction that records the ends, and one that acquires.
@@ -98,13 +100,13 @@ enum By {
 struct Most {
     /// Of a one-shot in batches of 50, its row of the history included.
     one_shots: f64,
-    /// The same by turns.
+    /// Of a one-shot in batches of 50, by turns.
     turns: f64,
-    /// The same of a calendar interval.
+    /// Of a trigger with a calendar interval, in batches of 50.
     intervals: f64,
     /// Of a lone one-shot.
     lone: u64,
-    /// The same, of a job that requests recovery.
+    /// Of a lone one-shot whose job requests recovery.
     recoverable: u64,
     /// Of a lone repeating trigger, with the poll that finds nothing.
     repeating: u64,
@@ -118,8 +120,8 @@ struct Most {
     special: u64,
 }
 
-/// What calls that schedule cost. IS-6: on PostgreSQL new work that asks for nothing special is one statement, and no
-/// transaction beside it.
+/// The cost of calls that schedule. IS-6: on PostgreSQL new work on the fast path is one statement,
+/// and no transaction beside it.
 fn scheduling(database: &str, node: &Node, most: &Most) {
     node.schedule(0, SimpleSchedule::once(), false);
     let trigger =
@@ -160,8 +162,8 @@ fn scheduling(database: &str, node: &Node, most: &Most) {
     node.store.catalogue().clear().unwrap();
 }
 
-/// What it costs that fifty runs, ended in one transaction, are followed by another job: the look for the children, the
-/// pauses, the triggers, the announcement. LT-12.
+/// The cost of another job that follows fifty runs, which end in one transaction: the search for
+/// children, the pauses, the triggers, the notification. LT-12.
 fn followed(node: &Node, most: u64) {
     node.store
         .catalogue()

@@ -1,15 +1,20 @@
-//! The life of an execution, on every database: runs that take too long, fall silent, deadlock, panic, or whose thread is
-//! gone; each ends as its policy says (scenario 8 of the requirements).
+//! The life of an execution, on every database: runs that take too long, fall silent, deadlock or
+//! panic, and runs whose thread is gone. Each ends as its policy says (scenario 8 of the
+//! requirements).
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 mod stopping;
 
 use crate::support::{self, wait_until};
+use carnelian::history::FireOutcome;
+use carnelian::history::HistoryQuery;
+use carnelian::listener::{FireEnd, FireEvent, JobListener, SchedulerListener};
+use carnelian::recovery::{DeadFire, DeadFireDecision};
 use carnelian::settings::Settings;
-use carnelian::store::{DeadFire, DeadFireDecision, HistoryQuery, violations};
+use carnelian::store::violations;
 use carnelian::{
-    FireEnd, FireEvent, FireOutcome, JobContext, JobDetail, JobDetailBuilder, JobError, JobKey, JobListener, JobPolicy,
-    OnDead, Scheduler, SchedulerBuilder, SchedulerListener, StopReason, StuckAction, Trigger, TriggerKey,
+    JobContext, JobDetail, JobDetailBuilder, JobError, JobKey, JobPolicy, OnDead, Scheduler, SchedulerBuilder,
+    StopReason, StuckAction, Trigger, TriggerKey,
 };
 use crossbeam_channel::{Receiver, Sender, TryRecvError, unbounded};
 use parking_lot::Mutex;
@@ -22,27 +27,27 @@ const LONG: Duration = Duration::from_secs(60);
 struct Cluster {
     url: String,
     name: String,
-    ear: Ear,
+    recorder: Recorder,
     threads: u32,
     more: &'static str,
     _folder: Option<tempfile::TempDir>,
 }
 
 #[derive(Clone, Default)]
-struct Ear(Arc<Mutex<Vec<(String, FireOutcome)>>>, Arc<Mutex<Vec<String>>>);
+struct Recorder(Arc<Mutex<Vec<(String, FireOutcome)>>>, Arc<Mutex<Vec<String>>>);
 
-impl JobListener for Ear {
+impl JobListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn job_was_executed(&self, fire: &FireEvent<'_>, end: &FireEnd) {
         self.0.lock().push((fire.job().key().name().to_owned(), end.outcome));
     }
 }
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn fire_stuck(&self, fire: &FireEvent<'_>, _: Duration) {
         self.1.lock().push(fire.job().key().name().to_owned());
@@ -64,22 +69,29 @@ impl Cluster {
         );
         let settings = Settings::from_text("test", &text, |_| None).unwrap();
         let builder = Scheduler::builder().settings(settings);
-        let builder = builder.job_listener(self.ear.clone()).scheduler_listener(self.ear.clone());
+        let builder = builder.job_listener(self.recorder.clone()).scheduler_listener(self.recorder.clone());
         let scheduler = more(builder).build().unwrap();
         scheduler.migrate().unwrap();
         scheduler
     }
 
-    /// The same with so many workers a node, and further properties.
+    /// A cluster with so many workers a node, and further properties.
     fn with(&self, threads: u32, more: &'static str) -> Cluster {
-        Cluster { url: self.url.clone(), name: self.name.clone(), ear: self.ear.clone(), threads, more, _folder: None }
+        Cluster {
+            url: self.url.clone(),
+            name: self.name.clone(),
+            recorder: self.recorder.clone(),
+            threads,
+            more,
+            _folder: None,
+        }
     }
 
     fn outcomes(&self, job: &str) -> Vec<FireOutcome> {
-        self.ear.0.lock().iter().filter(|(name, _)| name == job).map(|(_, outcome)| *outcome).collect()
+        self.recorder.0.lock().iter().filter(|(name, _)| name == job).map(|(_, outcome)| *outcome).collect()
     }
 
-    /// What the history says of a job's fires, the first first.
+    /// Asserts the outcomes of a job's fires in the history, the first fire first.
     fn assert_recorded(&self, node: &Scheduler, job: &str, expected: &[FireOutcome]) {
         let query = HistoryQuery::new().job(JobKey::named(job));
         let mut recorded = Vec::new();
@@ -101,7 +113,7 @@ fn clusters() -> [Cluster; 3] {
     let cluster = |url: String, folder| Cluster {
         url,
         name: support::fresh_name("exec"),
-        ear: Ear::default(),
+        recorder: Recorder::default(),
         threads: 2,
         more: "",
         _folder: folder,
@@ -164,7 +176,7 @@ fn a_run_that_takes_too_long_is_asked_to_stop() {
         cluster.assert_recorded(&node, "slow", &[FireOutcome::TimedOut]);
         wait_until("the worker is free", LONG, || node.health().free_workers == 2);
         assert_eq!(node.health().stray_threads, 0);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -210,7 +222,7 @@ fn deadlocked_runs_are_given_up_and_recorded_as_timed_out() {
         drop(end);
         wait_until("the threads end", LONG, || node.health().stray_threads == 0);
         assert_eq!(cluster.outcomes("left").len(), 1, "what it does after it was given up is nobody's business");
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -231,13 +243,13 @@ fn a_stuck_run_fails_over() {
         let (first, _) = next(&runs);
         let (second, is_recovery) = next(&runs);
         assert!(is_recovery && second != first);
-        assert_eq!(cluster.ear.1.lock().as_slice(), ["sleeper"]);
+        assert_eq!(cluster.recorder.1.lock().as_slice(), ["sleeper"]);
         cluster.await_outcome("sleeper", FireOutcome::Succeeded);
         cluster.assert_recorded(&node, "sleeper", &[FireOutcome::Lost, FireOutcome::Succeeded]);
         assert_eq!((node.health().counters.stuck, node.health().stray_threads), (1, 1));
         drop(end);
         wait_until("the thread ends", LONG, || node.health().stray_threads == 0);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -246,11 +258,11 @@ fn a_stuck_run_fails_over() {
 fn a_stuck_run_may_be_told_of_and_go_on() {
     everywhere(|cluster| {
         let node = cluster.node("a", |b| {
-            let ear = cluster.ear.clone();
+            let recorder = cluster.recorder.clone();
             b.job_fn("hesitant", move |ctx| {
-                wait_until("it is called stuck", LONG, || ear.1.lock().len() == 1);
+                wait_until("it is called stuck", LONG, || recorder.1.lock().len() == 1);
                 ctx.progress(1, None, "");
-                wait_until("it is called stuck again", LONG, || ear.1.lock().len() == 2);
+                wait_until("it is called stuck again", LONG, || recorder.1.lock().len() == 2);
                 Ok(())
             })
         });
@@ -258,7 +270,7 @@ fn a_stuck_run_may_be_told_of_and_go_on() {
         run(&node, job("hesitant", JobPolicy::new().stuck_after(Duration::from_millis(50), StuckAction::Tell)));
         cluster.await_outcome("hesitant", FireOutcome::Succeeded);
         assert_eq!(node.health().stuck_fires, 0);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -270,7 +282,7 @@ fn a_silent_run_dies_with_its_heartbeat() {
         let cluster = &cluster.with(2, "carnelian.scheduler.missedHeartbeatLimit = 1000000\n");
         let (told, runs) = unbounded();
         let silent = says(&told, |ctx| {
-            // Its thread is alive, and it never calls its context again.
+            // The thread of the run is alive, and never calls its context again.
             let (fire, store) = (ctx.fire_id().to_owned(), ctx.scheduler()?.store().clone());
             wait_until("the fire is gone", LONG, || {
                 store.upkeep().fired_triggers().is_ok_and(|fires| fires.iter().all(|other| other.fire_id != fire))
@@ -288,13 +300,13 @@ fn a_silent_run_dies_with_its_heartbeat() {
         assert!(is_recovery && second != first);
         wait_until("both have ended", LONG, || cluster.outcomes("silent").len() == 2);
         cluster.assert_recorded(&node, "silent", &[FireOutcome::Lost, FireOutcome::Succeeded]);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
-/// DS-113, DS-116: what is no progress does not feed such a heartbeat: asking whether to stop, and
-/// waiting. It is warned of at half the time. And the worker of the run, which never comes back, is
-/// given up like any other.
+/// DS-113, DS-116: calls without progress, such as a question whether to stop, or a wait, feed no
+/// such heartbeat. The log warns at half the time. The worker of the run never comes back, and is
+/// abandoned like any other.
 #[test]
 fn a_run_that_only_waits_is_silent_and_its_worker_is_given_up() {
     everywhere(|cluster| {
@@ -314,7 +326,7 @@ fn a_run_that_only_waits_is_silent_and_its_worker_is_given_up() {
         let policy = JobPolicy::new().heartbeat_only_within(Duration::from_secs(1)).missed_heartbeat_limit(1);
         run(&node, job("idle", policy));
         let (first, _) = next(&runs);
-        wait_until("its silence is told", LONG, || cluster.ear.1.lock().contains(&"silent idle".to_owned()));
+        wait_until("its silence is told", LONG, || cluster.recorder.1.lock().contains(&"silent idle".to_owned()));
         assert!(runs.is_empty(), "it is only warned of");
         let (second, is_recovery) = next(&runs);
         assert!(is_recovery && second != first, "the only worker runs the work again");
@@ -323,7 +335,7 @@ fn a_run_that_only_waits_is_silent_and_its_worker_is_given_up() {
         });
         assert_eq!(node.health().counters.lost, 1);
         go.send(()).unwrap();
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -366,8 +378,8 @@ fn progress_of_every_kind_keeps_a_run_alive() {
         for name in names {
             cluster.await_outcome(name, FireOutcome::Succeeded);
         }
-        assert!(runs.is_empty() && !cluster.ear.1.lock().iter().any(|told| told.starts_with("silent")));
-        assert!(node.shutdown(true).is_clean());
+        assert!(runs.is_empty() && !cluster.recorder.1.lock().iter().any(|told| told.starts_with("silent")));
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -391,7 +403,7 @@ fn a_worker_whose_thread_is_gone_is_noticed() {
         cluster.assert_recorded(&node, "vanishing", &[FireOutcome::Lost, FireOutcome::Succeeded]);
         wait_until("another has its place", LONG, || node.health().free_workers == 2);
         assert_eq!((node.health().workers, node.health().stray_threads), (2, 0));
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -419,7 +431,7 @@ fn a_handler_decides_what_becomes_of_a_dead_fire() {
             node.store().catalogue().job(&JobKey::named("vanishing")).unwrap().is_none()
         });
         cluster.assert_recorded(&node, "vanishing", &[FireOutcome::Lost]);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -446,7 +458,7 @@ fn a_run_is_cancelled_from_another_node() {
         assert!(!b.cancel_fire("no such fire").unwrap());
         cluster.await_outcome("endless", FireOutcome::Cancelled);
         cluster.assert_recorded(&b, "endless", &[FireOutcome::Cancelled]);
-        assert!(a.shutdown(true).is_clean() && b.shutdown(true).is_clean());
+        assert!(a.shutdown_and_wait().is_clean() && b.shutdown_and_wait().is_clean());
     });
 }
 
@@ -461,6 +473,6 @@ fn a_panicking_run_has_failed() {
         cluster.await_outcome("panicking", FireOutcome::Failed);
         cluster.assert_recorded(&node, "panicking", &[FireOutcome::Failed]);
         wait_until("the worker is free", LONG, || node.health().free_workers == 2);
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }

@@ -1,4 +1,5 @@
-//! Triggers of kinds that only Java nodes fire, and rows as Java nodes read and write them: looked at with plain SQL.
+//! Triggers of kinds that only Java nodes fire, and rows as Java nodes read and write them,
+//! examined with plain SQL.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "recurrence"))]
 
 use crate::support;
@@ -130,8 +131,8 @@ impl Both {
     }
 }
 
-/// They are listed, paused and resumed, never fired or changed, and named when somebody asks for them; deleted, they go
-/// with the row of their kind.
+/// Triggers of foreign kinds are listed, paused and resumed, never fired or changed, and named on
+/// request. A delete takes the row of their kind too.
 fn foreign_kinds_are_left_alone(mut both: Both) {
     both.store.catalogue().add_job(&both.job(), false).unwrap();
     let kinds = [("blob", "BLOB"), ("custom", "MY_KIND")];
@@ -238,7 +239,7 @@ fn options_belong_to_the_trigger_they_were_given_to(mut both: Both) {
     ));
     let seen = |store: &JobStore| ["kept", "deleted", "replaced"].map(|name| options(store, name));
     assert_eq!(seen(&both.store), [Some(1), None, Some(0)]);
-    // The same key, kind and start again.
+    // A new trigger has the key, kind and start of the old one.
     both.store.catalogue().add_trigger(trigger("deleted", now, false), false).unwrap();
     assert_eq!(seen(&both.store), [Some(1), Some(0), Some(0)]);
     assert_eq!(both.store.upkeep().audit().unwrap().swept, 1);
@@ -385,12 +386,12 @@ fn loses_its_function(store: &JobStore, other: &mut Other, prefix: &str) {
     assert!(statements("slow") > 1);
     store.database().migrate().unwrap();
     assert_eq!(statements("fast again"), 1);
-    // It goes while nodes run: a few calls fail, and for a while none is tried.
+    // The function goes while nodes run: a few calls fail, and for a while none is tried.
     other.execute(&format!("DROP FUNCTION {prefix}CN_SCHEDULE"));
     assert!(store.database().has_fast_path());
     assert!(["first", "second", "third"].into_iter().all(|name| statements(name) > 1));
     assert!(!store.database().has_fast_path());
-    // One of another version is none.
+    // A function of another version counts as none.
     other.execute(&format!(
         "CREATE FUNCTION {prefix}CN_SCHEDULE(TEXT) RETURNS BIGINT LANGUAGE sql AS 'SELECT 1::bigint'"
     ));

@@ -1,4 +1,5 @@
-//! Hazards of peers that need more than one session at once: each is a bug that schedulers of this kind have had.
+//! Hazards of peers that need several sessions at once. Each hazard is a bug that a scheduler of
+//! this kind has had.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support;
@@ -104,8 +105,9 @@ fn nobody_fires_twice_on_mysql() {
     nobody_fires_twice(&support::mysql_url());
 }
 
-/// A call that is a transaction of its own may be on its way when its connection is given up, and arrive when its work was
-/// stored in another way, and has run. It must not store it again: what has run would run twice.
+/// A call that is a transaction of its own may be on its way when its connection is given up. The
+/// call may arrive when its work was stored in another way, and has run. A second store would make
+/// the work run twice.
 #[test]
 fn a_call_that_comes_late_stores_nothing() {
     let name = support::fresh_name("late");
@@ -150,8 +152,9 @@ struct Token {
     token: String,
 }
 
-/// A server that becomes a standby keeps its connections and answers, but takes no writes. They are given up, so that new ones
-/// find the server that took its place; and what was tried meanwhile may be tried again.
+/// A server that becomes a standby keeps its connections and answers, but takes no writes. The
+/// connections are given up, so that new ones find the server that took its place. Calls that
+/// failed meanwhile may be tried again.
 #[test]
 fn a_server_that_takes_no_writes_any_more_is_left() {
     let database = support::fresh_name("carnelian_test_standby");
@@ -498,8 +501,9 @@ fn fences_are_drawn_once_under_either_lock_on_mysql() {
     fences_are_drawn_once_under_either_lock(&support::mysql_url());
 }
 
-/// A node that takes without the lock looks page by page, while others fire and move triggers on: so it may see one twice.
-/// It tried to take such a trigger twice, was refused, and tried the same again until it gave up, with all that was due.
+/// A node that takes without the lock looks page by page, while others fire and move triggers on,
+/// so that a page may show a trigger again. The node once tried to take such a trigger twice, was
+/// refused, and tried again until it gave up everything that was due.
 fn a_trigger_that_moves_on_during_the_look_is_taken_once(url: &str, strategy: PollingStrategy) {
     let name = support::fresh_name("pages");
     let (store, database) = store_and_database(url, &name, strategy);
@@ -558,8 +562,9 @@ fn a_trigger_that_moves_on_during_the_look_is_claimed_once_on_mysql() {
     a_trigger_that_moves_on_during_the_look_is_taken_once(&support::mysql_url(), PollingStrategy::LockAndFetch);
 }
 
-/// What touches no trigger and no job is recorded while another session takes what is due, and the other way about. Nobody
-/// goes on beside who has the lock alone, and no two take what is due at the same time.
+/// Isolated completions are recorded while another session acquires, and the other way about.
+/// Nobody goes on beside the holder of the exclusive lock, and no two sessions acquire at the same
+/// time.
 fn plain_ends_are_recorded_beside_acquisitions(url: &str) {
     let name = support::fresh_name("beside");
     let (holder, other) = (store(url, &name), store(url, &name));

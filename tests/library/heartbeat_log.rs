@@ -1,4 +1,4 @@
-//! What a lost heartbeat leaves in the log.
+//! The lines of the log about a lost heartbeat.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::{self, wait_until};
@@ -57,5 +57,5 @@ fn heartbeats_that_fail_are_warned_of() {
     cluster.convict("n1");
     wait_until("the lost fire is warned of", LONG, || warned(&["no longer this node's", &fire]));
     go.send(()).unwrap();
-    node.shutdown(true);
+    node.shutdown_and_wait();
 }

@@ -5,7 +5,7 @@ use carnelian::job_file::{JobFile, JobFileError, JobFileErrors, JobFlags};
 use carnelian::{DataValue, JobKey, MisfireInstruction, Schedule, Trigger, TriggerKey};
 use chrono_tz::{Tz, UTC};
 
-/// What a Java service has, unchanged.
+/// The job file of a Java service, unchanged.
 const QUARTZ_DATA: &str = include_str!("../testdata/quartz_data.xml");
 
 const NAMESPACE: &str = "http://www.quartz-scheduler.org/xml/JobSchedulingData";

@@ -1,6 +1,6 @@
-//! Rows that another session has changed a moment ago: on PostgreSQL a statement that waited for
-//! such a row sees it anew, and what was asked must happen to the row as it is now. A node of
-//! Quartz changes triggers beside the lock, and so do claims.
+//! Rows that another session has just changed. On PostgreSQL a statement that waited for such a row
+//! sees the row anew, and must act on it as it is now. Nodes of Quartz change triggers beside the
+//! lock, and so do claims.
 #![cfg(feature = "postgres")]
 
 use crate::support;
@@ -87,7 +87,7 @@ impl Place {
     }
 }
 
-/// What a node of Quartz does when it takes a trigger for itself.
+/// The change that a node of Quartz makes when it takes a trigger for itself.
 const ACQUIRED: &str = "trigger_state = 'ACQUIRED'";
 
 #[test]
@@ -143,8 +143,8 @@ fn a_fire_that_was_just_claimed_does_not_begin() {
     place.end();
 }
 
-/// Who takes several rows counts those that were there: a row that has changed and still fits is
-/// among them.
+/// A session that takes several rows counts the rows that were there. A row that has changed and
+/// still fits is among them.
 #[test]
 fn a_row_that_changed_and_still_fits_is_counted() {
     let place = Place::new();

@@ -1,4 +1,5 @@
-//! Locks of the application with real nodes: nothing is lost under a lock, whoever stops loses it, and the fence tells.
+//! Locks of the application with real nodes: no update is lost under a lock, a node that stops
+//! loses its lock, and the fence tells.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 use crate::support::{self, wait_until};
@@ -107,7 +108,7 @@ fn a_guard_keeps_its_lock_and_gives_it_back() {
         drop(guard);
         let next = b.try_lock("kept", ttl).unwrap().expect("it is free");
         assert!(next.fence() > fence);
-        b.shutdown(false);
+        b.shutdown_now();
         next.check().unwrap();
         assert!(next.release().unwrap());
         assert!(matches!(b.try_lock("kept", ttl), Err(Error::ShutDown(_))));
@@ -121,7 +122,7 @@ fn a_holder_that_was_paused_has_lost_its_lock() {
     for cluster in Cluster::all() {
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         let guard = a.try_lock("paused", Duration::from_secs(6)).unwrap().unwrap();
-        // What a stop of its process, or an operator, does to it: its row is another's.
+        // A stop of its process, or an operator, makes the lock's row another's.
         assert!(b.store().locks().break_lock("paused").unwrap().is_some());
         let next = b.try_lock("paused", Duration::from_secs(6)).unwrap().expect("it is free");
         assert!(next.fence() > guard.fence());
@@ -133,7 +134,7 @@ fn a_holder_that_was_paused_has_lost_its_lock() {
     }
 }
 
-/// The same without any word from the store: the holder's own monotonic clock tells it.
+/// The holder's own monotonic clock tells that the lock is lost, without any word from the store.
 #[test]
 fn a_lock_that_could_not_be_renewed_is_lost_by_the_clock() {
     let clock = Arc::new(carnelian::clock::ManualClock::at(1_800_000_000_000));

@@ -1,18 +1,19 @@
-//! Connections are cut while a commit is on its way, all of them at once, as a restarted server or
-//! a balancer does. What was committed then is run, whatever it takes until the store can be asked,
-//! and calls made afterwards do not suffer.
+//! Connections that are all cut while a commit is on its way, as by a restarted server or a
+//! balancer. Committed work runs, however long the store cannot be asked, and later calls do not
+//! suffer.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support::{self, cutting_proxy::Proxy, wait_until};
+use carnelian::history::HistoryQuery;
 use carnelian::settings::Settings;
-use carnelian::{HistoryQuery, JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+use carnelian::{IfExists, JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// How many commits are cut; more by `CARNELIAN_CUTS`.
+/// The number of commits that are cut; more by `CARNELIAN_CUTS`.
 fn cuts() -> usize {
     std::env::var("CARNELIAN_CUTS").ok().and_then(|text| text.parse().ok()).unwrap_or(2)
 }
@@ -26,7 +27,7 @@ fn scheduler(name: &str, url: &str) -> Scheduler {
     Scheduler::builder().settings(settings).job_fn("pay", |_: &mut JobContext| Ok(())).build().unwrap()
 }
 
-/// So many connections of the node are open and idle.
+/// Waits until so many connections of the node are open and idle.
 fn open_connections(node: &Scheduler, proxy: &Proxy, count: usize) {
     let ended = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -45,9 +46,8 @@ fn open_connections(node: &Scheduler, proxy: &Proxy, count: usize) {
     });
 }
 
-/// One-shots whose job asks for no recovery: what is lost of them is lost for ever. Whoever fires
-/// one is cut off when it commits, with all connections of the node, and finds no server for so
-/// long.
+/// One-shots whose job asks for no recovery: a lost one is lost for ever. The node that fires one
+/// is cut off when it commits, with all its connections, and finds no server for the outage.
 fn none_is_lost(url: &str, outage: Duration) {
     let name = support::fresh_name("cut");
     let proxy = Proxy::before(url);
@@ -56,7 +56,7 @@ fn none_is_lost(url: &str, outage: Duration) {
     let node = scheduler(&name, &proxy.url(url));
     node.start().unwrap();
     let job = JobDetail::builder(JobKey::named("pay"), "pay").durable(true).build().unwrap();
-    outside.add_job(&job, false).unwrap();
+    outside.add_job(&job, IfExists::Refuse).unwrap();
     let mut lost = 0;
     for n in 0..cuts() {
         open_connections(&node, &proxy, 9);
@@ -79,7 +79,7 @@ fn none_is_lost(url: &str, outage: Duration) {
     }
     println!("{} cuts, outage {outage:?}: {lost} lost", cuts());
     assert_eq!(lost, 0);
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     outside.store().database().forget_scheduler().unwrap();
 }
 
@@ -105,7 +105,7 @@ fn calls_right_after_all_connections_were_cut_succeed() {
         let node = scheduler(&name, &proxy.url(&url));
         node.migrate().unwrap();
         let job = JobDetail::builder(JobKey::named("pay"), "pay").durable(true).build().unwrap();
-        node.add_job(&job, false).unwrap();
+        node.add_job(&job, IfExists::Refuse).unwrap();
         let stored = Arc::new(AtomicUsize::new(0));
         for round in 0..5 {
             open_connections(&node, &proxy, 9);

@@ -1,15 +1,20 @@
-//! Nodes as they show themselves, their activities and how they stop, with real schedulers on all four stores.
+//! Nodes as they show themselves, their activities, and how they stop, with real schedulers on all
+//! four stores.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support::{self, wait_until};
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::history::HistoryQuery;
+use carnelian::listener::SchedulerListener;
 use carnelian::machine::{Machine, MachineReading};
+use carnelian::monitoring::{Alarm, AlarmKind, ServiceState, StopStep};
+use carnelian::node::{NodeActivity, NodeRole};
 use carnelian::settings::Settings;
 use carnelian::store::row::FiredState;
 use carnelian::store::{Database, JobStore, Membership, MemoryDatabase, violations};
 use carnelian::{
-    Alarm, AlarmKind, HistoryQuery, JobContext, JobDetail, JobKey, JobPolicy, NodeActivity, NodeRole, Scheduler,
-    SchedulerBuilder, SchedulerListener, ServiceState, StopStep, StuckAction, Trigger, TriggerKey, TriggerState,
+    JobContext, JobDetail, JobKey, JobPolicy, Scheduler, SchedulerBuilder, StuckAction, Trigger, TriggerKey,
+    TriggerState,
 };
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use parking_lot::Mutex;
@@ -177,9 +182,9 @@ fn nodes_show_themselves_to_each_other() {
             seen("a").node.is_some_and(|row| row.info.activity == NodeActivity::Standby)
         });
         go.send(()).unwrap();
-        assert!(a.shutdown(true).is_clean());
+        assert!(a.shutdown_and_wait().is_clean());
         assert_eq!(b.instance("a").unwrap(), None);
-        assert!(b.shutdown(true).is_clean());
+        assert!(b.shutdown_and_wait().is_clean());
     });
 }
 
@@ -207,15 +212,15 @@ fn an_observer_runs_nothing() {
             let row = worker.instance("a").unwrap().unwrap().node.unwrap();
             (row.info.role, row.info.activity) == (NodeRole::Observer, NodeActivity::Observing)
         });
-        assert!(worker.shutdown(true).is_clean() && observer.shutdown(true).is_clean());
+        assert!(worker.shutdown_and_wait().is_clean() && observer.shutdown_and_wait().is_clean());
         assert!(runs.is_empty());
     });
 }
 
-/// What a node was told of.
-struct Ear<T>(Sender<T>);
+/// A listener that passes on every call.
+struct Recorder<T>(Sender<T>);
 
-impl SchedulerListener for Ear<Alarm> {
+impl SchedulerListener for Recorder<Alarm> {
     fn name(&self) -> &str {
         "alarms"
     }
@@ -236,7 +241,7 @@ fn an_observer_raises_alarms_and_workers_return_in_recovery_mode() {
              carnelian.alarm.overdueTriggers = 3\ncarnelian.alarm.overdueFor = 0"
         );
         let (heard, alarms) = unbounded();
-        let observer = cluster.node("admin", &watching, |b| b.scheduler_listener(Ear::<Alarm>(heard)));
+        let observer = cluster.node("admin", &watching, |b| b.scheduler_listener(Recorder::<Alarm>(heard)));
         let mut dead = Membership::new("dead");
         cluster.node("dead", fast, |b| b).store().upkeep().check_in(&mut dead).unwrap();
         let last_ms = observer.store().upkeep().instance("dead").unwrap().unwrap().last_checkin_ms;
@@ -266,7 +271,7 @@ fn an_observer_raises_alarms_and_workers_return_in_recovery_mode() {
         }
         await_alarms(false);
         wait_until("the mode is left", LONG, || worker.recovery_mode().unwrap().is_none());
-        assert!(worker.shutdown(true).is_clean() && observer.shutdown(true).is_clean());
+        assert!(worker.shutdown_and_wait().is_clean() && observer.shutdown_and_wait().is_clean());
     });
 }
 
@@ -277,7 +282,7 @@ impl SchedulerListener for Blocked {
     fn name(&self) -> &str {
         "blocked"
     }
-    fn fire_stuck(&self, _: &carnelian::FireEvent<'_>, _: Duration) {
+    fn fire_stuck(&self, _: &carnelian::listener::FireEvent<'_>, _: Duration) {
         let _ = self.0.send("stuck");
         let _ = self.1.recv();
     }
@@ -332,12 +337,12 @@ fn a_listener_that_blocks_holds_up_nothing_but_listeners() {
         let_go.send(()).unwrap();
         assert_eq!(heard.recv_timeout(LONG).unwrap(), "finalized");
         go.send(()).unwrap();
-        assert!(a.shutdown(true).is_clean());
+        assert!(a.shutdown_and_wait().is_clean());
     });
 }
 
-/// What was found before the end is told at the end, and a listener that does not come back does
-/// not hold up the end for ever.
+/// Findings from before the end are told at the end. A listener that does not come back does not
+/// hold up the end for ever.
 #[test]
 fn a_shutdown_tells_what_is_left_and_waits_for_no_listener_for_ever() {
     let cluster = Cluster::new(None, None);
@@ -350,7 +355,7 @@ fn a_shutdown_tells_what_is_left_and_waits_for_no_listener_for_ever() {
     assert_eq!(heard.recv_timeout(LONG).unwrap(), "recovered");
     schedule(&a, "last", "none", Duration::ZERO);
     wait_until("it has run", LONG, || a.health().completed == 1);
-    let report = a.shutdown(true);
+    let report = a.shutdown_and_wait();
     assert_eq!(
         (report.overran.as_slice(), report.leave_error),
         (["listeners"].as_slice(), None),
@@ -365,7 +370,7 @@ fn a_shutdown_tells_what_is_left_and_waits_for_no_listener_for_ever() {
     b.start().unwrap();
     schedule(&b, "last", "none", Duration::ZERO);
     wait_until("it has run", LONG, || b.health().completed == 1);
-    assert!(b.shutdown(true).is_clean());
+    assert!(b.shutdown_and_wait().is_clean());
     assert_eq!(heard.try_recv(), Ok("finalized"));
 }
 
@@ -378,7 +383,7 @@ fn the_activities_show_when_they_ran_and_how_long() {
         node.start().unwrap();
         let names = [
             "acquirer",
-            "starter",
+            "dispatcher",
             "misfire",
             "cluster",
             "completer",
@@ -390,11 +395,14 @@ fn the_activities_show_when_they_ran_and_how_long() {
         ];
         // On PostgreSQL there is one more, which hears of news.
         let services = node.health().services;
-        assert_eq!(services.iter().map(|s| s.name).filter(|name| *name != "ear").collect::<Vec<_>>(), names);
+        assert_eq!(
+            services.iter().map(|s| s.name).filter(|name| *name != "notification-listener").collect::<Vec<_>>(),
+            names
+        );
         schedule(&node, "j", "none", Duration::ZERO);
         wait_until("all have run, and one not for the first time", LONG, || {
             node.health().services.iter().all(|s| {
-                s.last_duration.is_some() && (s.runs > 1 || ["misfire", "starter", "listeners"].contains(&s.name))
+                s.last_duration.is_some() && (s.runs > 1 || ["misfire", "dispatcher", "listeners"].contains(&s.name))
             })
         });
         for service in node.health().services {
@@ -403,7 +411,7 @@ fn the_activities_show_when_they_ran_and_how_long() {
             assert!(service.since_last_pass.is_some_and(|since| since < LONG), "{service:?}");
             assert_eq!((service.errors, service.panics), (0, 0), "{service:?}");
         }
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }
 
@@ -423,12 +431,12 @@ fn one_node_cleans_up_for_all() {
         }
         let left = || b.history(&HistoryQuery::new()).unwrap().len();
         let ended = || a.health().counters.succeeded + b.health().counters.succeeded;
-        // Those that ended in the same millisecond as the first that is too many go with it.
+        // Rows that ended in the same millisecond as the first surplus row go with it.
         wait_until("the history is short", LONG, || ended() == 5 && left() <= 1 && forgotten(&a) >= 4);
         assert_eq!((forgotten(&b), rows(&b)), (0, None), "it leaves that to the other");
-        assert!(a.shutdown(true).is_clean());
+        assert!(a.shutdown_and_wait().is_clean());
         wait_until("the other does it", LONG, || rows(&b).is_some());
-        assert!(b.shutdown(true).is_clean());
+        assert!(b.shutdown_and_wait().is_clean());
     });
 }
 
@@ -482,7 +490,7 @@ fn a_stop_goes_through_its_steps() {
         wait_until("it is reserved", LONG, || reserved("soon") || !begins.is_empty());
 
         let other = node.clone();
-        let ending = std::thread::spawn(move || other.shutdown(true));
+        let ending = std::thread::spawn(move || other.shutdown_and_wait());
         wait_until("it waits for its jobs", LONG, || node.health().stopping == Some(StopStep::Jobs));
         let health = node.health();
         assert!(!health.is_firing && health.reserved == 0 && health.running >= 1, "{health:?}");
@@ -492,7 +500,7 @@ fn a_stop_goes_through_its_steps() {
             let state = node.store().catalogue().trigger_state(&TriggerKey::named("soon")).unwrap();
             assert_eq!(state, Some(TriggerState::Waiting));
         }
-        // It is a member as long as its jobs run, and says what it does.
+        // The node is a member as long as its jobs run, and says that it stops.
         wait_until("others see it stop", LONG, || {
             let row = node.store().upkeep().instance("a").unwrap().unwrap().node.unwrap();
             row.info.activity == NodeActivity::Stopping

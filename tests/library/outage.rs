@@ -1,4 +1,4 @@
-//! What an outage leaves in the log.
+//! The lines of the log about an outage of the database.
 
 use crate::scheduler::fixture::{Cluster, LONG};
 use crate::support::{self, wait_until};

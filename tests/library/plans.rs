@@ -1,8 +1,10 @@
-//! How the databases run the statements of the hot path: beside very many stored triggers, with statistics, without any, and with
-//! those of when there were few, none reads more than its batch. Every statement that is sent is looked at, and none is listed
-//! here.
+//! The plans of the statements of the hot path, beside very many stored triggers: with statistics,
+//! without any, and with outdated ones. No statement reads more than its batch.
 //!
-//! `CARNELIAN_PLANS_STORED`: how many triggers are stored beside the work; 100000 where it is not set.
+//! Every statement that is sent is examined, so that no list of statements is needed here.
+//!
+//! `CARNELIAN_PLANS_STORED` is the number of triggers that are stored beside the work; 100000 if it
+//! is not set.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 mod executing;
@@ -23,12 +25,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const BATCH: usize = 40;
-/// How many rows of one table a statement may read for a batch: those it wants, and a few that it does not.
+/// The number of rows of one table that a statement may read for a batch: the wanted rows, and a
+/// few others.
 const MOST_ROWS: u64 = 10 * BATCH as u64;
-/// Where it would be felt that a statement goes through a whole table, or through all rows of a scheduler.
+/// The tables in which a scan of a whole table, or of all rows of a scheduler, would be felt.
 const LARGE: [&str; 6] =
     ["triggers", "simple_triggers", "cron_triggers", "simprop_triggers", "job_details", "cn_history"];
-/// So many triggers were stored when statistics were gathered for the last time, in the worst case.
+/// The number of triggers that were stored when statistics were gathered for the last time, in the
+/// worst case.
 const FEW: usize = 100;
 
 /// A database of its own, made for one test and dropped with it.
@@ -74,8 +78,8 @@ fn run(kind: Kind, url: &str, text: &str) {
     done.unwrap_or_else(|error| panic!("{error}: {text}"));
 }
 
-/// Stores triggers of the far future, with their jobs, and a history, without the library: it is to find them there. Those of
-/// these numbers, which begin and end with tens.
+/// Stores triggers of the far future, with their jobs and a history, without the library. The
+/// numbers of the triggers begin and end with tens.
 fn fill(kind: Kind, url: &str, scheduler: &str, far_ms: i64, stored: Range<usize>) {
     let numbers = |parts: usize| {
         let (first, last) = (stored.start / parts + 1, stored.end / parts);
@@ -218,7 +222,8 @@ impl Node {
         self.store.firing().complete(&self.owner, &ends).unwrap();
     }
 
-    /// Whatever a node does again and again, with the work that was scheduled; gives how many fires there were.
+    /// Does everything that a node does again and again, with the work that was scheduled; gives
+    /// the number of fires.
     fn work(&mut self) -> usize {
         let nobody = BTreeSet::new();
         let mut fires = 0;
@@ -294,7 +299,8 @@ fn no_statement_reads_more_than_its_batch(kind: Kind, server: String) {
     place.end(kind);
 }
 
-/// Whoever gathers statistics of small tables, and stores very much then, has plans for small tables.
+/// Statistics of small tables give plans for small tables, also when very much is stored
+/// afterwards.
 fn old_statistics_mislead_nobody(kind: Kind, server: String) {
     let place = Place::on(kind, server);
     let mut node = Node::open(&place.url, "plans");

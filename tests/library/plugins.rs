@@ -1,12 +1,13 @@
-//! Quartz's own plugins at work: a node starts from the files of a Java service as they are, and what the logging
-//! plugins say is read from the log.
+//! Quartz's own plugins at work: a node starts from the unchanged files of a Java service, and the
+//! log has the lines of the logging plugins.
 #![cfg(all(feature = "sqlite", feature = "job-files", feature = "quartz-plugins"))]
 
 use crate::support::{self, wait_until};
+use carnelian::listener::{FireEvent, TriggerListener};
 use carnelian::settings::{Settings, SettingsLoader};
 use carnelian::{
-    FireEvent, GroupMatcher, Job, JobContext, JobDataMap, JobDetail, JobError, JobKey, JobPolicy, Scheduler,
-    SimpleSchedule, StopReason, Trigger, TriggerKey, TriggerListener,
+    GroupMatcher, IfExists, Job, JobContext, JobDataMap, JobDetail, JobError, JobKey, JobPolicy, Scheduler,
+    SimpleSchedule, StopReason, Trigger, TriggerKey,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ fn said(words: &str) -> bool {
     LINES.0.lock().iter().any(|line| line.contains(words))
 }
 
-/// What ran: job, trigger, and a text of its data.
+/// The runs: job, trigger, and a text of the data.
 type Ran = Arc<Mutex<Vec<(String, String, Option<String>)>>>;
 
 /// Stands for a Java class of the service; it may not run twice at a time.
@@ -118,7 +119,7 @@ fn a_node_starts_from_the_files_of_a_java_service_as_they_are_and_its_jobs_run()
     // `useProperties`: the data is text in the table.
     let report = scheduler.job(&JobKey::new("warehouse", "StockReport")).unwrap().unwrap();
     assert_eq!(report.data().text("query"), Some("select * from stock where amount < 10 && open"));
-    assert!(scheduler.shutdown(true).is_clean());
+    assert!(scheduler.shutdown_and_wait().is_clean());
 }
 
 struct Veto;
@@ -161,10 +162,10 @@ fn failures_and_vetoes_have_their_own_words() {
     });
     let failed = LINES.0.lock().iter().find(|line| line.contains("no paper")).cloned().unwrap();
     assert!(failed.starts_with("WARN words.failing failed at 20"), "{failed}");
-    scheduler.shutdown(true);
+    scheduler.shutdown_and_wait();
 }
 
-/// Which runs have ended, and why they were told to stop.
+/// The runs that have ended, and the reason for which each was told to stop.
 type Stopped = Arc<Mutex<Vec<(String, Option<StopReason>)>>>;
 
 /// LT-83: `JobInterruptMonitorPlugin` as Quartz has it: who asks for it in the job's data is interrupted after `MaxRunTime`,
@@ -198,7 +199,7 @@ fn runs_that_take_too_long_are_interrupted_as_the_plugin_says() {
     for job in jobs {
         let job = job.build().unwrap();
         let key = job.key().clone();
-        scheduler.add_job(&job, false).unwrap();
+        scheduler.add_job(&job, IfExists::Refuse).unwrap();
         scheduler.trigger_job(&key, JobDataMap::new()).unwrap();
     }
     wait_until("three are interrupted", LONG, || stopped.lock().len() >= 3);
@@ -209,5 +210,5 @@ fn runs_that_take_too_long_are_interrupted_as_the_plugin_says() {
     wait_until("the others run on", LONG, || scheduler.running_here().len() == 4);
     let running = scheduler.running_here();
     assert!(running.iter().all(|run| scheduler.interrupt_fire(&run.fire_id)));
-    assert!(scheduler.shutdown(true).is_clean());
+    assert!(scheduler.shutdown_and_wait().is_clean());
 }

@@ -3,8 +3,9 @@
 
 use crate::support::{self, cutting_proxy::Proxy};
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::database::CallersPool;
 use carnelian::settings::Settings;
-use carnelian::store::{CallersPool, JobStore, SqlDatabase, violations};
+use carnelian::store::{JobStore, SqlDatabase, violations};
 use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, Pool};
@@ -37,7 +38,7 @@ fn fire(scheduler: &Scheduler, name: &str) {
 }
 
 fn end(scheduler: &Scheduler) {
-    assert!(scheduler.shutdown(true).is_clean());
+    assert!(scheduler.shutdown_and_wait().is_clean());
     let found = violations(&scheduler.store().upkeep().snapshot().unwrap());
     assert!(found.is_empty(), "{found:?}");
     scheduler.store().database().forget_scheduler().unwrap();
@@ -49,8 +50,8 @@ struct Setting {
     value: String,
 }
 
-/// What the store needs of a session holds for its own transactions; the caller's are as they were. Connections that
-/// the server cuts off are replaced.
+/// The settings of a session hold for the store's own transactions; the caller's are as they were.
+/// Connections that the server cuts off are replaced.
 #[test]
 fn on_postgres_the_callers_sessions_keep_their_settings_and_broken_ones_are_replaced() {
     // Of its own name: the sessions of other tests are not to be ended.
@@ -189,7 +190,7 @@ fn tables_are_made_in_a_schema_of_63_characters() {
         let scheduler = Scheduler::builder().settings(settings).job_fn("note", note).build().unwrap();
         assert!(!scheduler.migrate().unwrap().is_empty(), "{url}: the tables are new");
         if url == support::mysql_url() {
-            // What was made there is found there.
+            // The second migration finds the tables of the first in this schema.
             let lost = format!("DELETE FROM {schema}.QRTZ_CN_MIGRATIONS WHERE VERSION <> '0001_quartz'");
             mysql.batch_execute(&lost).unwrap();
             assert!(!scheduler.migrate().unwrap().is_empty());

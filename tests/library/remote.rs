@@ -1,18 +1,19 @@
-//! What one node does reaches the others at once, and nodes that have nothing to do cost next to nothing: on every database.
+//! Nodes see the work of others at once, and idle nodes cost next to nothing, on every database.
 //!
-//! Figures: `CARNELIAN_REMOTE_SAMPLES=100 CARNELIAN_REMOTE_SECONDS=40 ./tests/run --test remote --no-capture figures`
-//! (alone on an idle machine); without the variables a few samples show that the way works.
+//! Figures: `CARNELIAN_REMOTE_SAMPLES=100 CARNELIAN_REMOTE_SECONDS=40 ./tests/run --test remote
+//! --no-capture figures` (alone on an idle machine). Without the variables a few samples show that
+//! the way works.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 use crate::support::{self, wait_until};
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::monitoring::ServiceState;
 use carnelian::settings::{DataSourceUrl, Settings};
 use carnelian::store::{
     Database, Heartbeats, JobStore, Membership, NotificationListener, Session, SqlDatabase, StatementCounts, TxMode,
 };
-use carnelian::{
-    FireOutcome, HistoryQuery, JobContext, JobDetail, JobKey, Result, Scheduler, ServiceState, Trigger, TriggerKey,
-};
+use carnelian::{IfExists, JobContext, JobDetail, JobKey, Result, Scheduler, Trigger, TriggerKey};
 use chrono::DateTime;
 use crossbeam_channel::{Receiver, unbounded};
 use diesel::connection::{Connection, SimpleConnection};
@@ -152,7 +153,9 @@ impl Cluster {
 impl Node {
     fn hears(&self) -> bool {
         let services = self.scheduler.health().services;
-        services.iter().any(|s| s.name == "ear" && s.state == ServiceState::Waiting && s.errors_in_a_row == 0)
+        services
+            .iter()
+            .any(|s| s.name == "notification-listener" && s.state == ServiceState::Waiting && s.errors_in_a_row == 0)
     }
 
     fn passes(&self, service: &str) -> u64 {
@@ -181,7 +184,7 @@ fn due(name: &str, job: &JobDetail, in_ms: i64) -> Trigger {
 /// Has a job run by another node; returns the fire.
 fn run_remotely(teller: &Node, runner: &Node, name: &str) -> String {
     let job = job(name);
-    teller.scheduler.add_job(&job, true).unwrap();
+    teller.scheduler.add_job(&job, IfExists::Replace).unwrap();
     teller.scheduler.schedule_trigger(due(&support::fresh_name(name), &job, 0)).unwrap();
     runner.begins.recv_timeout(LONG).expect("it begins on the other node").0
 }
@@ -220,7 +223,7 @@ fn what_one_node_does_the_other_sees() {
             let query = HistoryQuery::new().fire(&fire);
             teller.scheduler.history(&query).unwrap().iter().any(|row| row.outcome == FireOutcome::Cancelled)
         });
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         teller.database.forget_scheduler().unwrap();
     }
 }
@@ -236,7 +239,7 @@ fn a_busy_node_sees_orders_to_stop() {
         runner.scheduler.standby();
         assert!(teller.scheduler.cancel_fire(&fire).unwrap());
         wait_until("it was cancelled", LONG, || runner.scheduler.health().counters.cancelled == 1);
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         teller.database.forget_scheduler().unwrap();
     }
 }
@@ -251,8 +254,16 @@ fn what_is_announced_is_heard_also_after_the_ear_was_killed() {
     for round in 0..3 {
         runner.await_idle();
         run_remotely(&teller, &runner, &format!("heard{round}"));
-        let failed =
-            || runner.scheduler.health().services.iter().filter(|s| s.name == "ear").map(|s| s.errors).sum::<u64>();
+        let failed = || {
+            runner
+                .scheduler
+                .health()
+                .services
+                .iter()
+                .filter(|s| s.name == "notification-listener")
+                .map(|s| s.errors)
+                .sum::<u64>()
+        };
         let before = failed();
         cluster.run_sql(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}' AND query LIKE 'LISTEN%'",
@@ -265,7 +276,7 @@ fn what_is_announced_is_heard_also_after_the_ear_was_killed() {
     let fire = run_remotely(&teller, &runner, "long");
     assert!(teller.scheduler.cancel_fire(&fire).unwrap());
     wait_until("it was cancelled", LONG, || runner.scheduler.health().counters.cancelled == 1);
-    assert!(runner.scheduler.shutdown(true).is_clean());
+    assert!(runner.scheduler.shutdown_and_wait().is_clean());
     teller.database.forget_scheduler().unwrap();
 }
 
@@ -284,12 +295,12 @@ fn what_is_not_announced_is_found() {
         teller.scheduler.schedule_job(quiet.clone(), due("t", &quiet, 0)).unwrap();
         runner.await_idle();
         if !properties.is_empty() {
-            assert!(runner.scheduler.health().services.iter().all(|service| service.name != "ear"));
+            assert!(runner.scheduler.health().services.iter().all(|service| service.name != "notification-listener"));
         }
         cluster.run_sql("UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'WAITING' WHERE SCHED_NAME = '{name}'");
         runner.begins.recv_timeout(LONG).expect("it is found");
         teller.scheduler.resume_triggers(&all).unwrap();
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         teller.database.forget_scheduler().unwrap();
         drop(teller);
     }
@@ -315,16 +326,15 @@ fn counters_that_overflow_or_are_missing_do_no_harm() {
                 assert!((1..100).contains(&look.changes) && look.cancels == 1, "{look:?}");
             }
         }
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         teller.database.forget_scheduler().unwrap();
     }
 }
 
-/// What an idle node sends, pass by pass: a look is one statement and nothing else, a check-in four
-/// with `BEGIN` and `COMMIT` and one more for what the node says of itself, the watch over others'
-/// heartbeats one, a look for misfires one, one for stuck triggers one, one at the load one: who
-/// takes work is read with it. At 240 ms, 15 s, 10 s, 60 s, 60 s and 15 s that leaves room below
-/// five a second.
+/// The statements of an idle node, pass by pass. A poll is one statement and nothing else. A
+/// check-in has four with `BEGIN` and `COMMIT`, and one more for the row of the node. The search
+/// for silent fires, the search for misfires, the search for stuck triggers and the monitor have
+/// one each. At 240 ms, 15 s, 10 s, 60 s, 60 s and 15 s that leaves room below five a second.
 #[test]
 fn an_idle_node_sends_few_statements() {
     for cluster in Cluster::all() {
@@ -370,7 +380,7 @@ fn an_idle_node_sends_few_statements() {
         let most: u64 =
             [1, 5, 1, 1, 0, 4, 9].iter().zip(before.iter().zip(after)).map(|(n, (a, b))| n * (b - a + 1)).sum();
         assert!(sent <= most, "{sent} statements in {before:?} to {after:?} passes");
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         store.database().forget_scheduler().unwrap();
     }
 }
@@ -418,7 +428,7 @@ fn figures() {
             let rate = (runner.database.sent() - sent) as f64 / took;
             println!("figures database={database} idle_statements_per_second={rate:.2} seconds={took:.0}");
         }
-        assert!(runner.scheduler.shutdown(true).is_clean());
+        assert!(runner.scheduler.shutdown_and_wait().is_clean());
         teller.database.forget_scheduler().unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! The engine: runs, listeners, life, cluster; on the memory store, but for what says otherwise.
+//! The engine: runs, listeners, life, cluster; on the memory store, unless a module names another.
 
 mod cluster;
 mod continuations;
@@ -12,6 +12,7 @@ mod life;
 mod outages;
 mod placement;
 mod policies;
+mod prefetch;
 mod reports;
 mod reservations;
 mod retries;
@@ -20,6 +21,5 @@ mod running;
 mod sqlite;
 mod stories;
 mod strategies;
-mod taking_ahead;
 #[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod total_outage;

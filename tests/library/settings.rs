@@ -11,7 +11,7 @@ use carnelian::settings::{
 
 const SENTINEL: &str = "S3NT1NEL";
 
-/// What a Java cluster has in its file, unchanged.
+/// The properties file of a Java cluster, unchanged.
 const QUARTZ: &str = include_str!("../testdata/quartz.properties");
 
 mod warehouse;
@@ -316,7 +316,7 @@ fn every_key_with_an_effect_changes_the_settings() {
             ("threadPool.class", _) => "ZeroSizeThreadPool".to_owned(),
             ("jobStore.class", _) => "RAMJobStore".to_owned(),
             ("jobStore.dataSource", _) => "other\ndataSource.other.URL=sqlite:x".to_owned(),
-            // These are only compared with the URL, see above.
+            // Driver and delegate are only compared with the URL, see above.
             ("jobStore.driverDelegateClass" | "dataSource.NAME.driver", _) => continue,
             ("plugin.NAME.class", _) => "LoggingJobHistoryPlugin".to_owned(),
             (_, Kind::Url) => "sqlite:other.db".to_owned(),
@@ -357,7 +357,7 @@ fn plugin_of(key: &str) -> &'static str {
     }
 }
 
-/// Whether more than the warnings differ.
+/// True if more than the warnings differ.
 fn differs(one: &Settings, other: &Settings) -> bool {
     let parts = |s: &Settings| {
         let revealed = s.data_source.as_ref().map(|source| source.url.reveal().to_owned());

@@ -1,12 +1,13 @@
 //! Sessions that stop while they hold a lock, on servers that can only end silent ones (MySQL; here
-//! MariaDB, taken for it).
+//! MariaDB stands for it).
 #![cfg(all(feature = "mysql", feature = "test-util"))]
 
 use crate::support;
+use carnelian::Result;
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::clock::{Signal, Woken};
 use carnelian::settings::Settings;
 use carnelian::store::{Database, Lock, SqlDatabase, TxMode};
-use carnelian::{Result, Signal, Woken};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, MysqlConnection};
 use std::sync::Arc;
@@ -79,8 +80,8 @@ fn connections_that_rest_are_opened_anew_before_the_server_ends_them() {
     }
 }
 
-/// What is relied on: `wait_timeout` also ends a session in the middle of a transaction, and its
-/// locks are free then.
+/// The assumption behind this: `wait_timeout` also ends a session in the middle of a transaction,
+/// and frees its locks.
 #[test]
 fn the_lock_of_a_session_that_is_silent_for_too_long_is_free() {
     let (database, _) = database(MYSQL);

@@ -1,5 +1,6 @@
-//! Work in bulk (PA-10, PA-05): how many statements a batch of submissions takes, counted on every database; what marks say
-//! when a program has replaced their job that knows nothing of them; and, on demand, how long ten thousand take.
+//! Work in bulk (PA-10, PA-05): the number of statements of a batch of submissions, on every
+//! database; marks of a job that an unaware program has replaced; and, on demand, the time that ten
+//! thousand take.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support;
@@ -82,8 +83,9 @@ fn sqlite_takes_a_thousand_submissions_in_one_commit() {
     census("sqlite", &url, [3035, 3053, 12, 5062]);
 }
 
-/// How long submissions in bulk take. A few are a test that all are taken; a figure is made by hand, in a release build:
-/// `CARNELIAN_SUBMISSIONS=10000 ./tests/run --release --test submission --no-capture figures`.
+/// The time that submissions in bulk take. A few submissions are a test that all are taken. A
+/// figure is made by hand, in a release build: `CARNELIAN_SUBMISSIONS=10000 ./tests/run --release
+/// --test submission --no-capture figures`.
 #[test]
 fn figures() {
     let count = std::env::var("CARNELIAN_SUBMISSIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(100);

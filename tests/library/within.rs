@@ -1,13 +1,15 @@
-//! What is done inside a transaction of the caller's: effects that happen exactly once, work that is stored with them.
+//! Work inside a caller's transaction: effects that happen exactly once, and jobs that are stored
+//! with them.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support;
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::database::{CallersConnection, CallersPool};
 use carnelian::settings::Settings;
-use carnelian::store::{CallersConnection, CallersPool, JobStore, Membership, violations};
+use carnelian::store::{JobStore, Membership, violations};
 use carnelian::{
-    Continuation, Error, JobContext, JobDataMap, JobDetail, JobError, JobFilter, JobKey, On, Scheduler, Submission,
-    Trigger, TriggerKey,
+    Continuation, Error, IfExists, JobContext, JobDataMap, JobDetail, JobError, JobFilter, JobKey, On, Scheduler,
+    Submission, Trigger, TriggerKey,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use diesel::connection::SimpleConnection;
@@ -18,7 +20,7 @@ use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// What is not held up is done by then.
+/// The time by which everything is done that is not held up.
 const SOON: Duration = Duration::from_secs(2);
 
 /// A clock, and its ticks now.
@@ -121,7 +123,7 @@ impl App {
         for table in ["CN_INSTANCES", "SCHEDULER_STATE"] {
             self.run(&format!("DELETE FROM QRTZ_{table} WHERE SCHED_NAME = '{}'", self.scheduler_name));
         }
-        // Whoever registers recovers fires of nodes without a row.
+        // A node that registers recovers fires of nodes without a row.
         let mut judge = Membership::new("judge");
         store.upkeep().check_in(&mut judge).unwrap();
         store.upkeep().leave(&judge.owner().unwrap()).unwrap();
@@ -139,7 +141,7 @@ fn recoverable(name: &str) -> (JobDetail, Trigger) {
 }
 
 fn end(app: &App, scheduler: &Scheduler) {
-    assert!(scheduler.shutdown(true).is_clean());
+    assert!(scheduler.shutdown_and_wait().is_clean());
     let found = violations(&scheduler.store().upkeep().snapshot().unwrap());
     assert!(found.is_empty(), "{found:?}");
     scheduler.store().database().forget_scheduler().unwrap();
@@ -190,12 +192,12 @@ fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
     scheduler.start().unwrap();
     for name in ["good", "bad"] {
         scheduler
-            .add_job(&JobDetail::builder(JobKey::named(name), "child").durable(true).build().unwrap(), false)
+            .add_job(&JobDetail::builder(JobKey::named(name), "child").durable(true).build().unwrap(), IfExists::Refuse)
             .unwrap();
     }
     for (name, undone, follower) in [("done", false, "good"), ("undone", true, "bad")] {
         let job = JobDetail::builder(JobKey::named(name), "work").durable(true).data("undone", undone).build().unwrap();
-        scheduler.add_job(&job, false).unwrap();
+        scheduler.add_job(&job, IfExists::Refuse).unwrap();
         for (child, on) in [("good", On::Success), ("bad", On::Failure)] {
             scheduler.follow(&Continuation::new(job.key().clone(), JobKey::named(child)).on(on)).unwrap();
         }
@@ -235,7 +237,8 @@ fn a_node_that_was_declared_dead_leaves_no_effect(app: &App) {
     go.send(()).unwrap();
     assert!(refusals.recv_timeout(LONG).unwrap(), "the effect of a lost fire was accepted");
     assert_eq!(app.effects(), 0);
-    // It comes back with its next check-in, or another node does: here a second one takes the recovery over.
+    // The fire comes back with the next check-in of its node or another: here a second node
+    // recovers it.
     let second = app.scheduler().instance_id("second");
     let again = app.clone();
     let second = second.job_fn("work", move |ctx: &mut JobContext| {
@@ -245,7 +248,7 @@ fn a_node_that_was_declared_dead_leaves_no_effect(app: &App) {
     drop(go);
     second.start().unwrap();
     support::wait_until("it is done once", LONG, || app.effects() == 1 && second.running_fires().unwrap().is_empty());
-    assert!(scheduler.shutdown(false).leave_error.is_none());
+    assert!(scheduler.shutdown_now().leave_error.is_none());
     end(app, &second);
 }
 
@@ -324,7 +327,7 @@ fn a_guard_keeps_the_fire_until_the_transaction_ends(app: &App) {
     go.send(()).unwrap();
     assert!(afterwards.recv_timeout(LONG).unwrap(), "a guard passed after the fire was lost");
     assert_eq!(app.effects(), 1);
-    scheduler.shutdown(false);
+    scheduler.shutdown_now();
     scheduler.store().catalogue().clear().unwrap();
     scheduler.store().database().forget_scheduler().unwrap();
 }
@@ -358,7 +361,7 @@ fn a_transaction_that_stands_still_holds_up_nobody(app: &App) {
     is_inside.recv_timeout(LONG).unwrap();
     let (job, trigger) = recoverable("later");
     let stored = app.write_and(&mut |connection| {
-        scheduler.schedule_in(connection, vec![(job.clone(), vec![trigger.clone()])], false)?;
+        scheduler.schedule_in(connection, vec![(job.clone(), vec![trigger.clone()])], IfExists::Refuse)?;
         // While it is open, everything else goes on.
         for n in 0..6 {
             let (clock, begun) = watch();
@@ -367,7 +370,7 @@ fn a_transaction_that_stands_still_holds_up_nobody(app: &App) {
             if n % 2 == 0 {
                 scheduler.schedule_job(job, trigger)?;
             } else {
-                scheduler.schedule_jobs(vec![(job, vec![trigger])], true)?;
+                scheduler.schedule_jobs(vec![(job, vec![trigger])], IfExists::Replace)?;
             }
             scheduler.pause_trigger(&TriggerKey::named("nobody"))?;
             assert_eq!(runs.recv_timeout(LONG)?, name);
@@ -411,12 +414,14 @@ fn another_isolation_level_is_refused(app: &App) {
             own.batch_execute(level).unwrap();
             own.batch_execute("BEGIN").unwrap();
             own.batch_execute("ROLLBACK").unwrap();
-            own.transaction(|c| scheduler.schedule_in(c, work.clone(), false).map_err(Problem::from)).map_err(fallen)
+            own.transaction(|c| scheduler.schedule_in(c, work.clone(), IfExists::Refuse).map_err(Problem::from))
+                .map_err(fallen)
         }
         _ => {
             let mut own = MysqlConnection::establish(&support::mysql_url()).unwrap();
             own.batch_execute(level).unwrap();
-            own.transaction(|c| scheduler.schedule_in(c, work.clone(), false).map_err(Problem::from)).map_err(fallen)
+            own.transaction(|c| scheduler.schedule_in(c, work.clone(), IfExists::Refuse).map_err(Problem::from))
+                .map_err(fallen)
         }
     };
     let error = refused.unwrap_err().to_string();
@@ -446,7 +451,7 @@ fn a_session_that_stops_has_a_limit(app: &App) {
         own.batch_execute(&format!("SET idle_in_transaction_session_timeout = '{before}'")).unwrap();
         let (job, trigger) = recoverable(&format!("j{before}"));
         let inside: Result<String, Problem> = own.transaction(|c| {
-            scheduler.schedule_in(&mut *c, vec![(job, vec![trigger])], false)?;
+            scheduler.schedule_in(&mut *c, vec![(job, vec![trigger])], IfExists::Refuse)?;
             Ok(diesel::sql_query(limit).get_result::<Limits>(c)?.idle)
         });
         assert_eq!(inside.unwrap(), expected);
@@ -466,7 +471,7 @@ fn work_is_stored_with_what_the_caller_writes(app: &App) {
     let store = |name: &str, fails: bool| {
         let (job, trigger) = recoverable(name);
         app.write_and(&mut |connection| {
-            scheduler.schedule_in(connection, vec![(job.clone(), vec![trigger.clone()])], false)?;
+            scheduler.schedule_in(connection, vec![(job.clone(), vec![trigger.clone()])], IfExists::Refuse)?;
             if fails { Err("no".into()) } else { Ok(()) }
         })
     };
@@ -478,7 +483,7 @@ fn work_is_stored_with_what_the_caller_writes(app: &App) {
     assert_eq!(app.effects(), 1);
     // Two of one name: the error undoes what the caller wrote before.
     let existing = JobDetail::builder(JobKey::named("kept"), "work").durable(true).build().unwrap();
-    scheduler.add_job(&existing, false).unwrap();
+    scheduler.add_job(&existing, IfExists::Refuse).unwrap();
     let error = store("kept", false).unwrap_err();
     assert!(error.to_string().contains("kept"), "{error}");
     assert_eq!(app.effects(), 1);
@@ -521,16 +526,17 @@ fn outside_of_a_transaction_nothing_is_done(app: &App) {
     let (job, trigger) = recoverable("j");
     let work = vec![(job, vec![trigger])];
     let error = match &app.pool {
-        CallersPool::Sqlite(pool) => scheduler.schedule_in(&mut *pool.get().unwrap(), work.clone(), false),
-        CallersPool::Postgres(pool) => scheduler.schedule_in(&mut *pool.get().unwrap(), work.clone(), false),
-        CallersPool::Mysql(pool) => scheduler.schedule_in(&mut *pool.get().unwrap(), work.clone(), false),
+        CallersPool::Sqlite(pool) => scheduler.schedule_in(&mut *pool.get().unwrap(), work.clone(), IfExists::Refuse),
+        CallersPool::Postgres(pool) => scheduler.schedule_in(&mut *pool.get().unwrap(), work.clone(), IfExists::Refuse),
+        CallersPool::Mysql(pool) => scheduler.schedule_in(&mut *pool.get().unwrap(), work.clone(), IfExists::Refuse),
         _ => unreachable!(),
     };
     let error = error.unwrap_err();
     assert!(error.to_string().contains("no transaction is open"), "{error}");
     if !matches!(app.pool, CallersPool::Sqlite(_)) {
         let mut other = SqliteConnection::establish(":memory:").unwrap();
-        let error = other.transaction(|c| scheduler.schedule_in(c, work.clone(), false).map_err(Problem::from));
+        let error =
+            other.transaction(|c| scheduler.schedule_in(c, work.clone(), IfExists::Refuse).map_err(Problem::from));
         let error = error.unwrap_err();
         assert!(error.to_string().contains("the connection is to SQLite"), "{error}");
     }
@@ -611,6 +617,7 @@ fn a_store_in_memory_has_no_transactions_of_the_callers() {
     let scheduler = Scheduler::builder().build().unwrap();
     let (job, trigger) = recoverable("j");
     let mut db = SqliteConnection::establish(":memory:").unwrap();
-    let error = db.transaction(|c| scheduler.schedule_in(c, vec![(job, vec![trigger])], false).map_err(Problem::from));
+    let error = db
+        .transaction(|c| scheduler.schedule_in(c, vec![(job, vec![trigger])], IfExists::Refuse).map_err(Problem::from));
     assert!(error.unwrap_err().to_string().contains("not in a database of the caller's"));
 }

@@ -28,7 +28,7 @@ struct Place {
     folder: TempDir,
 }
 
-/// What a command came to.
+/// The result of a command.
 struct Ran {
     code: i32,
     out: String,

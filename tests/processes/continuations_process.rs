@@ -1,5 +1,7 @@
-//! Continuations while nodes are killed: real processes, and at the end each child has run once for each run of its parent
-//! that ended as it asks (LT-12, scenario 14). Judged by what the jobs logged and by the history.
+//! Continuations while nodes are killed, with real processes: at the end each child has run once for
+//! each run of its parent that ended as the continuation asks (LT-12, scenario 14).
+//!
+//! The logs of the jobs and the history are the evidence.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 #[path = "../storm/cluster.rs"]
@@ -7,11 +9,9 @@
 mod cluster;
 
 use crate::support::{self, history, node};
+use carnelian::history::{FireOutcome, HistoryQuery, HistoryRow};
 use carnelian::store::row::FiredState;
-use carnelian::{
-    Continuation, FireOutcome, HistoryQuery, HistoryRow, JobDetail, JobKey, MisfireInstruction, On, SimpleSchedule,
-    Trigger, TriggerKey,
-};
+use carnelian::{Continuation, JobDetail, JobKey, MisfireInstruction, On, SimpleSchedule, Trigger, TriggerKey};
 use cluster::Cluster;
 use history::text;
 use std::collections::{BTreeMap, BTreeSet};
@@ -133,7 +133,7 @@ fn running_frail(cluster: &Cluster) -> String {
     instance.unwrap()
 }
 
-/// Which run each run of a child followed, by what the children logged.
+/// The run that each run of a child followed, by the logs of the children.
 fn parents_of_runs(cluster: &Cluster) -> BTreeMap<String, String> {
     let events = cluster.events();
     let starts = events.iter().filter(|event| text(event, "event") == "START");

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What a page holds at most.
+/// The largest number of rows of a page.
 const PAGE: usize = 1_000;
 
 /// Sends statements.
@@ -72,7 +72,7 @@ impl Place {
         Box::new(move |text| db.batch_execute(text))
     }
 
-    /// How to take `TRIGGER_ACCESS`, and how to fail at once where another has it.
+    /// The statements that take `TRIGGER_ACCESS`, and that fail at once if another session has it.
     fn locks(&self) -> (String, String) {
         if self.url.starts_with("sqlite:") {
             return ("BEGIN IMMEDIATE".to_owned(), "PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; ROLLBACK".to_owned());
@@ -84,7 +84,7 @@ impl Place {
         (format!("BEGIN; {lock}"), format!("BEGIN; {lock} NOWAIT; ROLLBACK"))
     }
 
-    /// What `doctor` finds, as kind and subject.
+    /// The findings of `doctor`, as kind and subject.
     fn findings(&self, more: &[&str]) -> Vec<(String, String)> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_carnelian"));
         command.current_dir(self.folder.path()).args(["doctor", "--json"]).args(more).env_remove("CARNELIAN_CONFIG");

@@ -1,5 +1,5 @@
-//! Drills of whole nodes, on every database: a node that is told to end (scenario 16 of the requirements) and nodes whose
-//! clocks are wrong (scenario 6).
+//! Drills of whole nodes, on every database: a node that is told to end (scenario 16 of the
+//! requirements), and nodes with wrong clocks (scenario 6).
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", unix))]
 
 mod clocks;
@@ -7,11 +7,11 @@ mod held;
 mod idle;
 mod jitter;
 mod outage;
+mod prefetched;
 mod promotion;
 mod replica;
 mod signals;
 mod standing_still;
-mod taken_ahead;
 mod twins;
 
 use crate::support::{self, history, node};
@@ -82,7 +82,7 @@ impl Place {
         line.unwrap()
     }
 
-    /// What starts a node of this name, at this URL.
+    /// The command that starts a node of this name, at this URL.
     fn command_at(&self, name: &str, url: &str) -> Command {
         let config = self.path(&format!("{name}.properties"));
         let text = self.text.replace(self.url(), url);
@@ -117,7 +117,7 @@ impl Place {
         assert!(changed.unwrap() > 0, "{change}");
     }
 
-    /// Whether nobody has the lock of the scheduler now, on SQLite that of the file.
+    /// True if nobody has the lock of the scheduler now; on SQLite, the lock of the file.
     fn is_lock_free(&self) -> bool {
         let text = format!(
             "SELECT 1 FROM QRTZ_LOCKS WHERE SCHED_NAME = '{}' AND LOCK_NAME = 'TRIGGER_ACCESS' FOR UPDATE NOWAIT",
@@ -137,7 +137,7 @@ impl Place {
         }
     }
 
-    /// What the jobs have logged so far.
+    /// The lines that the jobs have logged so far.
     fn events(&self) -> Vec<Value> {
         history::read(&self.path("events.jsonl"))
     }
@@ -155,7 +155,7 @@ struct Count {
     n: i64,
 }
 
-/// How many there are `FROM …`, on PostgreSQL.
+/// The number of rows `FROM …`, on PostgreSQL.
 fn count(connection: &mut PgConnection, from: &str) -> i64 {
     let counted: Count = sql_query(format!("SELECT count(*) AS n {from}")).get_result(connection).unwrap();
     counted.n

@@ -1,5 +1,5 @@
-//! A process that is killed while its scheduling call is on the server: on PostgreSQL a call is one statement, which goes on
-//! without the one who waits for it.
+//! A process that is killed while its scheduling call is on the server. On PostgreSQL the call is
+//! one statement, which goes on without its caller.
 #![cfg(all(target_os = "linux", feature = "postgres"))]
 
 use crate::support;

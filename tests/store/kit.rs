@@ -2,15 +2,14 @@
 //! and triggers.
 
 use carnelian::clock::Clock;
+use carnelian::clock::{Signal, Woken};
 use carnelian::settings::{PollingStrategy, Settings};
 use carnelian::store::row::{FiredState, Snapshot};
 use carnelian::store::{
     AcquireRequest, Acquisition, Checkin, Completion, CompletionInstruction, CompletionOutcome, Database, FireBundle,
     JobStore, Lock, Membership, Owner, Recovered, Reservation, Session, StatementCounts, TxMode, violations,
 };
-use carnelian::{
-    JobDetail, JobDetailBuilder, JobKey, Result, Signal, SimpleSchedule, Trigger, TriggerBuilder, TriggerKey, Woken,
-};
+use carnelian::{JobDetail, JobDetailBuilder, JobKey, Result, SimpleSchedule, Trigger, TriggerBuilder, TriggerKey};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -210,7 +209,7 @@ impl Cluster {
     pub fn fires(&self) -> Vec<String> {
         let mut fires: Vec<_> = self.store.upkeep().fired_triggers().unwrap();
         fires.sort_by(|a, b| (&a.trigger, &a.fire_id).cmp(&(&b.trigger, &b.fire_id)));
-        let show = |f: &carnelian::store::FiredTrigger| {
+        let show = |f: &carnelian::FiredTrigger| {
             let state = if f.state == FiredState::Acquired { "ACQUIRED" } else { "EXECUTING" };
             format!("{}/{state}@{}", f.trigger.name(), f.instance)
         };
@@ -226,7 +225,7 @@ impl Cluster {
 
     pub fn recovery_triggers(&self) -> Vec<TriggerKey> {
         let rows = self.snapshot().triggers;
-        rows.into_iter().map(|t| t.key).filter(|k| k.group() == carnelian::RECOVERY_GROUP).collect()
+        rows.into_iter().map(|t| t.key).filter(|k| k.group() == carnelian::key::RECOVERY_GROUP).collect()
     }
 
     pub fn snapshot(&self) -> Snapshot {

@@ -3,8 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, table, time};
 use crate::value::{self, Moment};
+use carnelian::TriggerKey;
+use carnelian::backfill::BackfilledFire;
 use carnelian::store::JobStore;
-use carnelian::{BackfilledFire, TriggerKey};
 use chrono::DateTime;
 use clap::Args;
 use serde_json::json;
@@ -36,7 +37,8 @@ pub fn run(store: &JobStore, output: Output, options: &Backfill) -> Outcome {
         let given = moment.resolve(|| Ok(now_ms))?;
         Ok::<_, Failure>(given.or_else(|| DateTime::from_timestamp_millis(now_ms)).unwrap_or_default())
     };
-    let wanted = carnelian::Backfill::new(options.trigger.clone(), moment(options.from)?, moment(options.to)?);
+    let wanted =
+        carnelian::backfill::Backfill::new(options.trigger.clone(), moment(options.from)?, moment(options.to)?);
     let wanted = wanted.most(options.most).may_overlap(options.may_overlap).dry_run(options.dry_run);
     let done = store.catalogue().backfill(&wanted)?;
     let fires = done.fires.iter().map(|fire| {
@@ -61,9 +63,9 @@ pub fn run(store: &JobStore, output: Output, options: &Backfill) -> Outcome {
         };
         let row = |fire: &BackfilledFire| {
             let time_ms = fire.scheduled_fire_time.timestamp_millis();
-            vec![time(Some(time_ms)), what(fire.is_new).to_owned(), fire.trigger.to_string()]
+            [time(Some(time_ms)), what(fire.is_new).to_owned(), fire.trigger.to_string()]
         };
-        let mut text = table(&["FIRE TIME", "WHAT", "TRIGGER"], &done.fires.iter().map(row).collect::<Vec<_>>());
+        let mut text = table(["FIRE TIME", "WHAT", "TRIGGER"], done.fires.iter().map(row));
         text.push_str(&format!("{new} of {} fires of {}: {}\n", done.fires.len(), options.trigger, what(true)));
         text
     })

@@ -3,11 +3,11 @@
 use crate::args::CalendarCommand;
 use crate::definition;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, fields, table};
+use crate::output::{Output, fields};
 use carnelian::calendar::Calendar;
 use carnelian::store::JobStore;
 use carnelian::{Error, Result};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Read;
 use std::path::Path;
 
@@ -73,15 +73,9 @@ fn list(store: &JobStore, output: Output) -> Outcome {
             "calendar": name, "type": null, "tz": null, "description": null, "error": error.to_string(),
         }),
     };
-    output.answer(Value::Array(calendars.iter().map(document).collect()), || {
-        let row = |(name, calendar): &(String, Result<Calendar>)| {
-            let (what, note) = match calendar {
-                Ok(calendar) => (summary(calendar), calendar.description().unwrap_or_default().to_owned()),
-                Err(error) => ("unreadable".to_owned(), error.to_string()),
-            };
-            vec![name.clone(), what, note]
-        };
-        table(&["CALENDAR", "TYPE", "DESCRIPTION"], &calendars.iter().map(row).collect::<Vec<_>>())
+    output.list(None, ["CALENDAR", "TYPE", "DESCRIPTION"], &calendars, document, |(name, calendar)| match calendar {
+        Ok(calendar) => [name.clone(), summary(calendar), calendar.description().unwrap_or_default().to_owned()],
+        Err(error) => [name.clone(), "unreadable".to_owned(), error.to_string()],
     })
 }
 

@@ -1,11 +1,12 @@
 //! `check`: the cluster's answer for a monitor, from the database alone.
 
-use crate::failure::{Failure, Outcome};
-use crate::output::{Output, fields, span};
+use crate::failure::Outcome;
+use crate::output::{Output, fields, span, yes_or_no};
 use crate::value;
+use carnelian::FiredTrigger;
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::store::JobStore;
 use carnelian::store::row::FiredState;
-use carnelian::store::{FiredTrigger, JobStore};
-use carnelian::{FireOutcome, HistoryQuery};
 use chrono::DateTime;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
@@ -115,7 +116,7 @@ fn answer(output: Output, problems: &[String], found: &[Found<'_>]) -> Outcome {
         problems.iter().for_each(|problem| text.push_str(&format!("{problem}\n")));
         text
     })?;
-    if problems.is_empty() { Ok(()) } else { Err(Failure::No) }
+    yes_or_no(problems.is_empty())
 }
 
 /// True if a run has been silent, or without progress, for longer than it may be.

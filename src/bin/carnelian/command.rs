@@ -1,8 +1,9 @@
 //! The job type `command`: runs a program, keeps what it writes, and never outlives its fire.
 
 use crate::value;
+use carnelian::clock::Signal as Wakeup;
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::{Job, JobContext, JobDataMap, JobError, Outcome, Signal as Wakeup};
+use carnelian::{Job, JobContext, JobDataMap, JobError, Outcome};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::Read;
 use std::os::unix::process::CommandExt;

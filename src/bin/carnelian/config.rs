@@ -13,7 +13,7 @@ use std::time::Duration;
 const VARIABLE: &str = "CARNELIAN_CONFIG";
 /// Read if it is there and nothing else is named.
 const DEFAULT_FILE: &str = "carnelian.properties";
-/// What holds without any file: a cluster on an embedded database in the working directory.
+/// The settings without any file: a cluster on an embedded database in the working directory.
 const EMBEDDED: &str = "
     jobStore.class = JobStoreTX
     jobStore.isClustered = true
@@ -26,7 +26,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The settings of this invocation.
 pub struct Config {
-    /// What the file says.
+    /// The settings of the file.
     pub settings: Settings,
     /// No file was named: the embedded database, whose tables are made when they are first needed.
     embedded: bool,

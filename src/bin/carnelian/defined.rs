@@ -1,22 +1,22 @@
 //! `definitions`: the jobs that programs have defined in code.
 
-use crate::failure::{Failure, Outcome};
-use crate::output::{Output, table, time};
+use crate::failure::Outcome;
+use crate::output::{Output, time};
 use carnelian::JobKey;
 use carnelian::store::JobStore;
 use carnelian::store::row::DefinitionRow;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Lists them, with who has defined them and when they were last stored; or forgets some.
 pub fn run(store: &JobStore, output: Output, forget: &[JobKey]) -> Outcome {
     if !forget.is_empty() {
         let forgotten = store.catalogue().forget_definitions(forget)?;
-        output.done(json!({"forgotten": forgotten}), &format!("forgot the definitions of {forgotten} jobs"))?;
-        return if forgotten == forget.len() { Ok(()) } else { Err(Failure::No) };
+        let text = format!("forgot the definitions of {forgotten} jobs");
+        return output.verdict(json!({"forgotten": forgotten}), &text, forgotten == forget.len());
     }
     let rows = store.catalogue().definitions()?;
     let triggers = |row: &DefinitionRow| row.triggers.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let document = rows.iter().map(|row| {
+    let document = |row: &DefinitionRow| {
         json!({
             "job": row.job.to_string(),
             "source": row.source,
@@ -24,20 +24,10 @@ pub fn run(store: &JobStore, output: Output, forget: &[JobKey]) -> Outcome {
             "stored_ms": row.made_ms,
             "triggers": triggers(row),
         })
-    });
-    output.answer(Value::Array(document.collect()), || {
-        if rows.is_empty() {
-            return "no program has defined jobs in code\n".to_owned();
-        }
-        let row = |row: &DefinitionRow| {
-            vec![
-                row.job.to_string(),
-                row.source.clone(),
-                row.revision.to_string(),
-                time(Some(row.made_ms)),
-                triggers(row).join(" "),
-            ]
-        };
-        table(&["JOB", "SOURCE", "REVISION", "STORED", "TRIGGERS"], &rows.iter().map(row).collect::<Vec<_>>())
+    };
+    let heading = ["JOB", "SOURCE", "REVISION", "STORED", "TRIGGERS"];
+    output.list(Some("no program has defined jobs in code"), heading, &rows, document, |row| {
+        let (revision, stored) = (row.revision.to_string(), time(Some(row.made_ms)));
+        [row.job.to_string(), row.source.clone(), revision, stored, triggers(row).join(" ")]
     })
 }

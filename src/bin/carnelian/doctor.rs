@@ -1,10 +1,13 @@
 //! `doctor`: looks for missing tables, unreadable rows, stuck states and broken invariants.
 
-use crate::failure::{Failure, Outcome};
-use crate::output::{Output, span, table, time};
+use crate::failure::Outcome;
+use crate::output::{Output, span, table, time, yes_or_no};
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::store::row::{FiredState, InstanceRow, Parked, ScheduleRow, Snapshot};
-use carnelian::store::{JobStore, Lock, LostCommits, Orphan, Orphans, UnplaceableJob};
+use carnelian::definitions::{Orphan, Orphans};
+use carnelian::placement::UnplaceableJob;
+use carnelian::recovery::Parked;
+use carnelian::store::row::{FiredState, InstanceRow, ScheduleRow, Snapshot};
+use carnelian::store::{JobStore, Lock, LostCommits};
 use carnelian::{Error, GroupMatcher, JobDetail, JobKey, Schedule, TriggerKey, TriggerState};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,11 +58,10 @@ pub fn run(store: &JobStore, output: Output, invariants: bool) -> Outcome {
         if findings.is_empty() {
             return format!("{}: nothing found\n", store.database().describe());
         }
-        let rows: Vec<Vec<String>> =
-            findings.iter().map(|f| vec![f.kind.to_owned(), f.subject.clone(), f.detail.clone()]).collect();
-        table(&["FINDING", "SUBJECT", "DETAIL"], &rows)
+        let cells = findings.iter().map(|f| [f.kind.to_owned(), f.subject.clone(), f.detail.clone()]);
+        table(["FINDING", "SUBJECT", "DETAIL"], cells)
     })?;
-    if findings.is_empty() { Ok(()) } else { Err(Failure::No) }
+    yes_or_no(findings.is_empty())
 }
 
 /// Reads without the locks and in pages, so that no node waits for it. A row that is on its way
@@ -303,7 +305,7 @@ fn unknown_types(orphans: &Orphans) -> Vec<Finding> {
 
 /// A job that no living node may run.
 fn no_place(unplaceable: &UnplaceableJob) -> Finding {
-    let why = |node: &carnelian::store::MayRun| {
+    let why = |node: &carnelian::placement::MayRun| {
         let refusal = node.refusal.as_ref().map_or_else(String::new, ToString::to_string);
         format!("{}: {refusal}", node.instance)
     };

@@ -6,12 +6,16 @@ use crate::output::{Output, fields, span, time};
 use crate::strategy;
 use crate::trigger::missing;
 use crate::value::millis;
+use carnelian::definitions::Orphan;
+use carnelian::monitoring::InstanceStatus;
+use carnelian::placement::MayRun;
 use carnelian::store::row::FiredState;
-use carnelian::store::{ALL_GROUPS_PAUSED, FiredTrigger, InstanceStatus, JobStore, MayRun, Orphan, TriggerSummary};
+use carnelian::store::{ALL_GROUPS_PAUSED, JobStore};
 use carnelian::{
     Continuation, Error, GroupMatcher, JobDetail, MisfireInstruction, Overlap, Parent, Trigger, TriggerKey,
     TriggerState,
 };
+use carnelian::{FiredTrigger, TriggerSummary};
 use serde_json::json;
 
 /// The known facts of one trigger at one moment.
@@ -152,7 +156,7 @@ fn gone_with_its_fire(key: &TriggerKey, fires: &[FiredTrigger]) -> Option<Trigge
         state: TriggerState::Complete.name().to_owned(),
         next_fire_ms: None,
         previous_fire_ms: Some(fire.scheduled_ms),
-        priority: carnelian::DEFAULT_PRIORITY,
+        priority: carnelian::trigger::DEFAULT_PRIORITY,
         misfire: MisfireInstruction::Smart.code(),
     })
 }

@@ -1,6 +1,6 @@
 //! `fail`: declares a running fire failed.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output::Output;
 use carnelian::store::JobStore;
 use clap::Args;
@@ -40,6 +40,5 @@ pub fn run(store: &JobStore, output: Output, options: &Fail) -> Outcome {
             format!("fire {} of {} on {} has failed: {then}", fire.fire_id, fire.job, fire.instance)
         }
     };
-    output.done(document, &text)?;
-    if failed.is_some() { Ok(()) } else { Err(Failure::No) }
+    output.verdict(document, &text, failed.is_some())
 }

@@ -6,7 +6,6 @@ use crate::{job, value};
 use carnelian::store::JobStore;
 use carnelian::{Continuation, Error, JobKey, On};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 
 #[derive(Args)]
@@ -16,7 +15,7 @@ pub struct Follow {
     /// The job that runs after them; it must be durable
     pub child: JobKey,
     /// After which ends; `any` also after a run that was cancelled
-    #[arg(long, value_name = "OUTCOME", default_value = "success", value_parser = outcome())]
+    #[arg(long, value_name = "OUTCOME", default_value = "success", value_parser = value::named(On::ALL, On::name))]
     pub on: On,
     /// One entry of data for the child's runs after this parent; may be repeated
     #[arg(long, value_name = "K=V", value_parser = value::entry)]
@@ -24,10 +23,6 @@ pub struct Follow {
     /// Also if the jobs then follow each other in a circle, and may run for ever
     #[arg(long)]
     pub allow_cycle: bool,
-}
-
-fn outcome() -> impl TypedValueParser<Value = On> {
-    PossibleValuesParser::new(On::ALL.map(On::name)).map(|name| name.parse().unwrap_or_default())
 }
 
 /// Lets the child follow the parent.

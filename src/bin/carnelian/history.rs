@@ -2,13 +2,13 @@
 //! it, what becomes of old ones.
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, fields, span, table, time};
-use crate::value::{self, Moment};
+use crate::output::{Output, fields, or_dash, span, table, time};
+use crate::value::{self, Moment, With};
+use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, LogLine, RunRecord};
 use carnelian::store::JobStore;
-use carnelian::{
-    FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, JobKey, JobPolicy, LogLine, RunRecord, TriggerKey,
-};
+use carnelian::{JobKey, JobPolicy, TriggerKey};
 use chrono::{DateTime, Utc};
+use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use log::LevelFilter;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub struct History {
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
     /// Only fires of this outcome; may be repeated
-    #[arg(long, value_name = "NAME", value_parser = value::outcome())]
+    #[arg(long, value_name = "NAME", value_parser = outcome())]
     pub outcome: Vec<FireOutcome>,
     /// Also fires that run now
     #[arg(long)]
@@ -79,17 +79,11 @@ pub struct KeepFlags {
 
 impl KeepFlags {
     /// The policy with what the options say.
-    pub fn add_to(&self, mut policy: JobPolicy) -> JobPolicy {
-        if let Some(level) = self.capture_log {
-            policy = policy.capture_log(level);
-        }
-        if let Some(bytes) = self.log_max_bytes {
-            policy = policy.log_max_bytes(bytes);
-        }
-        if let Some(rows) = self.keep_history {
-            policy = policy.keep_history(rows);
-        }
+    pub fn add_to(&self, policy: JobPolicy) -> JobPolicy {
         policy
+            .with(self.capture_log, JobPolicy::capture_log)
+            .with(self.log_max_bytes, JobPolicy::log_max_bytes)
+            .with(self.keep_history, JobPolicy::keep_history)
     }
 }
 
@@ -116,6 +110,11 @@ pub enum HistoryCommand {
     },
 }
 
+/// Reads the name of an outcome.
+fn outcome() -> impl TypedValueParser<Value = FireOutcome> {
+    value::named(FireOutcome::ALL.into_iter().chain([FireOutcome::Running]), FireOutcome::name)
+}
+
 /// Does what the options ask for.
 pub fn run(store: &JobStore, output: Output, options: &History) -> Outcome {
     match &options.command {
@@ -129,40 +128,23 @@ pub fn run(store: &JobStore, output: Output, options: &History) -> Outcome {
 }
 
 fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
-    let mut query = HistoryQuery::new().limit(options.limit).running(options.running);
-    if let Some(job) = &options.job {
-        query = query.job(job.clone());
-    }
-    if let Some(trigger) = &options.trigger {
-        query = query.trigger(trigger.clone());
-    }
-    if let Some(fire) = &options.fire {
-        query = query.fire(fire);
-    }
-    if let Some(instance) = &options.instance {
-        query = query.instance(instance);
-    }
-    if let Some(attempt) = options.attempt {
-        query = query.attempt(i64::from(attempt));
-    }
-    if let Some(text) = &options.error {
-        query = query.error(text);
-    }
-    for outcome in &options.outcome {
-        query = query.outcome(*outcome);
-    }
-    if let Some(since) = options.since {
-        query = query.since(moment(store, since)?);
-    }
-    if let Some(until) = options.until {
-        query = query.until(moment(store, until)?);
-    }
-    if let Some(fire) = &options.after {
-        let found = store.history().find(&HistoryQuery::new().fire(fire))?;
-        let last = found.first().ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
-        query = query.after(last);
-    }
-    Ok(query)
+    let moment = |moment: Option<Moment>| moment.map(|moment| self::moment(store, moment)).transpose();
+    let query = HistoryQuery::new()
+        .limit(options.limit)
+        .running(options.running)
+        .with(options.job.clone(), HistoryQuery::job)
+        .with(options.trigger.clone(), HistoryQuery::trigger)
+        .with(options.fire.as_ref(), HistoryQuery::fire)
+        .with(options.instance.as_ref(), HistoryQuery::instance)
+        .with(options.attempt.map(i64::from), HistoryQuery::attempt)
+        .with(options.error.as_ref(), HistoryQuery::error)
+        .with(moment(options.since)?, HistoryQuery::since)
+        .with(moment(options.until)?, HistoryQuery::until);
+    let query = options.outcome.iter().copied().fold(query, HistoryQuery::outcome);
+    let Some(fire) = &options.after else { return Ok(query) };
+    let found = store.history().find(&HistoryQuery::new().fire(fire))?;
+    let last = found.first().ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
+    Ok(query.after(last))
 }
 
 fn moment(store: &JobStore, moment: Moment) -> Outcome<DateTime<Utc>> {
@@ -174,22 +156,19 @@ fn moment(store: &JobStore, moment: Moment) -> Outcome<DateTime<Utc>> {
 
 fn list(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
     let rows = store.history().find(query)?;
-    output.answer(Value::Array(rows.iter().map(document).collect()), || {
-        let cells = |row: &HistoryRow| {
-            vec![
-                time(ended(row)),
-                row.outcome.name().to_owned(),
-                row.job.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
-                row.trigger.to_string(),
-                row.instance.clone().unwrap_or_else(|| "-".to_owned()),
-                row.attempt.to_string(),
-                row.run_ms.map_or_else(|| "-".to_owned(), span),
-                row.fire_id.clone(),
-                row.error.as_deref().map(first_line).unwrap_or_default(),
-            ]
-        };
-        let heading = ["ENDED", "OUTCOME", "JOB", "TRIGGER", "INSTANCE", "ATTEMPT", "RUN TIME", "FIRE", "ERROR"];
-        table(&heading, &rows.iter().map(cells).collect::<Vec<_>>())
+    let heading = ["ENDED", "OUTCOME", "JOB", "TRIGGER", "INSTANCE", "ATTEMPT", "RUN TIME", "FIRE", "ERROR"];
+    output.list(None, heading, &rows, document, |row| {
+        [
+            time(ended(row)),
+            row.outcome.name().to_owned(),
+            or_dash(row.job.as_ref()),
+            row.trigger.to_string(),
+            or_dash(row.instance.as_ref()),
+            row.attempt.to_string(),
+            or_dash(row.run_ms.map(span)),
+            row.fire_id.clone(),
+            row.error.as_deref().map(first_line).unwrap_or_default(),
+        ]
     })
 }
 
@@ -206,17 +185,12 @@ fn summary(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
     let json = json!({"fires": summary.fires, "complete": summary.is_complete, "rows": rows.collect::<Vec<_>>()});
     output.answer(json, || {
         let cells = summary.rows.iter().map(|row| {
-            let mut cells = vec![
-                row.job.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
-                row.outcome.name().to_owned(),
-                row.fires.to_string(),
-            ];
             let times = [row.min_ms, row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms];
-            cells.extend(times.map(|ms| ms.map_or_else(|| "-".to_owned(), span)));
-            cells
+            let [min, p50, p90, p99, max] = times.map(|ms| or_dash(ms.map(span)));
+            let (job, outcome) = (or_dash(row.job.as_ref()), row.outcome.name().to_owned());
+            [job, outcome, row.fires.to_string(), min, p50, p90, p99, max]
         });
-        let mut text =
-            table(&["JOB", "OUTCOME", "FIRES", "MIN", "P50", "P90", "P99", "MAX"], &cells.collect::<Vec<_>>());
+        let mut text = table(["JOB", "OUTCOME", "FIRES", "MIN", "P50", "P90", "P99", "MAX"], cells);
         if !summary.is_complete {
             text.push_str(&format!("only the newest {} fires\n", summary.fires));
         }
@@ -251,23 +225,20 @@ fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
         if record.chain.len() > 1 || !record.waiting.is_empty() {
             text.push_str("\nthe runs of this work:\n");
             let run = |row: &HistoryRow| {
-                vec![row.fire_id.clone(), row.attempt.to_string(), row.outcome.name().to_owned(), time(row.fired_ms)]
+                [row.fire_id.clone(), row.attempt.to_string(), row.outcome.name().to_owned(), time(row.fired_ms)]
             };
             let next = |(trigger, next): &(TriggerKey, Option<i64>)| {
-                vec![trigger.to_string(), "-".to_owned(), "to come".to_owned(), time(*next)]
+                [trigger.to_string(), "-".to_owned(), "to come".to_owned(), time(*next)]
             };
-            let rows: Vec<_> = record.chain.iter().map(run).chain(record.waiting.iter().map(next)).collect();
-            text.push_str(&table(&["FIRE", "ATTEMPT", "OUTCOME", "FIRED"], &rows));
+            let rows = record.chain.iter().map(run).chain(record.waiting.iter().map(next));
+            text.push_str(&table(["FIRE", "ATTEMPT", "OUTCOME", "FIRED"], rows));
         }
         if !record.log.is_empty() {
             text.push_str("\nwhat it has logged:\n");
             let cells = |line: &LogLine| {
-                vec![time(Some(line.at_ms)), line.level.to_string(), line.target.clone(), line.message.clone()]
+                [time(Some(line.at_ms)), line.level.to_string(), line.target.clone(), line.message.clone()]
             };
-            text.push_str(&table(
-                &["TIME", "LEVEL", "TARGET", "MESSAGE"],
-                &record.log.iter().map(cells).collect::<Vec<_>>(),
-            ));
+            text.push_str(&table(["TIME", "LEVEL", "TARGET", "MESSAGE"], record.log.iter().map(cells)));
         }
         text
     })
@@ -280,8 +251,8 @@ fn prune(
     job: Option<&JobKey>,
     dry_run: bool,
 ) -> Outcome {
-    let pruning = older_than.into_iter().fold(HistoryPruning::new(), HistoryPruning::older_than);
-    let pruning = job.cloned().into_iter().fold(pruning, HistoryPruning::job);
+    let pruning =
+        HistoryPruning::new().with(older_than, HistoryPruning::older_than).with(job.cloned(), HistoryPruning::job);
     let rows = if dry_run { store.history().count_prunable(&pruning)? } else { store.history().prune(&pruning)? };
     let line = if dry_run { format!("{rows} rows would be deleted") } else { format!("{rows} rows deleted") };
     output.done(json!({"rows": rows, "dry_run": dry_run}), &line)

@@ -3,8 +3,9 @@
 use crate::args::Import;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, complain, time};
+use carnelian::definitions::Imported;
 use carnelian::job_file::{JobFile, JobFlags};
-use carnelian::store::{Imported, JobStore};
+use carnelian::store::JobStore;
 use serde_json::{Value, json};
 
 /// Reads all files, and then stores them one after the other, each whole or not at all.

@@ -2,7 +2,7 @@
 
 use crate::args::JobCommand;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, complain, fields, table, time};
+use crate::output::{Output, complain, fields, time, yes_or_no};
 use crate::{follow, marks, schedule, value};
 use carnelian::store::{JobStore, JobTypeInfo};
 use carnelian::{Continuation, JobDataMap, JobDetail, JobKey};
@@ -96,7 +96,7 @@ fn migrate(store: &JobStore, output: Output, types: &[String], dry_run: bool) ->
         text.push_str(&format!("{done} {} jobs from type {old} to {new}\n", migrated.changed.len()));
         text
     })?;
-    if migrated.running.is_empty() && migrated.failed.is_empty() { Ok(()) } else { Err(Failure::No) }
+    yes_or_no(migrated.running.is_empty() && migrated.failed.is_empty())
 }
 
 fn missing(job: &JobKey) -> Failure {
@@ -116,21 +116,15 @@ fn list(store: &JobStore, output: Output, filter: &marks::Filter) -> Outcome {
         entry.insert("children".to_owned(), follow::as_json(its, Continuation::child));
         Value::Object(entry)
     };
-    output.answer(Value::Array(jobs.iter().map(entry).collect()), || {
-        let rows: Vec<Vec<String>> = jobs
-            .iter()
-            .map(|job| {
-                vec![
-                    job.key().to_string(),
-                    job.job_type().to_owned(),
-                    flags(job),
-                    job.marks().get_owner().unwrap_or_default().to_owned(),
-                    marks::tags(job),
-                    job.description().unwrap_or_default().to_owned(),
-                ]
-            })
-            .collect();
-        table(&["JOB", "TYPE", "FLAGS", "OWNER", "TAGS", "DESCRIPTION"], &rows)
+    output.list(None, ["JOB", "TYPE", "FLAGS", "OWNER", "TAGS", "DESCRIPTION"], &jobs, entry, |job| {
+        [
+            job.key().to_string(),
+            job.job_type().to_owned(),
+            flags(job),
+            job.marks().get_owner().unwrap_or_default().to_owned(),
+            marks::tags(job),
+            job.description().unwrap_or_default().to_owned(),
+        ]
     })
 }
 

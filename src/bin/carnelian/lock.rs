@@ -1,11 +1,11 @@
 //! `lock`: the locks of the application: who holds them, and taking one from a holder that is gone.
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, span, table, time};
+use crate::output::{Output, span, time};
 use carnelian::store::JobStore;
 use carnelian::store::row::LockRow;
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[derive(Subcommand)]
 pub enum LockCommand {
@@ -35,7 +35,7 @@ pub fn run(store: &JobStore, output: Output, command: &LockCommand) -> Outcome {
 
 fn list(store: &JobStore, output: Output) -> Outcome {
     let (now_ms, locks) = store.locks().held()?;
-    let document = locks.iter().map(|row| {
+    let document = |row: &LockRow| {
         json!({
             "name": row.name,
             "instance": row.instance,
@@ -44,20 +44,10 @@ fn list(store: &JobStore, output: Output) -> Outcome {
             "ttl_ms": row.ttl_ms,
             "expires_ms": row.expires_ms,
         })
-    });
-    output.answer(Value::Array(document.collect()), || {
-        if locks.is_empty() {
-            return "no lock is held\n".to_owned();
-        }
-        let row = |row: &LockRow| {
-            vec![
-                row.name.clone(),
-                row.instance.clone(),
-                row.fence.to_string(),
-                time(Some(row.taken_ms)),
-                span(row.expires_ms - now_ms),
-            ]
-        };
-        table(&["LOCK", "INSTANCE", "FENCE", "TAKEN", "LEFT"], &locks.iter().map(row).collect::<Vec<_>>())
+    };
+    let heading = ["LOCK", "INSTANCE", "FENCE", "TAKEN", "LEFT"];
+    output.list(Some("no lock is held"), heading, &locks, document, |row| {
+        let (taken, left) = (time(Some(row.taken_ms)), span(row.expires_ms - now_ms));
+        [row.name.clone(), row.instance.clone(), row.fence.to_string(), taken, left]
     })
 }

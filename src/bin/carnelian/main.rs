@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let logger = env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).build();
     let filter = logger.filter();
     // A second logger cannot be: nothing has run before.
-    let _ = carnelian::CaptureLog::new(logger).install(filter);
+    let _ = carnelian::history::CaptureLog::new(logger).install(filter);
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

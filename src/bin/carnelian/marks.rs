@@ -1,6 +1,6 @@
 //! Marks of jobs on the command line: set, searched for, shown.
 
-use crate::value;
+use crate::value::{self, With};
 use carnelian::{GroupMatcher, JobDetail, JobFilter, JobMarks};
 use clap::Args;
 use serde_json::{Value, json};
@@ -28,17 +28,11 @@ pub struct MarkFlags {
 
 impl MarkFlags {
     pub fn marks(&self) -> JobMarks {
-        let mut marks = JobMarks::new();
-        if let Some(key) = &self.biz_key {
-            marks = marks.biz_key(key);
-        }
-        if let Some(name) = &self.name {
-            marks = marks.name(name);
-        }
-        if let Some(owner) = &self.owner {
-            marks = marks.owner(owner);
-        }
-        marks = self.tag.iter().fold(marks, JobMarks::tag);
+        let marks = JobMarks::new()
+            .with(self.biz_key.as_ref(), JobMarks::biz_key)
+            .with(self.name.as_ref(), JobMarks::name)
+            .with(self.owner.as_ref(), JobMarks::owner);
+        let marks = self.tag.iter().fold(marks, JobMarks::tag);
         self.meta.iter().fold(marks, |marks, (key, value)| marks.metadata(key, value))
     }
 }
@@ -62,16 +56,10 @@ pub struct Filter {
 
 impl Filter {
     pub fn filter(&self) -> JobFilter {
-        let mut filter = JobFilter::new();
-        if let Some(group) = &self.group {
-            filter = filter.groups(GroupMatcher::equals(group));
-        }
-        if let Some(key) = &self.biz_key {
-            filter = filter.biz_key(key);
-        }
-        if let Some(owner) = &self.owner {
-            filter = filter.owner(owner);
-        }
+        let filter = JobFilter::new()
+            .with(self.group.as_ref().map(GroupMatcher::equals), JobFilter::groups)
+            .with(self.biz_key.as_ref(), JobFilter::biz_key)
+            .with(self.owner.as_ref(), JobFilter::owner);
         self.tag.iter().fold(filter, JobFilter::tag)
     }
 }

@@ -23,7 +23,7 @@ pub fn run(config: Config) -> Outcome {
     write(&format!("READY {}\n", scheduler.instance_id()))?;
     let signal = signals.forever().next();
     log::info!("stopping signal={}", signal.unwrap_or_default());
-    let report = scheduler.shutdown(waits_for_jobs);
+    let report = if waits_for_jobs { scheduler.shutdown_and_wait() } else { scheduler.shutdown_now() };
     log::info!("stopped {report:?}");
     // A job that does not end must not keep the process.
     std::process::exit(0)

@@ -1,10 +1,11 @@
 //! `cluster`: the nodes with their last check-in, and everything that one of them says of itself.
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, complain, fields, span, table, time};
-use carnelian::NodeInfo;
+use crate::output::{Output, ago, complain, fields, or_dash, span, time, yes_or_no};
+use carnelian::monitoring::InstanceStatus;
+use carnelian::node::NodeInfo;
+use carnelian::store::JobStore;
 use carnelian::store::row::NodeRow;
-use carnelian::store::{InstanceStatus, JobStore};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -25,47 +26,29 @@ pub fn cluster(store: &JobStore, output: Output, which: &Cluster) -> Outcome {
         return Err(Failure::No);
     };
     output.answer(document(&node), || everything(&node, now_ms))?;
-    if node.alive { Ok(()) } else { Err(Failure::No) }
+    yes_or_no(node.alive)
 }
 
 fn all(store: &JobStore, output: Output, now_ms: i64) -> Outcome {
     let mut nodes = store.upkeep().instances()?;
     nodes.sort_by(|a, b| a.instance.cmp(&b.instance));
-    output.answer(Value::Array(nodes.iter().map(document).collect()), || {
-        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let rows: Vec<Vec<String>> = nodes
-            .iter()
-            .map(|node| {
-                let info = node.node.as_ref().map(|row| &row.info);
-                vec![
-                    node.instance.clone(),
-                    state(node),
-                    ago(node.last_checkin_ms, now_ms),
-                    span(node.checkin_interval_ms),
-                    node.running.to_string(),
-                    or_dash(info.map(|info| format!("{} of {}", info.busy_workers(), info.pool_size))),
-                    or_dash(info.and_then(|info| percent(info.load.host_cpu_permille))),
-                    or_dash(info.and_then(memory)),
-                    or_dash(info.map(|info| info.labels.to_string()).filter(|labels| !labels.is_empty())),
-                    or_dash(info.map(|info| info.node_name.clone())),
-                    if node.foreign { "Quartz" } else { "Carnelian" }.to_owned(),
-                ]
-            })
-            .collect();
-        let heading = [
-            "INSTANCE",
-            "STATE",
-            "LAST CHECK-IN",
-            "INTERVAL",
-            "RUNNING",
-            "BUSY",
-            "CPU",
-            "MEMORY",
-            "LABELS",
-            "NODE",
-            "KIND",
-        ];
-        table(&heading, &rows)
+    #[rustfmt::skip] // One line, like the row.
+    let heading = ["INSTANCE", "STATE", "LAST CHECK-IN", "INTERVAL", "RUNNING", "BUSY", "CPU", "MEMORY", "LABELS", "NODE", "KIND"];
+    output.list(None, heading, &nodes, document, |node| {
+        let info = node.node.as_ref().map(|row| &row.info);
+        [
+            node.instance.clone(),
+            state(node),
+            ago(node.last_checkin_ms, now_ms),
+            span(node.checkin_interval_ms),
+            node.running.to_string(),
+            or_dash(info.map(|info| format!("{} of {}", info.busy_workers(), info.pool_size))),
+            or_dash(info.and_then(|info| percent(info.load.host_cpu_permille))),
+            or_dash(info.and_then(memory)),
+            or_dash(info.map(|info| info.labels.to_string()).filter(|labels| !labels.is_empty())),
+            or_dash(info.map(|info| &info.node_name)),
+            if node.foreign { "Quartz" } else { "Carnelian" }.to_owned(),
+        ]
     })
 }
 
@@ -158,10 +141,6 @@ fn everything(node: &InstanceStatus, now_ms: i64) -> String {
 fn state(node: &InstanceStatus) -> String {
     let said = node.node.as_ref().map_or("alive", |row| row.info.activity.name());
     if node.alive { said } else { "silent" }.to_owned()
-}
-
-fn ago(ms: i64, now_ms: i64) -> String {
-    format!("{} ago", span(now_ms.saturating_sub(ms).max(0)))
 }
 
 fn percent(permille: Option<u32>) -> Option<String> {

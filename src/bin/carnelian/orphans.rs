@@ -2,10 +2,11 @@
 
 use crate::args;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, span, table, time};
+use crate::output::{Output, span, time};
 use crate::value::millis;
-use carnelian::store::{JobStore, Orphan};
-use serde_json::{Value, json};
+use carnelian::definitions::Orphan;
+use carnelian::store::JobStore;
+use serde_json::json;
 use std::time::Duration;
 
 /// Lists them and notes since when they are orphans, or deletes them.
@@ -23,7 +24,7 @@ pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome
             found.jobs.into_iter().filter(is_old).collect()
         }
     };
-    let document = jobs.iter().map(|orphan| {
+    let document = |orphan: &Orphan| {
         json!({
             "job": orphan.job.to_string(),
             "type": orphan.job_type,
@@ -34,23 +35,18 @@ pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome
             "reason": orphan.reason(),
             "deleted": options.delete,
         })
-    });
-    output.answer(Value::Array(document.collect()), || {
-        if jobs.is_empty() {
-            let age = options.older_than.map_or(String::new(), |_| format!(" for {}", span(millis(older_than))));
-            return format!("no job is without a node that can run it{age}\n");
-        }
-        let row = |orphan: &Orphan| {
-            vec![
-                orphan.job.to_string(),
-                orphan.job_type.clone(),
-                orphan.triggers.to_string(),
-                time(orphan.next_fire_ms),
-                span(age_ms(orphan, found.now_ms)),
-                if options.delete { "deleted".to_owned() } else { orphan.reason() },
-            ]
-        };
-        table(&["JOB", "TYPE", "TRIGGERS", "NEXT", "FOR", "WHY"], &jobs.iter().map(row).collect::<Vec<_>>())
+    };
+    let age = options.older_than.map_or(String::new(), |_| format!(" for {}", span(millis(older_than))));
+    let none = format!("no job is without a node that can run it{age}");
+    output.list(Some(&none), ["JOB", "TYPE", "TRIGGERS", "NEXT", "FOR", "WHY"], &jobs, document, |orphan| {
+        [
+            orphan.job.to_string(),
+            orphan.job_type.clone(),
+            orphan.triggers.to_string(),
+            time(orphan.next_fire_ms),
+            span(age_ms(orphan, found.now_ms)),
+            if options.delete { "deleted".to_owned() } else { orphan.reason() },
+        ]
     })
 }
 

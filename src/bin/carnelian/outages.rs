@@ -1,11 +1,11 @@
 //! `outages` and `recovery`: times in which no node ran, and how the backlog after them is drained.
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, fields, span, table, time};
-use carnelian::store::row::RecoveryModeRow;
-use carnelian::store::{JobStore, Outage};
+use crate::output::{Output, fields, span, time};
+use carnelian::recovery::{Outage, RecoveryModeRow};
+use carnelian::store::JobStore;
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 /// Overdue triggers beyond so many are not counted.
@@ -24,7 +24,7 @@ pub enum RecoveryCommand {
 /// Lists the outages.
 pub fn list(store: &JobStore, output: Output) -> Outcome {
     let outages = store.outages().list()?;
-    let document = outages.iter().map(|outage| {
+    let document = |outage: &Outage| {
         json!({
             "began_ms": outage.began_ms,
             "ended_ms": outage.ended_ms,
@@ -37,28 +37,20 @@ pub fn list(store: &JobStore, output: Output) -> Outcome {
             "unreadable": outage.unreadable,
             "interrupted": outage.interrupted,
         })
-    });
-    output.answer(Value::Array(document.collect()), || {
-        if outages.is_empty() {
-            return "no total outage is known\n".to_owned();
-        }
-        let row = |outage: &Outage| {
-            vec![
-                time(Some(outage.began_ms)),
-                time(Some(outage.ended_ms)),
-                span(outage.ended_ms - outage.began_ms),
-                outage.instance.clone(),
-                format!("{}{}", outage.overdue, if outage.uncounted { "+" } else { "" }),
-                outage.fire_now.to_string(),
-                outage.fire_each.to_string(),
-                outage.skipped.to_string(),
-                outage.interrupted.to_string(),
-            ]
-        };
-        table(
-            &["FROM", "TO", "FOR", "ENDED BY", "OVERDUE", "FIRE NOW", "FIRE EACH", "SKIPPED", "INTERRUPTED"],
-            &outages.iter().map(row).collect::<Vec<_>>(),
-        )
+    };
+    let heading = ["FROM", "TO", "FOR", "ENDED BY", "OVERDUE", "FIRE NOW", "FIRE EACH", "SKIPPED", "INTERRUPTED"];
+    output.list(Some("no total outage is known"), heading, &outages, document, |outage| {
+        [
+            time(Some(outage.began_ms)),
+            time(Some(outage.ended_ms)),
+            span(outage.ended_ms - outage.began_ms),
+            outage.instance.clone(),
+            format!("{}{}", outage.overdue, if outage.uncounted { "+" } else { "" }),
+            outage.fire_now.to_string(),
+            outage.fire_each.to_string(),
+            outage.skipped.to_string(),
+            outage.interrupted.to_string(),
+        ]
     })
 }
 

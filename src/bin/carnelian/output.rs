@@ -1,6 +1,6 @@
 //! Output: JSON for programs, tables for people, complaints on standard error.
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use chrono::DateTime;
 use serde_json::Value;
 use std::io::Write;
@@ -26,6 +26,28 @@ impl Output {
     pub fn done(&self, json: Value, line: &str) -> Outcome {
         self.answer(json, || format!("{line}\n"))
     }
+
+    /// As [`done`](Self::done), with exit code 1 if the answer is "no".
+    pub fn verdict(&self, json: Value, line: &str, yes: bool) -> Outcome {
+        self.done(json, line)?;
+        yes_or_no(yes)
+    }
+
+    /// A list: the JSON array of the documents, or a table with a row of cells each. `none` stands
+    /// for a table without rows.
+    pub fn list<T, const N: usize>(
+        &self,
+        none: Option<&str>,
+        heading: [&str; N],
+        things: &[T],
+        document: impl Fn(&T) -> Value,
+        cells: impl Fn(&T) -> [String; N],
+    ) -> Outcome {
+        self.answer(things.iter().map(document).collect(), || match none {
+            Some(none) if things.is_empty() => format!("{none}\n"),
+            _ => table(heading, things.iter().map(cells)),
+        })
+    }
 }
 
 /// Writes to standard output at once.
@@ -43,19 +65,20 @@ pub fn complain(line: &str) {
 
 /// A table with a heading; numbers are for the caller to write, columns are as wide as they need to
 /// be.
-pub fn table(heading: &[&str], rows: &[Vec<String>]) -> String {
-    let mut widths: Vec<usize> = heading.iter().map(|cell| cell.chars().count()).collect();
-    for row in rows {
+pub fn table<const N: usize>(heading: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let rows = std::iter::once(heading.map(str::to_owned)).chain(rows);
+    let rows: Vec<[String; N]> = rows.map(|row| row.map(|cell| printable(&cell))).collect();
+    let mut widths = [0; N];
+    for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(printable(cell).chars().count());
+            *width = cell.chars().count().max(*width);
         }
     }
-    let heading: Vec<String> = heading.iter().map(|cell| (*cell).to_owned()).collect();
     let mut text = String::new();
-    for row in std::iter::once(&heading).chain(rows) {
+    for row in &rows {
         let mut line = String::new();
         for (width, cell) in widths.iter().zip(row) {
-            line.push_str(&format!("{:<width$}  ", printable(cell)));
+            line.push_str(&format!("{cell:<width$}  "));
         }
         text.push_str(line.trim_end());
         text.push('\n');
@@ -71,6 +94,16 @@ pub fn fields(fields: &[(&str, Option<String>)]) -> String {
         .filter_map(|(name, value)| Some((name, value.as_ref()?)))
         .map(|(name, value)| format!("{:<width$}  {}\n", format!("{name}:"), printable(value)))
         .collect()
+}
+
+/// Succeeds if the answer is "yes"; standard output has said so.
+pub fn yes_or_no(yes: bool) -> Outcome {
+    if yes { Ok(()) } else { Err(Failure::No) }
+}
+
+/// The value as text; `-` for none.
+pub fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
 /// A moment for people; `-` for none.
@@ -95,6 +128,11 @@ pub fn span(ms: i64) -> String {
     }
 }
 
+/// A moment before now, for people.
+pub fn ago(ms: i64, now_ms: i64) -> String {
+    format!("{} ago", span(now_ms.saturating_sub(ms).max(0)))
+}
+
 /// The text without control characters: rows are written by anybody and must not drive a terminal.
 fn printable(text: &str) -> String {
     if text.chars().any(char::is_control) { text.escape_default().to_string() } else { text.to_owned() }
@@ -106,8 +144,8 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_harmless() {
-        let rows = [vec!["ä".to_owned(), "1".to_owned()], vec!["a\u{1b}".to_owned(), "2".to_owned()]];
-        assert_eq!(table(&["x", "n"], &rows), "x        n\nä        1\na\\u{1b}  2\n");
+        let rows = [["ä", "1"], ["a\u{1b}", "2"]].map(|row| row.map(str::to_owned));
+        assert_eq!(table(["x", "n"], rows), "x        n\nä        1\na\\u{1b}  2\n");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! `parked`: work that is set aside until somebody has looked at it.
 
-use crate::failure::{Failure, Outcome};
-use crate::output::{Output, fields, table, time};
+use crate::failure::Outcome;
+use crate::output::{Output, fields, time};
 use carnelian::TriggerKey;
+use carnelian::recovery::Parked;
 use carnelian::store::JobStore;
-use carnelian::store::row::Parked;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -44,20 +44,10 @@ pub fn run(store: &JobStore, output: Output, command: &ParkedCommand) -> Outcome
 }
 
 fn list(parked: &[Parked], output: Output) -> Outcome {
-    output.answer(Value::Array(parked.iter().map(document).collect()), || {
-        if parked.is_empty() {
-            return "no work is parked\n".to_owned();
-        }
-        let row = |work: &Parked| {
-            vec![
-                work.key.to_string(),
-                work.job.to_string(),
-                work.takeovers.to_string(),
-                time(Some(work.since_ms)),
-                work.reason.clone(),
-            ]
-        };
-        table(&["KEY", "JOB", "TAKEOVERS", "SINCE", "WHY"], &parked.iter().map(row).collect::<Vec<_>>())
+    let heading = ["KEY", "JOB", "TAKEOVERS", "SINCE", "WHY"];
+    output.list(Some("no work is parked"), heading, parked, document, |work| {
+        let (takeovers, since) = (work.takeovers.to_string(), time(Some(work.since_ms)));
+        [work.key.to_string(), work.job.to_string(), takeovers, since, work.reason.clone()]
     })
 }
 
@@ -79,8 +69,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
 
 fn done(output: Output, key: &TriggerKey, is_done: bool, word: &str, says: &str) -> Outcome {
     let text = if is_done { format!("{key} {says}") } else { format!("{key} is not parked") };
-    output.done(json!({"key": key.to_string(), word: is_done}), &text)?;
-    if is_done { Ok(()) } else { Err(Failure::No) }
+    output.verdict(json!({"key": key.to_string(), word: is_done}), &text, is_done)
 }
 
 fn document(work: &Parked) -> Value {

@@ -1,14 +1,14 @@
 //! `drain`, `undrain`, `blacklist`, `limit`: which nodes take no work, and how much of a group runs
 //! at a time; and the options that say where a job may run.
 
-use crate::failure::{Failure, Outcome};
-use crate::output::{Output, table, time};
-use crate::value;
-use carnelian::store::row::{BlacklistKind, BlacklistRow, LimitRow};
-use carnelian::store::{BlacklistEntry, JobStore};
-use carnelian::{LabelRule, Placement};
+use crate::failure::Outcome;
+use crate::output::{Output, or_dash, time};
+use crate::value::{self, With};
+use carnelian::placement::{BlacklistEntry, BlacklistRow, LabelRule, LimitRow, Placement};
+use carnelian::store::JobStore;
+use carnelian::store::row::BlacklistKind;
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 /// The name of the operator if none is given.
@@ -92,20 +92,9 @@ pub enum LimitCommand {
 
 /// The placement that the options describe.
 pub fn placement(flags: &PlacementFlags) -> Placement {
-    let mut placement = Placement::new();
-    for node in &flags.allow_node {
-        placement = placement.allow_node(node);
-    }
-    for rule in &flags.require_label {
-        placement = placement.require_label(rule.clone());
-    }
-    if let Some(node) = &flags.prefer_node {
-        placement = placement.prefer_node(node);
-    }
-    match flags.prefer_grace {
-        Some(grace) => placement.prefer_grace(grace),
-        None => placement,
-    }
+    let placement = flags.allow_node.iter().fold(Placement::new(), Placement::allow_node);
+    let placement = flags.require_label.iter().cloned().fold(placement, Placement::require_label);
+    placement.with(flags.prefer_node.as_ref(), Placement::prefer_node).with(flags.prefer_grace, Placement::prefer_grace)
 }
 
 /// Has a node take no work.
@@ -126,20 +115,16 @@ pub fn undrain(store: &JobStore, output: Output, node: &str) -> Outcome {
         true => format!("{node} takes work again from its next check-in on"),
         false => format!("{node} is not drained"),
     };
-    answer(output, json!({"node": node, "drained": false, "was_drained": ended}), &text, ended)
+    output.verdict(json!({"node": node, "drained": false, "was_drained": ended}), &text, ended)
 }
 
 /// Runs one of the `blacklist` commands.
 pub fn blacklist(store: &JobStore, output: Output, command: &BlacklistCommand) -> Outcome {
     match command {
         BlacklistCommand::Add { node, reason, lasting, who } => {
-            let mut entry = BlacklistEntry::new(node);
-            if let Some(reason) = reason {
-                entry = entry.reason(reason);
-            }
-            if let Some(lasting) = lasting {
-                entry = entry.lasting(*lasting);
-            }
+            let entry = BlacklistEntry::new(node)
+                .with(reason.as_ref(), BlacklistEntry::reason)
+                .with(*lasting, BlacklistEntry::lasting);
             store.placement().blacklist(&entry, who)?;
             let text = format!("{node} is on the blacklist: it takes no work from its next check-in on");
             output.done(json!({"node": node, "blacklisted": true}), &text)
@@ -150,7 +135,7 @@ pub fn blacklist(store: &JobStore, output: Output, command: &BlacklistCommand) -
                 true => format!("{node} is off the blacklist: it takes work from its next check-in on"),
                 false => format!("{node} is not on the blacklist"),
             };
-            answer(output, json!({"node": node, "blacklisted": false, "was_there": removed}), &text, removed)
+            output.verdict(json!({"node": node, "blacklisted": false, "was_there": removed}), &text, removed)
         }
         BlacklistCommand::List => list_bars(store, output),
     }
@@ -170,22 +155,17 @@ pub fn limit(store: &JobStore, output: Output, command: &LimitCommand) -> Outcom
                 true => format!("group {group} is not limited any longer"),
                 false => format!("group {group} has no limit"),
             };
-            answer(output, json!({"group": group, "removed": removed}), &text, removed)
+            output.verdict(json!({"group": group, "removed": removed}), &text, removed)
         }
         LimitCommand::List => list_limits(store, output),
     }
-}
-
-fn answer(output: Output, document: Value, text: &str, yes: bool) -> Outcome {
-    output.done(document, text)?;
-    if yes { Ok(()) } else { Err(Failure::No) }
 }
 
 fn list_bars(store: &JobStore, output: Output) -> Outcome {
     let now_ms = store.now_ms()?;
     let blacklist = store.placement().blacklist_rows()?;
     let is_over = |entry: &BlacklistRow| entry.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
-    let document = blacklist.iter().map(|entry| {
+    let document = |entry: &BlacklistRow| {
         json!({
             "node": entry.node,
             "kind": entry.kind.name(),
@@ -196,33 +176,21 @@ fn list_bars(store: &JobStore, output: Output) -> Outcome {
             "made_ms": entry.made_ms,
             "is_over": is_over(entry),
         })
-    });
-    output.answer(Value::Array(document.collect()), || {
-        if blacklist.is_empty() {
-            return "every node takes work\n".to_owned();
-        }
-        let row = |entry: &BlacklistRow| {
-            let until = match entry.until_ms {
-                Some(until_ms) if is_over(entry) => format!("over since {}", time(Some(until_ms))),
-                until_ms => time(until_ms),
-            };
-            let reason = entry.reason.clone().unwrap_or_default();
-            vec![
-                entry.node.clone(),
-                entry.kind.name().to_owned(),
-                entry.who.clone(),
-                time(Some(entry.made_ms)),
-                until,
-                reason,
-            ]
+    };
+    let heading = ["NODE", "KIND", "BY", "SINCE", "UNTIL", "REASON"];
+    output.list(Some("every node takes work"), heading, &blacklist, document, |entry| {
+        let until = match entry.until_ms {
+            Some(until_ms) if is_over(entry) => format!("over since {}", time(Some(until_ms))),
+            until_ms => time(until_ms),
         };
-        table(&["NODE", "KIND", "BY", "SINCE", "UNTIL", "REASON"], &blacklist.iter().map(row).collect::<Vec<_>>())
+        let (kind, reason) = (entry.kind.name().to_owned(), entry.reason.clone().unwrap_or_default());
+        [entry.node.clone(), kind, entry.who.clone(), time(Some(entry.made_ms)), until, reason]
     })
 }
 
 fn list_limits(store: &JobStore, output: Output) -> Outcome {
     let limits = store.placement().group_limits()?;
-    let document = limits.iter().map(|limit| {
+    let document = |limit: &LimitRow| {
         json!({
             "group": limit.group,
             "per_node": limit.per_node,
@@ -230,16 +198,10 @@ fn list_limits(store: &JobStore, output: Output) -> Outcome {
             "who": limit.who,
             "made_ms": limit.made_ms,
         })
-    });
-    output.answer(Value::Array(document.collect()), || {
-        if limits.is_empty() {
-            return "no group is limited\n".to_owned();
-        }
-        let number = |number: Option<u32>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
-        let row = |limit: &LimitRow| {
-            let numbers = (number(limit.per_node), number(limit.per_cluster));
-            vec![limit.group.clone(), numbers.0, numbers.1, limit.who.clone(), time(Some(limit.made_ms))]
-        };
-        table(&["GROUP", "PER NODE", "PER CLUSTER", "BY", "SINCE"], &limits.iter().map(row).collect::<Vec<_>>())
+    };
+    let heading = ["GROUP", "PER NODE", "PER CLUSTER", "BY", "SINCE"];
+    output.list(Some("no group is limited"), heading, &limits, document, |limit| {
+        let (per_node, per_cluster) = (or_dash(limit.per_node), or_dash(limit.per_cluster));
+        [limit.group.clone(), per_node, per_cluster, limit.who.clone(), time(Some(limit.made_ms))]
     })
 }

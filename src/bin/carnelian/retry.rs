@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use crate::value;
+use crate::value::{self, With};
 use carnelian::RetryPolicy;
 use carnelian::store::JobStore;
 use clap::Args;
@@ -45,15 +45,10 @@ pub fn policy(flags: &RetryFlags) -> Outcome<Option<RetryPolicy>> {
             None => Ok(None),
         };
     };
-    let mut policy = match flags.retry_backoff {
+    let policy = match flags.retry_backoff {
         Some(factor) => RetryPolicy::exponential(delay, factor),
         None => RetryPolicy::fixed(delay),
     };
-    if let Some(cap) = flags.retry_cap {
-        policy = policy.cap(cap.max(Duration::from_millis(1)));
-    }
-    if let Some(attempts) = flags.retry_max {
-        policy = policy.max_attempts(attempts);
-    }
-    Ok(Some(policy))
+    let cap = flags.retry_cap.map(|cap| cap.max(Duration::from_millis(1)));
+    Ok(Some(policy.with(cap, RetryPolicy::cap).with(flags.retry_max, RetryPolicy::max_attempts)))
 }

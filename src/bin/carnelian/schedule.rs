@@ -5,10 +5,10 @@ use crate::calendar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
 use crate::placement::placement;
-use crate::value::{self, Moment, data_map};
+use crate::value::{self, Moment, With, data_map};
 use crate::{retry, when};
 use carnelian::store::{JobStore, Request};
-use carnelian::{JobDetail, JobKey, JobPolicy, Overlap, Trigger};
+use carnelian::{JobDetail, JobDetailBuilder, JobKey, JobPolicy, Overlap, Trigger, TriggerBuilder};
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct TriggerPolicies {
     /// The policy for a fire that comes due while an earlier one of the trigger runs; all but
     /// allow-all not beside nodes of Quartz
-    #[arg(long, value_name = "NAME", default_value = "allow-all", value_parser = value::overlap())]
+    #[arg(long, value_name = "NAME", default_value = "allow-all", value_parser = value::named(Overlap::ALL, Overlap::name))]
     pub overlap: Overlap,
     /// Fires that have been due for longer are left out, whatever --misfire says; not beside nodes
     /// of Quartz [default: --misfire alone decides]
@@ -68,77 +68,54 @@ fn once(store: &JobStore, output: Output, id: &str, job: JobDetail, trigger: Tri
 
 /// The job that the options describe.
 pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outcome<JobDetail> {
-    let mut builder = JobDetail::builder(key, job_type)
+    let builder = JobDetail::builder(key, job_type)
         .requests_recovery(flags.recover)
         .disallow_concurrent_execution(flags.non_concurrent)
         .persist_job_data_after_execution(flags.persist_data)
         .durable(durable)
         .marks(flags.marks.marks())
         .policy(JobPolicy::new().placement(placement(&flags.placement)).strategy(flags.strategy.strategy.clone()))
-        .data_map(data_map(&flags.data));
-    if let Some(text) = &flags.description {
-        builder = builder.description(text);
-    }
-    if flags.force {
-        builder = builder.even_beside_quartz();
-    }
-    if let Some(version) = flags.data_version {
-        builder = builder.version(version);
-    }
-    Ok(builder.build()?)
+        .data_map(data_map(&flags.data))
+        .with(flags.description.as_ref(), JobDetailBuilder::description)
+        .with(flags.data_version, JobDetailBuilder::version);
+    Ok(if flags.force { builder.even_beside_quartz() } else { builder }.build()?)
 }
 
-fn policy(mut policy: JobPolicy, options: &Policy) -> Outcome<JobPolicy> {
-    if let Some(time) = options.timeout {
-        policy = policy.timeout(time);
-    }
-    if let Some(time) = options.stuck_after {
-        policy = policy.stuck_after(time, options.on_stuck.unwrap_or_default());
-    }
-    if let Some(time) = options.max_silence {
-        policy = policy.heartbeat_only_within(time);
-    }
-    if let Some(limit) = options.missed_heartbeats {
-        policy = policy.missed_heartbeat_limit(limit);
-    }
-    if let Some(limit) = options.max_takeovers {
-        policy = policy.max_takeovers(limit);
-    }
-    if let Some(choice) = options.on_dead {
-        policy = policy.on_dead(choice);
-    }
-    if let Some(retry) = retry::policy(&options.retry)? {
-        policy = policy.retry(retry);
-    }
+fn policy(policy: JobPolicy, options: &Policy) -> Outcome<JobPolicy> {
+    let stuck_after = |policy: JobPolicy, time| policy.stuck_after(time, options.on_stuck.unwrap_or_default());
+    let policy = policy
+        .with(options.timeout, JobPolicy::timeout)
+        .with(options.stuck_after, stuck_after)
+        .with(options.max_silence, JobPolicy::heartbeat_only_within)
+        .with(options.missed_heartbeats, JobPolicy::missed_heartbeat_limit)
+        .with(options.max_takeovers, JobPolicy::max_takeovers)
+        .with(options.on_dead, JobPolicy::on_dead)
+        .with(retry::policy(&options.retry)?, JobPolicy::retry);
     Ok(options.keep.add_to(policy))
 }
 
 fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
     let now = || Ok(store.firing().earliest_due(&[])?.0);
-    let mut builder = Trigger::builder(options.trigger.clone(), options.job.clone())
+    let end = match options.end.map(|end| end.resolve(now)).transpose()? {
+        Some(None) => return Err(Failure::Usage("--end now: a trigger must end later than now".to_owned())),
+        end => end.flatten(),
+    };
+    // A store would take an unknown calendar, and the trigger would wait for somebody to store it.
+    if let Some(name) = &options.calendar
+        && !store.catalogue().calendar_names()?.contains(name)
+    {
+        return Err(calendar::missing(name));
+    }
+    let builder = Trigger::builder(options.trigger.clone(), options.job.clone())
         .schedule(when::schedule(options)?)
         .misfire(options.misfire)
         .overlap(options.policies.overlap)
         .pause_on_failure(options.policies.pause_on_failure)
-        .priority(options.priority);
-    if let Some(start) = options.when.at.or(options.start).unwrap_or(Moment::Now).resolve(now)? {
-        builder = builder.start_at(start);
-    }
-    match options.end.map(|end| end.resolve(now)).transpose()? {
-        Some(Some(end)) => builder = builder.end_at(end),
-        Some(None) => return Err(Failure::Usage("--end now: a trigger must end later than now".to_owned())),
-        None => {}
-    }
-    if let Some(window) = options.policies.catch_up {
-        builder = builder.catch_up_window(window);
-    }
-    if let Some(name) = &options.calendar {
-        // A store would take it, and the trigger would wait for somebody to store the calendar.
-        if !store.catalogue().calendar_names()?.contains(name) {
-            return Err(calendar::missing(name));
-        }
-        builder = builder.calendar(name);
-    }
+        .priority(options.priority)
+        .with(options.when.at.or(options.start).unwrap_or(Moment::Now).resolve(now)?, TriggerBuilder::start_at)
+        .with(end, TriggerBuilder::end_at)
+        .with(options.policies.catch_up, TriggerBuilder::catch_up_window)
+        .with(options.calendar.as_ref(), TriggerBuilder::calendar);
     Ok(builder.build()?)
 }
 

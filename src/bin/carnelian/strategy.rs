@@ -1,6 +1,6 @@
 //! `--strategy`: which nodes run each tick of a job.
 
-use carnelian::Strategy;
+use carnelian::placement::Strategy;
 use clap::Args;
 
 #[derive(Args)]

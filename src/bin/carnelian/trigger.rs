@@ -5,10 +5,12 @@ use crate::backfill;
 use crate::failure::{Failure, Outcome};
 use crate::job::data;
 use crate::marks::Filter;
-use crate::output::{Output, fields, table, time};
+use crate::output::{Output, fields, time};
 use crate::when;
-use carnelian::store::{JobStore, TriggerSummary};
-use carnelian::{MisfireInstruction, Overlap, TriggerKey, TriggerOption};
+use carnelian::TriggerSummary;
+use carnelian::store::JobStore;
+use carnelian::trigger::TriggerOption;
+use carnelian::{MisfireInstruction, Overlap, TriggerKey};
 use serde_json::{Value, json};
 
 /// Runs one of the `trigger` commands.
@@ -61,23 +63,18 @@ fn existing(store: &JobStore, trigger: &TriggerKey) -> Outcome {
 
 fn list(store: &JobStore, output: Output, filter: &Filter) -> Outcome {
     let triggers = store.catalogue().find_triggers(&filter.filter())?;
-    output.answer(Value::Array(triggers.iter().map(summary).collect()), || {
-        let rows: Vec<Vec<String>> = triggers
-            .iter()
-            .map(|trigger| {
-                vec![
-                    trigger.key.to_string(),
-                    trigger.job.to_string(),
-                    trigger.kind.clone(),
-                    trigger.state.clone(),
-                    time(trigger.next_fire_ms),
-                    time(trigger.previous_fire_ms),
-                    trigger.priority.to_string(),
-                    misfire_name(trigger),
-                ]
-            })
-            .collect();
-        table(&["TRIGGER", "JOB", "TYPE", "STATE", "NEXT FIRE", "PREVIOUS FIRE", "PRIORITY", "MISFIRE"], &rows)
+    let heading = ["TRIGGER", "JOB", "TYPE", "STATE", "NEXT FIRE", "PREVIOUS FIRE", "PRIORITY", "MISFIRE"];
+    output.list(None, heading, &triggers, summary, |trigger| {
+        [
+            trigger.key.to_string(),
+            trigger.job.to_string(),
+            trigger.kind.clone(),
+            trigger.state.clone(),
+            time(trigger.next_fire_ms),
+            time(trigger.previous_fire_ms),
+            trigger.priority.to_string(),
+            misfire_name(trigger),
+        ]
     })
 }
 

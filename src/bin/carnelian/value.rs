@@ -1,6 +1,6 @@
 //! Values of options: durations, moments, time zones, misfire names, `K=V`.
 
-use carnelian::{FireOutcome, JobDataMap, MisfireInstruction, OnDead, Overlap, StuckAction};
+use carnelian::JobDataMap;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A moment as the user writes it; relative ones are resolved by the store's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// When the store gets it.
+    /// The time at which the store gets the request.
     Now,
     /// Time after now.
     After(Duration),
@@ -92,17 +92,16 @@ pub fn entry(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Reads the name of a misfire instruction.
-pub fn misfire() -> impl TypedValueParser<Value = MisfireInstruction> {
-    PossibleValuesParser::new(MisfireInstruction::ALL.map(MisfireInstruction::name)).try_map(|name| {
-        MisfireInstruction::from_name(&name).ok_or_else(|| format!("no misfire instruction is called {name}"))
+/// Reads one of these values by its name.
+pub fn named<T>(values: impl IntoIterator<Item = T>, name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let values: Vec<(&str, T)> = values.into_iter().map(|value| (name(value), value)).collect();
+    PossibleValuesParser::new(values.iter().map(|(name, _)| *name)).try_map(move |given| {
+        let found = values.iter().find(|(name, _)| *name == given);
+        found.map(|(_, value)| *value).ok_or_else(|| format!("`{given}` is not the name of a value"))
     })
-}
-
-/// Reads the name of an outcome.
-pub fn outcome() -> impl TypedValueParser<Value = FireOutcome> {
-    PossibleValuesParser::new(FireOutcome::ALL.into_iter().chain([FireOutcome::Running]).map(FireOutcome::name))
-        .try_map(|name| FireOutcome::from_name(&name).ok_or_else(|| format!("no outcome is called {name}")))
 }
 
 /// Reads the name of a level of log lines, or `off`.
@@ -111,23 +110,17 @@ pub fn level() -> impl TypedValueParser<Value = LevelFilter> {
         .try_map(|name| name.parse::<LevelFilter>().map_err(|why| why.to_string()))
 }
 
-/// Reads the name of an overlap policy.
-pub fn overlap() -> impl TypedValueParser<Value = Overlap> {
-    PossibleValuesParser::new(Overlap::ALL.map(Overlap::name))
-        .try_map(|name| Overlap::from_name(&name).ok_or_else(|| format!("no overlap policy is called {name}")))
+/// A builder that takes an option of the command line only if the option is given.
+pub trait With: Sized {
+    fn with<T>(self, given: Option<T>, set: impl FnOnce(Self, T) -> Self) -> Self {
+        match given {
+            Some(value) => set(self, value),
+            None => self,
+        }
+    }
 }
 
-/// Reads what is done about a stuck run.
-pub fn stuck_action() -> impl TypedValueParser<Value = StuckAction> {
-    PossibleValuesParser::new(StuckAction::ALL.map(StuckAction::name))
-        .try_map(|name| StuckAction::from_name(&name).ok_or_else(|| format!("no action is called {name}")))
-}
-
-/// Reads what becomes of the work of a dead fire.
-pub fn on_dead() -> impl TypedValueParser<Value = OnDead> {
-    PossibleValuesParser::new(OnDead::ALL.map(OnDead::name))
-        .try_map(|name| OnDead::from_name(&name).ok_or_else(|| format!("no policy is called {name}")))
-}
+impl<B> With for B {}
 
 /// Entries as a data map of texts.
 pub fn data_map(entries: &[(String, String)]) -> JobDataMap {

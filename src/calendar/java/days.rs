@@ -1,4 +1,5 @@
-//! A day of the year as Java keeps it: a `GregorianCalendar` set to noon of that day in 2024, a leap year.
+//! A day of the year as Java keeps it: a `GregorianCalendar` at noon of that day in 2024, a leap
+//! year.
 
 use super::writing::Objects;
 use super::zone::{Clock, DaylightRule, RuleDay, ZoneTable};
@@ -10,7 +11,7 @@ use chrono_tz::Tz;
 const LEAP_YEAR: i32 = 2024;
 /// The beginning of the Gregorian calendar, in epoch milliseconds.
 const CUTOVER: i64 = -12_219_292_800_000;
-/// Which of the fields year, month, day, hour, minute, second and so on were set by hand.
+/// The fields (year, month, day, hour, minute, second and so on) that were set by hand.
 const IS_SET: [u8; 17] = [0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0];
 const MONTH_LENGTHS: [u8; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const HOUR_MS: i32 = 3_600_000;
@@ -53,7 +54,8 @@ impl Objects {
         Ok(self.graph.add_object(class, vec![calendar, gregorian]))
     }
 
-    /// The zone in the form that a calendar stores beside the real one, for JVMs that have no such zone.
+    /// The zone in the form that a calendar stores beside the real one, for JVMs that do not know
+    /// the zone.
     fn simple_time_zone(&mut self, zone: Tz) -> Value {
         let table = ZoneTable::of(zone);
         let rule = table.rule.as_ref();
@@ -88,8 +90,8 @@ impl Objects {
 /// Day, weekday, mode, month, time and clock where there is no rule.
 const NONE: [i32; 6] = [0; 6];
 
-/// Day, weekday, mode, month, time and clock in the words of the first JVMs, which knew only the n-th weekday of a month
-/// and times on the clock in force.
+/// Day, weekday, mode, month, time and clock in the terms of the first JVMs. These JVMs knew only
+/// the n-th weekday of a month, and times on the clock in force.
 fn compatible(at: &RuleDay, raw_offset: i32, savings: i32) -> [i32; 6] {
     let (nth_weekday, weekday_from_day) = (2, 3);
     let (day, mode) = match at.day {

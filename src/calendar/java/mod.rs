@@ -13,26 +13,28 @@ use crate::error::{Error, Result};
 
 /// The stored form.
 impl Calendar {
-    /// Reads what Quartz stores in the column `CALENDAR`: a serialised calendar of one of Quartz's own classes.
+    /// Reads the column `CALENDAR` of Quartz: a serialised calendar of one of Quartz's own classes.
     ///
-    /// The zone of the days of an annual calendar, which Quartz stores with each of them, is not kept apart: it becomes
-    /// part of the day. Where a calendar has no zone, the [default zone](Self::with_default_zone) counts.
+    /// Quartz stores a zone with each day of an annual calendar; the zone becomes part of the day.
+    /// A calendar without a zone has the [default zone](Self::with_default_zone).
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the bytes are no object stream, or one of another class; the class is named.
+    /// [`Error::Invalid`] if the bytes are no object stream, or one of another class, which the
+    /// error names.
     pub fn from_java_bytes(bytes: &[u8]) -> Result<Self> {
         let read = Self::decode(bytes);
         read.map_err(|reason| Error::invalid("stored calendar", format!("{} bytes", bytes.len()), reason))
     }
 
-    /// The bytes that Quartz would store. A calendar that was read and not changed gives the bytes it was read from.
+    /// The bytes that Quartz would store. A calendar that was read and not changed gives the bytes
+    /// that it was read from.
     ///
-    /// Time zones are written with tables of their offsets, which a Java node believes: they are those of this crate's
-    /// zone data.
+    /// Time zones are written with tables of their offsets, made of this crate's zone data. A Java
+    /// node believes these tables.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the calendar does not [`check`](Self::check), or has more bytes than every database can
-    /// store: 65,535.
+    /// [`Error::Invalid`] if the calendar fails its [`check`](Self::check), or has more bytes than
+    /// every database can store: 65,535.
     ///
     /// ```
     /// use carnelian::calendar::{Calendar, Weekdays};

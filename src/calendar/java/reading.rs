@@ -76,7 +76,8 @@ impl Objects {
             || format!("an excluded day is of class {}, no java.util.Calendar", self.graph.class_name_of(value));
         let day = self.graph.object(value).ok_or_else(unexpected)?;
         let Some(Value::Long(time)) = self.graph.field(day, JAVA_CALENDAR, "time") else { return Err(unexpected()) };
-        // The zone itself comes behind the fields; one of them is its approximation for the first JVMs.
+        // The zone itself comes behind the fields. One field is its approximation for the first
+        // JVMs.
         let real = self.graph.extra(day, JAVA_CALENDAR).and_then(|extra| match extra.last()? {
             Content::Value(zone) => Some(*zone),
             Content::Block(_) => None,

@@ -110,7 +110,8 @@ fn depth_and_size_have_limits() {
     assert!(Calendar::decode(&bytes).expect_err("endless").contains("upon each other"));
 }
 
-/// Every stream cut short and every byte changed: read or refused, and what is read can be written again.
+/// Every stream cut short, and with every byte changed, is read or refused. A calendar that is read
+/// can be written again.
 #[test]
 fn damaged_streams_do_no_harm() {
     let whole = chain(Tz::UTC).to_java_bytes().expect("a stream");

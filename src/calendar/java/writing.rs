@@ -55,7 +55,8 @@ impl Objects {
 
     fn annual(&mut self, calendar: &Calendar, days: &AnnualDays, own_zone: Value) -> Result<Vec<Value>, String> {
         let zone = calendar.effective_zone();
-        // Java keeps a whole moment for each day; its zone is the calendar's, or the default zone of the JVM.
+        // Java keeps a whole moment for each day. The zone of the moment is the calendar's, or the
+        // default zone of the JVM.
         let zone_info = if own_zone == Value::Null { self.zone_info(zone) } else { own_zone };
         let mut content = Vec::new();
         for (month, day) in days.days() {
@@ -93,7 +94,7 @@ impl Objects {
         vec![Value::Bool(days.excludes_all()), self.graph.add_array(self.classes.booleans, flags)]
     }
 
-    /// An `ArrayList`, which has its size as a field too, or a `TreeSet`, which has a comparator or none.
+    /// An `ArrayList`, with its size as a field too, or a `TreeSet`, with a comparator or none.
     fn collection(&mut self, class: NodeId, content: Vec<Content>, is_list: bool) -> Result<Value, String> {
         let size = i32::try_from(content.len()).map_err(|_| "too many days".to_owned())?;
         let mut extra = if is_list { Vec::new() } else { vec![Content::Value(Value::Null)] };

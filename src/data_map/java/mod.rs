@@ -73,7 +73,8 @@ fn boxed(graph: &Graph, value: Value) -> Option<DataValue> {
     })
 }
 
-/// The stream of a `org.quartz.JobDataMap` with these entries, in the order in which Java would write them.
+/// The stream of an `org.quartz.JobDataMap` with these entries, in the order in which Java would
+/// write them.
 pub(super) fn encode(map: &JobDataMap) -> Result<Vec<u8>, String> {
     let known = &*KNOWN;
     let count = i32::try_from(map.len()).map_err(|_| "too many entries".to_owned())?;
@@ -109,8 +110,8 @@ fn capacity(count: i32) -> i32 {
     capacity
 }
 
-/// The entries as a `HashMap` iterates over them. Those that share a place in its table come by name here, and in the
-/// order of their arrival in Java.
+/// The entries as a `HashMap` iterates over them. Entries that share a place in its table come by
+/// name; in Java they come in the order of their arrival.
 fn in_java_order(map: &JobDataMap, capacity: i32) -> Vec<(DataValue, &DataValue)> {
     let named = map.entries.iter().map(|(key, value)| (DataValue::String(key.clone()), value));
     let mut entries: Vec<_> = named.chain(map.unnamed.iter().map(|(key, value)| (key.clone(), value))).collect();

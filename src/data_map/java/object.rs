@@ -21,7 +21,7 @@ impl ForeignObject {
         &self.class
     }
 
-    /// Whether both are one object of one stream.
+    /// Says if both are one object of one stream.
     pub(in crate::data_map) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.graph, &other.graph) && self.value == other.value
     }

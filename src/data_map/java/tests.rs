@@ -137,7 +137,8 @@ fn nesting_and_lineage_have_limits() {
     assert!(decode(&nested(60)).is_ok());
     assert!(decode(&nested(50_000)).expect_err("too deep").contains("64 deep"));
 
-    // Class after class, each the super class of the next: as a chain of references, and in each other.
+    // Two streams: classes as a chain of references, each the super class of the next, and classes
+    // within each other.
     let mut chain = Vec::new();
     for n in 0..200_u32 {
         let mut next = class("a.B", 2, NO_FIELDS);
@@ -151,18 +152,21 @@ fn nesting_and_lineage_have_limits() {
     assert!(decode(&hash_map(&text("k"), &open.repeat(10_000))).expect_err("too deep").contains("64 deep"));
 }
 
-/// Objects that point back to those before them are read at no depth, and are deep when the last is written alone.
+/// Objects that refer to those before them are read at no depth, and are deep when the last is
+/// written alone.
 #[test]
 fn a_chain_of_references_is_not_written_without_end() {
     let first = [&[tag::OBJECT], &class("a.B", 2, ONE_REFERENCE)[..], &[tag::NULL]].concat();
-    // Handles: 0 HashMap, 1 the map, 2 a.B, 3 `La;`, 4 the first object, 5…: one object as the key of the next.
+    // The handles: 0 HashMap, 1 the map, 2 a.B, 3 `La;`, 4 the first object, 5…: one object as the
+    // key of the next.
     let mut chain = first;
     for n in 0..10_001_u32 {
         chain.extend([vec![tag::OBJECT], reference(2), reference(4 + n)].concat());
     }
     let mut map = decode(&hash_map(&[], &chain));
     assert!(map.as_ref().expect_err("many keys").contains("1000 keys"));
-    // The same with texts as keys: 2 first key, 3 a.B, 4 `La;`, 5 the first object, then key and object in turn.
+    // The handles of a map with texts as keys: 2 the first key, 3 a.B, 4 `La;`, 5 the first object,
+    // then key and object in turn.
     let mut chain = [&text("0")[..], &[tag::OBJECT], &class("a.B", 2, ONE_REFERENCE), &[tag::NULL]].concat();
     for n in 0..10_000_u32 {
         chain.extend([text(&format!("k{n}")), vec![tag::OBJECT], reference(3), reference(5 + 2 * n)].concat());
@@ -188,7 +192,8 @@ fn references_lead_only_to_what_has_been_read() {
     assert!(decode(&hash_map(&text("k"), &reference(1))).expect_err("itself").contains("contains itself"));
 }
 
-/// Every stream cut short and every bit changed: read or refused, and what is read can be written and read again.
+/// Every stream cut short, and with every bit changed, is read or refused. A map that is read can
+/// be written and read again.
 #[test]
 fn damaged_streams_do_no_harm() {
     let foreign = decode(&with_list()).expect("a map");

@@ -34,6 +34,8 @@ use std::sync::{Arc, Weak};
 pub struct SchedulerBuilder {
     settings: Option<Settings>,
     settings_file: Option<PathBuf>,
+    database: Option<String>,
+    workers: Option<u32>,
     store: Option<JobStore>,
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pool: Option<crate::store::CallersPool>,
@@ -49,7 +51,7 @@ pub struct SchedulerBuilder {
 }
 
 impl SchedulerBuilder {
-    /// The settings. Default: those of the [store](SchedulerBuilder::store), or of an empty file.
+    /// The settings. Default: those of an empty file.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = Some(settings);
         self
@@ -61,14 +63,58 @@ impl SchedulerBuilder {
         self
     }
 
-    /// A store of one's own. The name of the scheduler, the check-in interval and the misfire threshold are those of its
-    /// settings, also where [`SchedulerBuilder::settings`] says otherwise. Default: the store that the settings ask for.
+    /// Has the jobs in the database of this URL, also where a settings file or
+    /// [`SchedulerBuilder::settings`] says otherwise; of the data source that these name,
+    /// everything but the URL stays. Default: what the settings say, which is in memory if they say
+    /// nothing. Properties `jobStore.class`, `jobStore.dataSource` and `dataSource.NAME.URL`.
+    ///
+    /// A URL is `sqlite:FILE`, `sqlite::memory:`, `postgres://user:password@host:port/database`,
+    /// `mysql://user:password@host:port/database`, or one of these as JDBC writes it.
+    /// [`SchedulerBuilder::build`] fails with [`Error::Settings`], which lists what is accepted,
+    /// for any other.
+    ///
+    /// ```
+    /// use carnelian::{JobContext, Scheduler};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # std::env::set_current_dir(&folder)?;
+    /// let sweep = |_: &mut JobContext| Ok(());
+    /// let scheduler = Scheduler::builder().database("sqlite:carnelian.db").workers(8);
+    /// let scheduler = scheduler.job_fn("sweep", sweep).build()?;
+    /// scheduler.migrate()?; // makes the tables, or does nothing
+    /// scheduler.start()?;
+    /// assert_eq!(scheduler.metadata().thread_pool_size, 8);
+    /// assert!(scheduler.shutdown_and_wait().is_clean());
+    ///
+    /// let refused = Scheduler::builder().database("oracle:jobs").build();
+    /// assert!(refused.is_err_and(|error| error.to_string().contains("postgres://…")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn database(mut self, url: impl Into<String>) -> Self {
+        self.database = Some(url.into());
+        self
+    }
+
+    /// Has this node run so many jobs at a time, 1 to 1000, or 0 for a node that runs none; also
+    /// where a settings file or [`SchedulerBuilder::settings`] says otherwise. Default: what the
+    /// settings say, which is 10 if they say nothing. Property `threadPool.threadCount`.
+    /// [`SchedulerBuilder::build`] fails with [`Error::Settings`] for more than 1000.
+    pub fn workers(mut self, count: u32) -> Self {
+        self.workers = Some(count);
+        self
+    }
+
+    /// A store of one's own. The name of the scheduler, the check-in interval and the misfire
+    /// threshold are those of its settings, also where [`SchedulerBuilder::settings`] says
+    /// otherwise. Default: the store that the settings ask for.
+    // For this project's tests and its command line; carries no promise.
+    #[doc(hidden)]
     pub fn store(mut self, store: JobStore) -> Self {
         self.store = Some(store);
         self
     }
 
-    /// Connections from a pool of one's own, see [`CallersPool`](crate::store::CallersPool),
+    /// Connections from a pool of one's own, see [`CallersPool`](crate::database::CallersPool),
     /// instead of from the data source that the settings name. Default: a pool of the scheduler's,
     /// sized by `dataSource.NAME.maxConnections`.
     ///
@@ -82,7 +128,7 @@ impl SchedulerBuilder {
     /// let scheduler = Scheduler::builder().pool(pool.clone()).build()?;
     /// scheduler.migrate()?;
     /// scheduler.start()?;
-    /// assert!(scheduler.shutdown(true).is_clean());
+    /// assert!(scheduler.shutdown_and_wait().is_clean());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -149,7 +195,7 @@ impl SchedulerBuilder {
     ///
     /// ```
     /// use carnelian::Scheduler;
-    /// use carnelian::store::{DeadFire, DeadFireDecision};
+    /// use carnelian::recovery::{DeadFire, DeadFireDecision};
     /// use std::time::Duration;
     ///
     /// let handler = |dead: &DeadFire| match dead.attempt {
@@ -171,7 +217,8 @@ impl SchedulerBuilder {
     /// it; nodes without it leave those ticks alone, and take the parts that they are given.
     ///
     /// ```
-    /// use carnelian::{EligibleNode, NodePart, Scheduler, Tick};
+    /// use carnelian::Scheduler;
+    /// use carnelian::placement::{EligibleNode, NodePart, Tick};
     ///
     /// // One node: the one with the fewest runs at its last check-in.
     /// let least_loaded = |_: &Tick<'_>, nodes: &[EligibleNode]| {
@@ -220,7 +267,7 @@ impl SchedulerBuilder {
     /// cannot be stored, what is wrong with a [`JobType`], an old name or the name of a strategy,
     /// and what keeps the store from being opened.
     pub fn build(self) -> Result<Scheduler> {
-        let settings = match (self.settings, self.settings_file) {
+        let mut settings = match (self.settings, self.settings_file) {
             (Some(_), Some(path)) => {
                 let message = format!("both settings and the file `{}` were given: expected one", path.display());
                 return Err(Error::Settings(message));
@@ -229,6 +276,20 @@ impl SchedulerBuilder {
             (None, Some(path)) => Settings::from_file(path).map_err(|errors| Error::Settings(errors.to_string()))?,
             (None, None) => self.store.as_ref().map(|store| store.settings().clone()).unwrap_or_default(),
         };
+        if let Some(url) = self.database {
+            #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+            let has_pool = self.pool.is_some();
+            #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
+            let has_pool = false;
+            if has_pool || self.store.is_some() {
+                let message = "both a database and a store or pool were given: expected one";
+                return Err(Error::Settings(message.to_owned()));
+            }
+            settings.use_database(&url)?;
+        }
+        if let Some(count) = self.workers {
+            settings.use_workers(count)?;
+        }
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::default()));
         #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
         let own = match (self.store, self.pool) {

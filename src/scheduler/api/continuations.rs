@@ -50,9 +50,9 @@ impl Scheduler {
 
 impl JobContext {
     /// The run that this one follows, if it runs because its job [follows](crate::Continuation)
-    /// another. A retry or a recovery of such a run follows the same.
+    /// another. A retry or a recovery of such a run follows the same run.
     ///
-    /// It is read from the trigger's data, where [`Parent`] says under which keys; what the
+    /// The parent is read from the trigger's data, under the keys of [`Parent`]. The data that the
     /// continuation passes on is there too, as [`JobContext::data`].
     pub fn parent(&self) -> Option<Parent> {
         Parent::of(self.trigger().data())

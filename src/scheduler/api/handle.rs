@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A node of a scheduler: stores jobs and triggers, and once started fires them.
 ///
 /// A clone is another handle of the same node. The node is shut down when its last handle is
-/// dropped; better call [`Scheduler::shutdown`], which says what was left behind.
+/// dropped; better call [`Scheduler::shutdown_and_wait`], which says what was left behind.
 #[derive(Clone)]
 pub struct Scheduler {
     pub(crate) inner: Arc<Inner>,
@@ -50,8 +50,8 @@ impl Scheduler {
 
     /// A text of the scheduler's context, as jobs see it. Properties `context.key.NAME`.
     ///
-    /// What a program wants to share with its jobs beside texts is captured by the job types that
-    /// it registers.
+    /// A program shares other things than texts with its jobs by capturing them in the job types
+    /// that it registers.
     #[doc(alias("getContext", "SchedulerContext"))]
     pub fn context_text(&self, name: &str) -> Option<&str> {
         self.inner.node.settings.scheduler.context.get(name).map(String::as_str)
@@ -64,6 +64,8 @@ impl Scheduler {
     }
 
     /// The store, with everything it offers for reading.
+    // For this project's tests and its command line; carries no promise.
+    #[doc(hidden)]
     pub fn store(&self) -> &JobStore {
         &self.inner.node.store
     }

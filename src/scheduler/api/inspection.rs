@@ -92,12 +92,11 @@ impl Scheduler {
         self.store().upkeep().fired_triggers()
     }
 
-    /// The fires that have ended, and with [`HistoryQuery::running`] those that run, as far as they
-    /// are asked for; the newest first, whichever node ran them.
+    /// The fires that have ended, and with [`HistoryQuery::running`] those that run, of all nodes,
+    /// as far as the query asks for them; the newest first.
     ///
-    /// What is written down, and how long it is kept, is set by `carnelian.history.record`,
-    /// `carnelian.history.retention` and `carnelian.history.maxRows`. Nodes of Quartz write nothing
-    /// down.
+    /// `carnelian.history.record` says which fires are recorded, `carnelian.history.retention` and
+    /// `carnelian.history.maxRows` for how long. Nodes of Quartz record none.
     pub fn history(&self, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
         self.store().history().find(query)
     }

@@ -74,21 +74,31 @@ impl Scheduler {
         }
     }
 
-    /// Ends this node for good, within the deadline of the settings. A second call
-    /// returns what the first found.
+    /// Ends this node for good, within the deadline of the settings, and waits for its running
+    /// jobs. A second call returns what the first found. In Quartz: `shutdown(true)`.
     ///
-    /// With `wait_for_jobs` running jobs go on to their end; when the time is over, those that
-    /// [look](crate::JobContext::should_stop) are told, and the others left behind. Without it they
-    /// are told at once and have a second to stop. `scheduler.interruptJobsOnShutdownWithWait` and
-    /// `scheduler.interruptJobsOnShutdown` have them interrupted instead: each is told, asked
-    /// again, and given up after `carnelian.shutdown.stopAttempts` times `stopWait`, and its work
-    /// goes on elsewhere. The fires of jobs that are left behind are others' as soon as these take
-    /// the node for dead; they run them again if the jobs ask for recovery.
+    /// Running jobs go on to their end; when the time is over, those that
+    /// [look](crate::JobContext::should_stop) are told, and the others left behind. The property
+    /// `scheduler.interruptJobsOnShutdownWithWait` has them interrupted instead: each is told,
+    /// asked again, and given up after `carnelian.shutdown.stopAttempts` times `stopWait`, and its
+    /// work goes on elsewhere. The fires of jobs that are left behind are others' as soon as these
+    /// take the node for dead; they run them again if the jobs ask for recovery.
     ///
     /// Do not call it from a job: it would wait for itself, until the deadline.
-    pub fn shutdown(&self, wait_for_jobs: bool) -> ShutdownReport {
+    pub fn shutdown_and_wait(&self) -> ShutdownReport {
+        self.end(true)
+    }
+
+    /// As [`Scheduler::shutdown_and_wait`], but running jobs are told at once and have a second to
+    /// stop. The property `scheduler.interruptJobsOnShutdown` has them interrupted instead. In
+    /// Quartz: `shutdown(false)`.
+    pub fn shutdown_now(&self) -> ShutdownReport {
+        self.end(false)
+    }
+
+    fn end(&self, waits_for_jobs: bool) -> ShutdownReport {
         let Inner { node, engine, .. } = &*self.inner;
-        engine.end(node, wait_for_jobs, node.settings.shutdown.deadline)
+        engine.end(node, waits_for_jobs, node.settings.shutdown.deadline)
     }
 
     /// True if it was started and not shut down since; also true in standby.

@@ -15,12 +15,11 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 /// Locks of the application: for whatever only one node, process or thread may do at a time. Locks
 /// need no job, and no started scheduler.
 impl Scheduler {
-    /// Takes the lock of this name if nobody holds it; none if somebody does, be it this very
-    /// thread.
+    /// Takes the lock of this name, or gives none if anybody holds it, even this very thread.
     ///
-    /// It holds for `ttl` (100 ms to 366 days) and is renewed by this node every third of that as
-    /// long as the guard lives. After the death of its holder it is free when its time is over, by
-    /// the store's clock.
+    /// The lock holds for `ttl` (100 ms to 366 days). This node renews it every third of that time
+    /// as long as the guard lives. After the death of its holder the lock is free when its time is
+    /// over, by the store's clock.
     ///
     /// ```
     /// use carnelian::Scheduler;

@@ -6,6 +6,7 @@ mod continuations;
 mod declared;
 mod from_job;
 mod handle;
+mod if_exists;
 mod inspection;
 mod instance_id;
 mod lifecycle;
@@ -23,5 +24,6 @@ mod type_changes;
 
 pub use builder::SchedulerBuilder;
 pub use handle::Scheduler;
+pub use if_exists::IfExists;
 pub use metadata::SchedulerMetadata;
-pub use submission::{SUBMITTED_GROUP, Submission};
+pub use submission::Submission;

@@ -5,20 +5,30 @@ use crate::error::Result;
 use crate::job::JobDetail;
 use crate::store::row::{BlacklistRow, LimitRow};
 use crate::store::{BlacklistEntry, MayRun, UnplaceableJob};
+use chrono::{DateTime, Utc};
 
 /// Nodes are meant by their instance ids or node names. A change has effect on each node with its
 /// next check-in, on this one at once. Each may fail with what can go wrong with the store.
 impl Scheduler {
-    /// Has a node take no work until [`Scheduler::undrain`]. Runs of the node go on, or with
-    /// `stops` are asked to stop ([`StopReason::Drained`](crate::StopReason::Drained)); the work of
-    /// a run that was stopped so goes on elsewhere if its job requests recovery or has a retry
-    /// policy.
+    /// Has a node take no work until [`Scheduler::undrain`]. Runs of the node go on.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for a name that cannot be;
     /// [`Error::Refused`](crate::Error::Refused) if a thousand nodes take no work already.
-    pub fn drain(&self, node: &str, stops: bool) -> Result<()> {
-        self.open_store()?.placement().drain(node, stops, &self.who())?;
+    pub fn drain(&self, node: &str) -> Result<()> {
+        self.open_store()?.placement().drain(node, false, &self.who())?;
+        self.check_in_soon();
+        Ok(())
+    }
+
+    /// As [`Scheduler::drain`], and the runs of the node are asked to stop
+    /// ([`StopReason::Drained`](crate::StopReason::Drained)). The work of a run that was stopped so
+    /// goes on elsewhere if its job requests recovery or has a retry policy.
+    ///
+    /// # Errors
+    /// As [`Scheduler::drain`].
+    pub fn drain_and_stop(&self, node: &str) -> Result<()> {
+        self.open_store()?.placement().drain(node, true, &self.who())?;
         self.check_in_soon();
         Ok(())
     }
@@ -74,10 +84,10 @@ impl Scheduler {
         self.store().placement().group_limits()
     }
 
-    /// The living nodes that may take a fire of the job that is due at `due_ms`, epoch
-    /// milliseconds, and why others may not.
-    pub fn who_may_run(&self, job: &JobDetail, due_ms: i64) -> Result<Vec<MayRun>> {
-        self.store().placement().who_may_run(job, due_ms)
+    /// The living nodes that may take a fire of the job that is due at this time, and why others
+    /// may not.
+    pub fn who_may_run(&self, job: &JobDetail, due: DateTime<Utc>) -> Result<Vec<MayRun>> {
+        self.store().placement().who_may_run(job, due.timestamp_millis())
     }
 
     /// The jobs that no living node may run, for the sake of their placement.

@@ -2,6 +2,7 @@
 //! replaced, and go.
 
 use super::handle::Scheduler;
+use super::if_exists::IfExists;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -17,7 +18,7 @@ impl Scheduler {
     /// [`Error::AlreadyExists`] for either key, [`Error::NeverFires`], and what can go wrong with
     /// the store.
     pub fn schedule_job(&self, job: JobDetail, trigger: Trigger) -> Result<DateTime<Utc>> {
-        let stored = self.schedule_jobs(vec![(job, vec![trigger])], false)?;
+        let stored = self.schedule_jobs(vec![(job, vec![trigger])], IfExists::Refuse)?;
         first_fire_time(stored.first())
     }
 
@@ -38,13 +39,13 @@ impl Scheduler {
     /// times.
     ///
     /// # Errors
-    /// As [`Scheduler::schedule_job`]; with `replace` existing jobs and triggers are replaced.
-    pub fn schedule_jobs(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
+    /// As [`Scheduler::schedule_job`]; what exists is replaced if [`IfExists::Replace`] says so.
+    pub fn schedule_jobs(&self, work: Vec<(JobDetail, Vec<Trigger>)>, if_exists: IfExists) -> Result<Vec<Trigger>> {
         let store = self.open_store()?;
         let jobs: Vec<JobDetail> = work.iter().map(|(job, _)| job.clone()).collect();
         let here = work.iter().filter(|(job, _)| self.is_of_this_node(job));
         let fires_at_once = here.flat_map(|(_, triggers)| triggers).any(Trigger::fires_when_stored);
-        let stored = store.catalogue().schedule(work, replace)?;
+        let stored = store.catalogue().schedule(work, if_exists.replaces())?;
         self.signal_stored(fires_at_once);
         for job in &jobs {
             self.tell("job_added", |listener| listener.job_added(job));
@@ -64,7 +65,7 @@ impl Scheduler {
     /// transaction will be committed.
     ///
     /// ```
-    /// use carnelian::{JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+    /// use carnelian::{IfExists, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
     /// use diesel::connection::SimpleConnection;
     /// use diesel::r2d2::{ConnectionManager, Pool};
     /// use diesel::{Connection, SqliteConnection};
@@ -81,7 +82,7 @@ impl Scheduler {
     ///     db.batch_execute("INSERT INTO orders VALUES (17)")?;
     ///     let job = JobDetail::builder(JobKey::named("confirm-17"), "mail").build()?;
     ///     let trigger = Trigger::builder(TriggerKey::named("confirm-17"), job.key().clone()).build()?;
-    ///     scheduler.schedule_in(db, vec![(job, vec![trigger])], false)?;
+    ///     scheduler.schedule_in(db, vec![(job, vec![trigger])], IfExists::Refuse)?;
     ///     Ok::<(), Box<dyn std::error::Error>>(())
     /// })?;
     /// scheduler.wake();
@@ -97,9 +98,9 @@ impl Scheduler {
         &self,
         connection: impl Into<crate::store::CallersConnection<'c>>,
         work: Vec<(JobDetail, Vec<Trigger>)>,
-        replace: bool,
+        if_exists: IfExists,
     ) -> Result<Vec<Trigger>> {
-        self.open_store()?.catalogue().schedule_within(connection, &work, replace)
+        self.open_store()?.catalogue().schedule_within(connection, &work, if_exists.replaces())
     }
 
     /// Has this node look for due work now, such as work that was stored by other means.
@@ -110,9 +111,9 @@ impl Scheduler {
     /// Stores a durable job without a trigger.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] without `replace`, and what can go wrong with the store.
-    pub fn add_job(&self, job: &JobDetail, replace: bool) -> Result<()> {
-        self.open_store()?.catalogue().add_job(job, replace)?;
+    /// [`Error::AlreadyExists`] with [`IfExists::Refuse`], and what can go wrong with the store.
+    pub fn add_job(&self, job: &JobDetail, if_exists: IfExists) -> Result<()> {
+        self.open_store()?.catalogue().add_job(job, if_exists.replaces())?;
         self.tell("job_added", |listener| listener.job_added(job));
         Ok(())
     }
@@ -121,10 +122,10 @@ impl Scheduler {
     /// until it is deleted; `carnelian doctor --invariants` names it (I14).
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] without `replace`, and what can go wrong with the store.
+    /// [`Error::AlreadyExists`] with [`IfExists::Refuse`], and what can go wrong with the store.
     #[doc(alias = "storeNonDurableWhileAwaitingScheduling")]
-    pub fn add_job_awaiting_trigger(&self, job: &JobDetail, replace: bool) -> Result<()> {
-        self.open_store()?.catalogue().add_job_awaiting_trigger(job, replace)?;
+    pub fn add_job_awaiting_trigger(&self, job: &JobDetail, if_exists: IfExists) -> Result<()> {
+        self.open_store()?.catalogue().add_job_awaiting_trigger(job, if_exists.replaces())?;
         self.tell("job_added", |listener| listener.job_added(job));
         Ok(())
     }
@@ -198,7 +199,8 @@ impl Scheduler {
     /// each, all in one transaction, and those only that no backfill has stored before.
     ///
     /// ```
-    /// use carnelian::{Backfill, CronSchedule, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+    /// use carnelian::{CronSchedule, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+    /// use carnelian::backfill::Backfill;
     /// use chrono::{DateTime, Utc};
     ///
     /// let scheduler = Scheduler::builder().build()?;
@@ -214,7 +216,9 @@ impl Scheduler {
     /// ```
     ///
     /// # Errors
-    /// As [`Catalogue::backfill`](crate::store::Catalogue::backfill).
+    /// [`Error::NotFound`] for the trigger; [`Error::Invalid`] for a range that is none, or not of
+    /// the past, or has more fires than allowed; [`Error::Refused`] if they could overlap and those
+    /// of the trigger may not. Nothing is stored then.
     pub fn backfill(&self, backfill: &Backfill) -> Result<Backfilled> {
         let done = self.open_store()?.catalogue().backfill(backfill)?;
         self.signal_change();
@@ -240,7 +244,8 @@ impl Scheduler {
     /// from annotations.
     ///
     /// # Errors
-    /// As [`Catalogue::import`](crate::store::Catalogue::import).
+    /// [`Error::Refused`] with every reason, each with its line: what exists and may neither be
+    /// replaced nor passed over, a job or calendar that does not exist, a job that could not stay.
     #[cfg(feature = "job-files")]
     #[doc(alias = "processFileAndScheduleJobs")]
     pub fn import(&self, file: &crate::job_file::JobFile) -> Result<crate::store::Imported> {

@@ -4,17 +4,14 @@ use super::handle::Scheduler;
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
 use crate::job::{JobDetail, JobMarks};
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey};
 use crate::store::{Request, Taken};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 
-/// The group of the jobs and triggers that submissions become.
-pub const SUBMITTED_GROUP: &str = "SUBMITTED";
-
 /// Work for one run of a job type, as soon as a worker is free.
 ///
-/// It becomes a job and a one-shot trigger of a random name in the group `SUBMITTED`, which go when
-/// it has been done. The work asks for recovery unless told otherwise.
+/// The work becomes a job and a one-shot trigger of a random name in the group `SUBMITTED`; both go
+/// when the run is over. The work asks for recovery unless told otherwise.
 ///
 /// ```
 /// use carnelian::{Scheduler, Submission};

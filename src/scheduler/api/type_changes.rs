@@ -60,14 +60,14 @@ impl Scheduler {
     /// may have any type, and nothing is called an orphan: see [`Orphans::blind_because`].
     ///
     /// ```
-    /// use carnelian::{JobContext, JobDetail, JobKey, Scheduler};
+    /// use carnelian::{IfExists, JobContext, JobDetail, JobKey, Scheduler};
     ///
     /// let scheduler = Scheduler::builder().job_fn("mail", |_: &mut JobContext| Ok(())).build()?;
     /// scheduler.start()?;
-    /// scheduler.add_job(&JobDetail::builder(JobKey::named("nightly"), "report").durable(true).build()?, false)?;
+    /// scheduler.add_job(&JobDetail::builder(JobKey::named("nightly"), "report").durable(true).build()?, IfExists::Refuse)?;
     /// let orphans = scheduler.orphans()?;
     /// assert_eq!(orphans.jobs[0].reason(), "no live node has job type `report`");
-    /// # scheduler.shutdown(true);
+    /// # scheduler.shutdown_and_wait();
     /// # Ok::<(), carnelian::Error>(())
     /// ```
     ///
@@ -77,34 +77,41 @@ impl Scheduler {
         self.open_store()?.job_types().orphans()
     }
 
-    /// Gives a job another key, with its triggers. With `dry_run` it is only checked.
+    /// Gives a job another key, with its triggers.
     ///
     /// ```
-    /// use carnelian::{JobDetail, JobKey, Scheduler};
+    /// use carnelian::{IfExists, JobDetail, JobKey, Scheduler};
     ///
     /// let scheduler = Scheduler::builder().build()?;
     /// let (old, new) = (JobKey::new("billing", "night"), JobKey::new("billing", "close-day"));
-    /// scheduler.add_job(&JobDetail::builder(old.clone(), "billing").durable(true).build()?, false)?;
-    /// assert_eq!(scheduler.rename_job(&old, &new, false)?.triggers, 0);
+    /// scheduler.add_job(&JobDetail::builder(old.clone(), "billing").durable(true).build()?, IfExists::Refuse)?;
+    /// assert_eq!(scheduler.rename_job(&old, &new)?.triggers, 0);
     /// assert!(scheduler.job_exists(&new)? && !scheduler.job_exists(&old)?);
     /// # Ok::<(), carnelian::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`Catalogue::rename_job`](crate::store::Catalogue::rename_job): among others
-    /// [`Error::Refused`](crate::Error::Refused) while the job runs.
-    pub fn rename_job(&self, old: &JobKey, new: &JobKey, dry_run: bool) -> Result<Renamed> {
+    /// [`Error::NotFound`](crate::Error::NotFound) without the job,
+    /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if there is one under the new key, and
+    /// [`Error::Refused`](crate::Error::Refused) while the job runs, among others.
+    pub fn rename_job(&self, old: &JobKey, new: &JobKey) -> Result<Renamed> {
         let store = self.open_store()?;
-        let renamed = store.catalogue().rename_job(old, new, dry_run)?;
-        if !dry_run {
-            self.signal_change();
-            self.tell("job_deleted", |listener| listener.job_deleted(old));
-            // A job that cannot be read was renamed all the same.
-            if let Ok(Some(job)) = store.catalogue().job(new) {
-                self.tell("job_added", |listener| listener.job_added(&job));
-            }
+        let renamed = store.catalogue().rename_job(old, new, false)?;
+        self.signal_change();
+        self.tell("job_deleted", |listener| listener.job_deleted(old));
+        // A job that cannot be read was renamed all the same.
+        if let Ok(Some(job)) = store.catalogue().job(new) {
+            self.tell("job_added", |listener| listener.job_added(&job));
         }
         Ok(renamed)
+    }
+
+    /// Checks what [`Scheduler::rename_job`] would do, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`Scheduler::rename_job`].
+    pub fn preview_rename(&self, old: &JobKey, new: &JobKey) -> Result<Renamed> {
+        self.open_store()?.catalogue().rename_job(old, new, true)
     }
 
     /// Gives all jobs of type `from` the type `to`, which may be the same. If `to` is registered
@@ -112,7 +119,7 @@ impl Scheduler {
     /// left as they are, and named.
     ///
     /// ```
-    /// use carnelian::{JobContext, JobDetail, JobKey, JobType, Scheduler};
+    /// use carnelian::{IfExists, JobContext, JobDetail, JobKey, JobType, Scheduler};
     ///
     /// let report = JobType::new(|_: &mut JobContext| Ok(())).upgrade(1, |data| {
     ///     data.put("copies", 1);
@@ -120,16 +127,32 @@ impl Scheduler {
     /// });
     /// let scheduler = Scheduler::builder().job_type("report", report).build()?;
     /// let old = JobDetail::builder(JobKey::named("nightly"), "old-report").version(1).durable(true).build()?;
-    /// scheduler.add_job(&old, false)?;
-    /// let migrated = scheduler.migrate_jobs("old-report", "report", false)?;
+    /// scheduler.add_job(&old, IfExists::Refuse)?;
+    /// let migrated = scheduler.migrate_jobs("old-report", "report")?;
     /// assert_eq!(migrated.changed, [JobKey::named("nightly")]);
     /// assert_eq!(scheduler.job(&JobKey::named("nightly"))?.and_then(|job| job.version()), Some(2));
     /// # Ok::<(), carnelian::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`JobTypes::migrate`](crate::store::JobTypes::migrate).
-    pub fn migrate_jobs(&self, from: &str, to: &str, dry_run: bool) -> Result<Migrated> {
+    /// [`Error::Invalid`](crate::Error::Invalid) for a type that no table can hold;
+    /// [`Error::Refused`](crate::Error::Refused) for one that is deprecated, or that a node of
+    /// Quartz in the cluster could not load, and for upgraded data while there is such a node.
+    pub fn migrate_jobs(&self, from: &str, to: &str) -> Result<Migrated> {
+        let migrated = self.migrate_or_preview(from, to, false)?;
+        self.signal_change();
+        Ok(migrated)
+    }
+
+    /// Finds what [`Scheduler::migrate_jobs`] would do, and changes nothing.
+    ///
+    /// # Errors
+    /// As [`Scheduler::migrate_jobs`].
+    pub fn preview_migration(&self, from: &str, to: &str) -> Result<Migrated> {
+        self.migrate_or_preview(from, to, true)
+    }
+
+    fn migrate_or_preview(&self, from: &str, to: &str, dry_run: bool) -> Result<Migrated> {
         let store = self.open_store()?;
         let job_type = self.inner.registry.job_type(to);
         let upgrade = job_type.map(|job_type| {
@@ -139,10 +162,6 @@ impl Scheduler {
             }
         });
         let upgrade = upgrade.as_ref().map(|upgrade| upgrade as &crate::store::Upgrade<'_>);
-        let migrated = store.job_types().migrate(from, to, upgrade, dry_run)?;
-        if !dry_run {
-            self.signal_change();
-        }
-        Ok(migrated)
+        store.job_types().migrate(from, to, upgrade, dry_run)
     }
 }

@@ -45,7 +45,7 @@ impl ServicePosts {
     pub(super) fn new(listeners: &Arc<Signal>, has_job_files: bool) -> Self {
         Self {
             acquirer: ServicePost::new("acquirer"),
-            dispatcher: ServicePost::new("starter"),
+            dispatcher: ServicePost::new("dispatcher"),
             misfire: ServicePost::new("misfire"),
             cluster: ServicePost::new("cluster"),
             completer: ServicePost::new("completer"),
@@ -54,7 +54,7 @@ impl ServicePosts {
             clean_up: ServicePost::new("clean-up"),
             audit: ServicePost::new("audit"),
             listener_thread: ServicePost { signal: Arc::clone(listeners), ..ServicePost::new("listeners") },
-            notification_listener: ServicePost::new("ear"),
+            notification_listener: ServicePost::new("notification-listener"),
             job_files: ServicePost::new("job-files"),
             has_job_files,
         }

@@ -1,8 +1,8 @@
-//! `BeginLog`: fires that were taken ahead begin once the store knows it, so that those which have
-//! not begun when the node dies are given back.
+//! `StoredBeginLog`: prefetched fires begin once the store knows it, so that peers give back those
+//! that have not begun when the node dies.
 
 use super::run_handle::FireTask;
-use super::task_queue::Gate;
+use super::task_queue::BeginLog;
 use crate::error::{Error, Result};
 use crate::listener::guarded;
 use crate::scheduler::node::Node;
@@ -23,19 +23,19 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// The first failure in a row is warned of, and then each so many later: every four seconds.
 const LOUD_EVERY: u32 = 40;
 
-/// The gate before a node's workers.
-pub(crate) struct BeginLog {
+/// The begin log of a node, in the store.
+pub(crate) struct StoredBeginLog {
     node: Arc<Node>,
     /// Marks in a row that the store could not take.
     errors: AtomicU64,
 }
 
-impl Gate<FireTask> for BeginLog {
-    fn holds(&self, task: &FireTask) -> bool {
+impl BeginLog<FireTask> for StoredBeginLog {
+    fn is_prefetched(&self, task: &FireTask) -> bool {
         task.bundle.prefetched
     }
 
-    fn open(&self, tasks: VecDeque<FireTask>, is_last: bool) -> Result<VecDeque<FireTask>, VecDeque<FireTask>> {
+    fn record(&self, tasks: VecDeque<FireTask>, is_last: bool) -> Result<VecDeque<FireTask>, VecDeque<FireTask>> {
         // Fires of an earlier incarnation are another node's by now, and find it out on their
         // workers.
         let Some(owner) = tasks.back().map(|task| Arc::clone(&task.handle.owner)) else { return Ok(tasks) };
@@ -43,7 +43,7 @@ impl Gate<FireTask> for BeginLog {
         let fences: Vec<i64> = ours.iter().map(|task| task.bundle.fence).collect();
         let node = &*self.node;
         if !lost.is_empty() {
-            node.prefetch.waiting().leave(lost.iter().map(|task| task.bundle.fence));
+            node.prefetch.not_begun().leave(lost.iter().map(|task| task.bundle.fence));
         }
         let noted = guarded(|| self.note(&owner, &fences));
         match noted.unwrap_or_else(|panic| Err(Error::Refused(format!("it panicked: {panic}")))) {
@@ -74,7 +74,7 @@ impl Gate<FireTask> for BeginLog {
                     "fires wait: it cannot be noted that they begin instance={} error={error}",
                     node.instance
                 );
-                node.prefetch.waiting().enter(fences);
+                node.prefetch.not_begun().enter(fences);
                 let again = node.clock.ticks().saturating_add(AGAIN);
                 node.clock.wait(&Signal::default(), Some(again));
                 Err(tasks)
@@ -83,18 +83,18 @@ impl Gate<FireTask> for BeginLog {
     }
 }
 
-impl BeginLog {
+impl StoredBeginLog {
     pub(crate) fn new(node: &Arc<Node>) -> Self {
         Self { node: Arc::clone(node), errors: AtomicU64::new(0) }
     }
 
     fn note(&self, owner: &Owner, fences: &[i64]) -> Result<()> {
         let node = &*self.node;
-        let mark = node.prefetch.waiting().begin(fences.iter().copied());
+        let mark = node.prefetch.not_begun().begin(fences.iter().copied());
         node.store.firing().note_begun(owner, &mark)?;
         if mark.number % TIDIED_AFTER == 0 {
             // A begun fire is of use for its recovery until its end is recorded.
-            let first = node.prefetch.waiting().first_waiting();
+            let first = node.prefetch.not_begun().first_waiting();
             let fence = |id: &String| id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok());
             let first = node.known_fires().iter().filter_map(fence).fold(first, i64::min);
             if let Err(error) = node.store.firing().forget_prefetched(owner, first) {

@@ -66,16 +66,16 @@ fn run_that_keeps(level: Level) -> Option<Arc<RunLines>> {
     RUN.try_with(|run| run.try_borrow().ok()?.clone()).ok().flatten().filter(|lines| level <= lines.level)
 }
 
-/// A logger that passes everything on to another and keeps what the thread of a run logs with the
-/// run's row of the history, for jobs of which that is asked:
-/// [`JobPolicy::capture_log`](crate::JobPolicy::capture_log), `carnelian.history.log`. `carnelian
-/// history show FIRE_ID` and [`Scheduler::run_record`](crate::Scheduler::run_record) show it.
+/// A logger that passes everything on to another, and keeps the lines of a run's thread as the log
+/// of the run. Jobs ask for this by [`JobPolicy::capture_log`](crate::JobPolicy::capture_log), all
+/// jobs by `carnelian.history.log`. `carnelian history show FIRE_ID` and
+/// [`Scheduler::run_record`](crate::Scheduler::run_record) show the log.
 ///
-/// What threads log that the job has started itself is not seen; nor is what runs on this thread
-/// before and after the job, such as listeners.
+/// Lines of threads that the job itself has started are not kept. Lines that this thread logs
+/// before and after the job, such as those of listeners, are not kept either.
 ///
 /// ```
-/// use carnelian::CaptureLog;
+/// use carnelian::history::CaptureLog;
 /// use log::LevelFilter;
 ///
 /// let inner = env_logger::Builder::from_default_env().build();

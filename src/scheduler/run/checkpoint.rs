@@ -10,8 +10,8 @@ impl JobContext {
     /// with it: this fire when it is run again at once, or the node that recovers it.
     ///
     /// Written in a transaction of its own, as JSON, at most
-    /// [`MAX_CHECKPOINT_BYTES`](crate::store::MAX_CHECKPOINT_BYTES). The checkpoint goes when the
-    /// fire ends. Work after a checkpoint and before the next may be done again.
+    /// [`MAX_CHECKPOINT_BYTES`](crate::recovery::MAX_CHECKPOINT_BYTES). The checkpoint goes when
+    /// the fire ends. Work after a checkpoint and before the next may be done again.
     ///
     /// ```
     /// use carnelian::{JobContext, JobError};

@@ -125,7 +125,7 @@ impl JobContext {
     /// The time for which this fire has been running by now, with its listeners and repetitions.
     ///
     /// Quartz's `getJobRunTime` is −1 while the job runs; how long a run took in the end is in
-    /// [`FireEnd::run_time`](crate::FireEnd::run_time).
+    /// [`FireEnd::run_time`](crate::listener::FireEnd::run_time).
     #[doc(alias = "getJobRunTime")]
     pub fn running_for(&self) -> Duration {
         self.handle.running_for(self.node.clock.ticks()).unwrap_or_default()
@@ -193,15 +193,16 @@ impl JobContext {
         }
     }
 
-    /// Says how far the run has come, in whatever the job counts: it travels with the heartbeat and
-    /// is shown wherever running fires are (`carnelian running`). A run that has said so once and
-    /// then does not for longer than `carnelian.job.stuckAfter`, or than its
-    /// [policy](crate::JobPolicy::stuck_after) says, counts as stuck.
+    /// Says how far the run has come, in a unit that the job chooses. The progress travels with the
+    /// heartbeat, and `carnelian running` shows it. A run that has called this once, and then does
+    /// not for longer than `carnelian.job.stuckAfter` or its
+    /// [policy](crate::JobPolicy::stuck_after) allows, counts as stuck.
     ///
-    /// That it has come as far as before is progress too: whether a number moves, only the job can
-    /// judge.
+    /// A call with the number of the last call is progress too: only the job can judge if a number
+    /// moves.
     ///
-    /// It costs nothing but memory until the next heartbeat. Of the note 250 characters are kept.
+    /// A call costs nothing but memory until the next heartbeat. The first 250 characters of the
+    /// note are kept.
     ///
     /// ```
     /// use carnelian::{JobContext, JobError};

@@ -19,6 +19,7 @@ use std::time::Duration;
 /// # let _ = carnelian::Scheduler::builder().job_fn("watch", watch);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// The work is done, whether or not the run was asked to stop.
     #[default]

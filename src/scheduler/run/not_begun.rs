@@ -70,7 +70,7 @@ pub(crate) fn unfire(
     for fire in others.iter().chain(&others_since).chain(&wanted) {
         // After its end is noted, so that it is known all the time.
         node.lease.remove(fire.handle.fire_id());
-        node.prefetch.waiting().leave([fire.bundle.fence]);
+        node.prefetch.not_begun().leave([fire.bundle.fence]);
     }
     (ended, kept)
 }

@@ -108,11 +108,11 @@ impl RunHandle {
         &self.values
     }
 
-    /// Asks the job to stop, at this time in ticks; the first reason stays. False if it was asked
-    /// before.
+    /// Asks the job to stop, at this time in ticks. The first reason stays. False if the job was
+    /// asked before.
     ///
-    /// Whatever the reason (LT-83), from here on the watch asks again, and gives the run up when it
-    /// was asked often enough.
+    /// The watch asks again from here on, for any reason, and gives the run up when it has asked
+    /// often enough.
     pub(crate) fn stop(&self, reason: StopReason, now: Duration) -> bool {
         self.activity.lock().asked.get_or_insert((now, 1));
         let mut stop = self.stop.lock();

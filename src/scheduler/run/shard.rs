@@ -30,16 +30,17 @@ impl Shard {
 }
 
 impl JobContext {
-    /// The part of its tick that this run has, by the job's [`Strategy`](crate::Strategy): the
-    /// whole, 0 of 1, if that is preempt. A share that another node runs again is the same share.
+    /// The part of its tick that this run has, by the job's
+    /// [`Strategy`](crate::placement::Strategy): the whole, 0 of 1, if that is preempt. A share
+    /// that another node runs again is the same share.
     pub fn shard(&self) -> Shard {
         let (index, count) = told(&self.trigger().data);
         Shard { index, count }
     }
 
     /// The parameter that the strategy has given this part
-    /// ([`NodePart::with`](crate::NodePart::with)); none if it gave nothing. Property of the
-    /// trigger's data: `CN_PART_PARAMETER`. The parameter goes with the share to whichever node
+    /// ([`NodePart::with`](crate::placement::NodePart::with)); none if it gave nothing. Property of
+    /// the trigger's data: `CN_PART_PARAMETER`. The parameter goes with the share to whichever node
     /// runs it.
     pub fn part_parameter(&self) -> Option<&str> {
         self.trigger().data.text(part_keys::PARAMETER)

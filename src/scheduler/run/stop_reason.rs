@@ -1,6 +1,6 @@
 //! `StopReason`: why a running job is asked to stop.
 
-use std::fmt;
+use crate::words::words;
 
 /// Why a run is asked to stop. The first reason stays; only the loss of the fire takes the place of
 /// another.
@@ -33,28 +33,22 @@ pub enum StopReason {
     OwnershipLost,
 }
 
+words! {
+    /// The words used in logs.
+    StopReason {
+        Cancelled = "cancelled",
+        Paused = "paused",
+        TimedOut = "timed out",
+        Stuck = "stuck",
+        Drained = "drained",
+        Shutdown = "shutdown",
+        OwnershipLost = "ownership lost",
+    }
+}
+
 impl StopReason {
     /// The cause as an order to stop says it.
     pub(crate) fn of_order(who: &str) -> Self {
         if crate::store::is_order_of_pause(who) { StopReason::Paused } else { StopReason::Cancelled }
-    }
-
-    /// The words used in logs.
-    pub fn name(self) -> &'static str {
-        match self {
-            StopReason::Cancelled => "cancelled",
-            StopReason::Paused => "paused",
-            StopReason::TimedOut => "timed out",
-            StopReason::Stuck => "stuck",
-            StopReason::Drained => "drained",
-            StopReason::Shutdown => "shutdown",
-            StopReason::OwnershipLost => "ownership lost",
-        }
-    }
-}
-
-impl fmt::Display for StopReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

@@ -5,45 +5,50 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The gate before prefetched tasks: they may begin once that is written down.
-pub(crate) trait Gate<T>: Send + Sync {
-    /// True if the task waits here.
-    fn holds(&self, task: &T) -> bool;
+/// The begin log: a prefetched task begins once the log has it.
+pub(crate) trait BeginLog<T>: Send + Sync {
+    /// True if the task was prefetched, so that the log must have it before it begins.
+    fn is_prefetched(&self, task: &T) -> bool;
 
-    /// Writes down that these begin. The tasks are handed back if that could not be done now, and
-    /// are tried again; not with `is_last`, where there is no again.
-    fn open(&self, tasks: VecDeque<T>, is_last: bool) -> Result<VecDeque<T>, VecDeque<T>>;
+    /// Writes down that these tasks begin. The tasks come back as an error if the log cannot be
+    /// written now; the queue then tries again. With `is_last` there is no second try, and no
+    /// error.
+    fn record(&self, tasks: VecDeque<T>, is_last: bool) -> Result<VecDeque<T>, VecDeque<T>>;
 }
 
-/// The time for which a worker waits for others to have nothing to do either, before it opens the
-/// gate for few: each time is a way to the store.
+/// The time for which a worker waits for other idle workers before it writes the log for few tasks:
+/// each write is a way to the store.
 const LINGER: Duration = Duration::from_micros(300);
 
+/// The part of the workers, or of the tasks, for which a worker writes the log without lingering:
+/// nobody waits for a worker at a long task.
+const ALMOST_ALL: (usize, usize) = (7, 8);
+
 /// First in, first out. A worker that takes a task and leaves others behind wakes one more worker,
-/// so that a batch reaches all that are free; one that is back before those are awake takes the
-/// next task itself, and nobody was woken for it.
+/// so that a batch reaches all workers that are free. A worker that comes back before the woken one
+/// looks takes the next task itself, and nobody was woken for the task.
 ///
-/// Tasks that were taken ahead wait at the [`Gate`]. A worker with nothing else to do opens it for
-/// as many as there are such workers: what is written down as begun begins at once.
+/// Prefetched tasks wait for the [`BeginLog`]. An idle worker writes the log for as many tasks as
+/// there are idle workers, so that a task in the log begins at once.
 pub(crate) struct TaskQueue<T> {
     state: Mutex<State<T>>,
     ready: Condvar,
-    /// The most workers that are woken at a time: more would not find a processor.
+    /// The largest number of workers that are woken at a time: more would not find a processor.
     most_waking: usize,
-    gate: Option<Arc<dyn Gate<T>>>,
+    begin_log: Option<Arc<dyn BeginLog<T>>>,
     /// The number of workers.
     workers: usize,
 }
 
 struct State<T> {
     tasks: VecDeque<T>,
-    /// The tasks that wait at the gate.
-    ahead: VecDeque<T>,
-    /// The number of tasks at the gate now, while a worker opens it for them.
-    opening: usize,
-    /// Workers that wait, with those that were woken and have not looked yet.
+    /// The prefetched tasks that the begin log does not have yet.
+    prefetched: VecDeque<T>,
+    /// The number of tasks that a worker is writing to the begin log.
+    recording: usize,
+    /// The number of workers that wait, with those that were woken and have not looked yet.
     sleeping: usize,
-    /// The workers that were woken and have not looked yet.
+    /// The number of workers that were woken and have not looked yet.
     waking: usize,
     closed: bool,
 }
@@ -54,18 +59,18 @@ impl<T> State<T> {
         self.sleeping + 1
     }
 
-    /// True if tasks wait at the gate, and nobody opens it.
-    fn is_gate_free(&self) -> bool {
-        self.opening == 0 && !self.ahead.is_empty()
+    /// True if tasks wait for the begin log, and nobody writes to it.
+    fn may_record(&self) -> bool {
+        self.recording == 0 && !self.prefetched.is_empty()
     }
 }
 
 impl<T> TaskQueue<T> {
-    pub(crate) fn new(workers: usize, gate: Option<Arc<dyn Gate<T>>>) -> Self {
-        let (tasks, ahead) = (VecDeque::new(), VecDeque::new());
-        let state = State { tasks, ahead, opening: 0, sleeping: 0, waking: 0, closed: false };
+    pub(crate) fn new(workers: usize, begin_log: Option<Arc<dyn BeginLog<T>>>) -> Self {
+        let (tasks, prefetched) = (VecDeque::new(), VecDeque::new());
+        let state = State { tasks, prefetched, recording: 0, sleeping: 0, waking: 0, closed: false };
         let most_waking = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { state: Mutex::new(state), ready: Condvar::new(), most_waking, gate, workers }
+        Self { state: Mutex::new(state), ready: Condvar::new(), most_waking, begin_log, workers }
     }
 
     /// Adds these tasks, and says how many they were; none if the queue is closed.
@@ -76,8 +81,8 @@ impl<T> TaskQueue<T> {
         }
         let count = tasks.len();
         for task in tasks.drain(..) {
-            match self.gate.as_ref().is_some_and(|gate| gate.holds(&task)) {
-                true => state.ahead.push_back(task),
+            match self.begin_log.as_ref().is_some_and(|log| log.is_prefetched(&task)) {
+                true => state.prefetched.push_back(task),
                 false => state.tasks.push_back(task),
             }
         }
@@ -90,15 +95,16 @@ impl<T> TaskQueue<T> {
         let mut state = self.state.lock();
         let (mut withdrawn, others) = std::mem::take(&mut state.tasks).into_iter().partition::<VecDeque<T>, _>(&wanted);
         state.tasks = others;
-        let (ahead, others) = std::mem::take(&mut state.ahead).into_iter().partition::<VecDeque<T>, _>(&wanted);
-        state.ahead = others;
-        withdrawn.extend(ahead);
+        let (prefetched, others) =
+            std::mem::take(&mut state.prefetched).into_iter().partition::<VecDeque<T>, _>(&wanted);
+        state.prefetched = others;
+        withdrawn.extend(prefetched);
         withdrawn
     }
 
     pub(crate) fn len(&self) -> usize {
         let state = self.state.lock();
-        state.tasks.len() + state.ahead.len() + state.opening
+        state.tasks.len() + state.prefetched.len() + state.recording
     }
 
     /// The next task, waited for; none once the queue is closed and empty.
@@ -110,17 +116,17 @@ impl<T> TaskQueue<T> {
                 self.wake(&mut state);
                 return Some(task);
             }
-            if state.is_gate_free() {
-                let most = state.ahead.len().min(self.workers);
-                if 2 * state.idle() >= most || has_lingered {
-                    self.open(&mut state);
+            if state.may_record() {
+                let most = state.prefetched.len().min(self.workers);
+                if ALMOST_ALL.1 * state.idle() >= ALMOST_ALL.0 * most || has_lingered {
+                    self.record(&mut state);
                 } else {
                     self.sleep(&mut state, Some(LINGER));
                     has_lingered = true;
                 }
                 continue;
             }
-            if state.closed && state.opening == 0 {
+            if state.closed && state.recording == 0 {
                 return None;
             }
             self.sleep(&mut state, None);
@@ -139,24 +145,24 @@ impl<T> TaskQueue<T> {
         };
         state.sleeping -= 1;
         if is_woken {
-            // That of a close is not counted.
+            // The wake of a close is not counted.
             state.waking = state.waking.saturating_sub(1);
         }
     }
 
-    /// Opens the gate for as many as there are workers with nothing to do, this one among them.
-    fn open(&self, state: &mut MutexGuard<'_, State<T>>) {
-        let Some(gate) = &self.gate else { return };
-        let count = state.ahead.len().min(state.idle());
-        let group: VecDeque<T> = state.ahead.drain(..count).collect();
-        state.opening = count;
+    /// Writes the begin log for as many tasks as there are idle workers, this one among them.
+    fn record(&self, state: &mut MutexGuard<'_, State<T>>) {
+        let Some(log) = &self.begin_log else { return };
+        let count = state.prefetched.len().min(state.idle());
+        let group: VecDeque<T> = state.prefetched.drain(..count).collect();
+        state.recording = count;
         self.wake(state);
         let is_last = state.closed;
-        let opened = MutexGuard::unlocked(state, || gate.open(group, is_last));
-        state.opening = 0;
-        match opened {
+        let recorded = MutexGuard::unlocked(state, || log.record(group, is_last));
+        state.recording = 0;
+        match recorded {
             Ok(group) => state.tasks.extend(group),
-            Err(group) => group.into_iter().rev().for_each(|task| state.ahead.push_front(task)),
+            Err(group) => group.into_iter().rev().for_each(|task| state.prefetched.push_front(task)),
         }
         self.wake(state);
         if state.closed {
@@ -164,11 +170,11 @@ impl<T> TaskQueue<T> {
         }
     }
 
-    /// While tasks wait and workers sleep, some are on their way: whatever changes one of these
-    /// calls this.
+    /// Wakes workers, so that some are on their way while tasks wait and workers sleep. Every
+    /// change of the tasks or the sleepers calls this.
     fn wake(&self, state: &mut State<T>) {
-        let at_gate = usize::from(state.opening == 0 && !state.ahead.is_empty());
-        let wanted = (state.tasks.len() + at_gate).min(state.sleeping).min(self.most_waking);
+        let to_record = usize::from(state.recording == 0 && !state.prefetched.is_empty());
+        let wanted = (state.tasks.len() + to_record).min(state.sleeping).min(self.most_waking);
         // A worker that has lingered is on its way by itself, and nobody else may be left to be
         // woken.
         while state.waking < wanted && self.ready.notify_one() {
@@ -224,37 +230,37 @@ mod tests {
         assert_eq!(taken, (0..200).map(|round| 1 + round % WORKERS).sum::<usize>());
     }
 
-    /// A gate for even numbers that notes what it was opened for, and fails so many times first.
-    struct EvenGate {
-        opened: Mutex<Vec<VecDeque<u32>>>,
+    /// A begin log for even numbers that keeps its records, and fails so many times first.
+    struct EvenLog {
+        records: Mutex<Vec<VecDeque<u32>>>,
         fails: Mutex<u32>,
     }
 
-    impl Gate<u32> for EvenGate {
-        fn holds(&self, task: &u32) -> bool {
+    impl BeginLog<u32> for EvenLog {
+        fn is_prefetched(&self, task: &u32) -> bool {
             task.is_multiple_of(2)
         }
 
-        fn open(&self, tasks: VecDeque<u32>, _: bool) -> Result<VecDeque<u32>, VecDeque<u32>> {
+        fn record(&self, tasks: VecDeque<u32>, _: bool) -> Result<VecDeque<u32>, VecDeque<u32>> {
             let mut fails = self.fails.lock();
             if *fails > 0 {
                 *fails -= 1;
                 return Err(tasks);
             }
-            self.opened.lock().push(tasks.clone());
+            self.records.lock().push(tasks.clone());
             Ok(tasks)
         }
     }
 
     #[test]
     fn what_waits_at_the_gate_begins_in_order_once_it_is_opened() {
-        let gate = Arc::new(EvenGate { opened: Mutex::default(), fails: Mutex::new(2) });
-        let queue = TaskQueue::new(1, Some(Arc::clone(&gate) as Arc<dyn Gate<u32>>));
+        let log = Arc::new(EvenLog { records: Mutex::default(), fails: Mutex::new(2) });
+        let queue = TaskQueue::new(1, Some(Arc::clone(&log) as Arc<dyn BeginLog<u32>>));
         assert_eq!(queue.put(&mut VecDeque::from([2, 4, 1, 6])), 4);
         assert_eq!((queue.len(), queue.take()), (4, Some(1)), "what need not wait goes first");
-        // Nobody else is idle: the gate is opened for one at a time.
+        // Nobody else is idle: one task at a time is recorded.
         assert_eq!([queue.take(), queue.take()], [Some(2), Some(4)]);
-        assert_eq!(*gate.opened.lock(), [[2], [4]]);
+        assert_eq!(*log.records.lock(), [[2], [4]]);
         assert_eq!((queue.withdraw(|_| true), queue.len()), (VecDeque::from([6]), 0));
         assert_eq!(queue.put(&mut VecDeque::from([8])), 1);
         queue.close();
@@ -265,8 +271,8 @@ mod tests {
     #[test]
     fn the_gate_is_opened_for_as_many_as_can_begin_at_once() {
         const WORKERS: usize = 4;
-        let gate = Arc::new(EvenGate { opened: Mutex::default(), fails: Mutex::default() });
-        let queue = Arc::new(TaskQueue::new(WORKERS, Some(Arc::clone(&gate) as Arc<dyn Gate<u32>>)));
+        let log = Arc::new(EvenLog { records: Mutex::default(), fails: Mutex::default() });
+        let queue = Arc::new(TaskQueue::new(WORKERS, Some(Arc::clone(&log) as Arc<dyn BeginLog<u32>>)));
         let workers: Vec<_> = (0..WORKERS)
             .map(|_| {
                 let queue = Arc::clone(&queue);
@@ -278,27 +284,27 @@ mod tests {
         }
         queue.close();
         assert_eq!(workers.into_iter().map(|worker| worker.join().unwrap()).sum::<usize>(), 1000);
-        let opened = gate.opened.lock();
-        assert!(opened.iter().all(|group| (1..=WORKERS).contains(&group.len())), "{opened:?}");
-        assert!(opened.iter().flatten().is_sorted());
+        let records = log.records.lock();
+        assert!(records.iter().all(|group| (1..=WORKERS).contains(&group.len())), "{records:?}");
+        assert!(records.iter().flatten().is_sorted());
     }
 
     /// Wakes a worker that has just lingered for long enough, and is not back yet; false if it came
     /// back too early for that.
     fn wakes_in_vain() -> bool {
-        let gate = Arc::new(EvenGate { opened: Mutex::default(), fails: Mutex::default() });
-        let queue = Arc::new(TaskQueue::new(4, Some(gate as Arc<dyn Gate<u32>>)));
+        let log = Arc::new(EvenLog { records: Mutex::default(), fails: Mutex::default() });
+        let queue = Arc::new(TaskQueue::new(4, Some(log as Arc<dyn BeginLog<u32>>)));
         queue.put(&mut VecDeque::from([2, 4, 6, 8]));
         let (inside, (sender, taken)) = (Arc::clone(&queue), std::sync::mpsc::channel());
         let worker = std::thread::spawn(move || std::iter::from_fn(|| inside.take()).try_for_each(|n| sender.send(n)));
         let await_sleep = || loop {
             let state = queue.state.lock();
-            if state.sleeping > 0 || state.ahead.is_empty() {
+            if state.sleeping > 0 || state.prefetched.is_empty() {
                 return state;
             }
         };
         let mut state = await_sleep();
-        let lingers = state.sleeping > 0 && !state.ahead.is_empty();
+        let lingers = state.sleeping > 0 && !state.prefetched.is_empty();
         #[expect(clippy::disallowed_methods, reason = "a worker waits by the machine's clock")]
         std::thread::sleep(LINGER * 10);
         queue.wake(&mut state);

@@ -1,6 +1,6 @@
 //! `WorkerPool`: a fixed number of threads, each running one fire at a time.
 
-use super::task_queue::{Gate, TaskQueue};
+use super::task_queue::{BeginLog, TaskQueue};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::listener::{guarded, lifecycle_log};
@@ -82,15 +82,15 @@ impl Load {
 
 impl<T: Send + 'static> WorkerPool<T> {
     /// Starts `size` threads named `{prefix}-N` that run `work`; `freed` is raised whenever one
-    /// becomes free. Tasks that were taken ahead wait at the `gate`.
+    /// becomes free. Prefetched tasks wait for the `begin_log`.
     pub(crate) fn start(
         size: usize,
         prefix: &str,
         freed: Arc<Signal>,
-        gate: Option<Arc<dyn Gate<T>>>,
+        begin_log: Option<Arc<dyn BeginLog<T>>>,
         work: impl Fn(T) + Send + Sync + 'static,
     ) -> Result<Self> {
-        let tasks = Arc::new(TaskQueue::new(size, gate));
+        let tasks = Arc::new(TaskQueue::new(size, begin_log));
         let load = Load {
             size,
             busy: AtomicUsize::new(0),

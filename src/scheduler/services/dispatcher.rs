@@ -64,7 +64,7 @@ impl Dispatcher {
 
 impl Service for Dispatcher {
     fn name(&self) -> &'static str {
-        "starter"
+        "dispatcher"
     }
 
     fn run_once(&mut self) -> Result<Next> {

@@ -1,5 +1,5 @@
-//! `NotificationListener`: hears what other nodes announce, where the database can tell it, and
-//! wakes whom it concerns.
+//! `NotificationListener`: hears the notifications of other nodes, on databases that send them, and
+//! wakes the services that they concern.
 
 use super::service::{Next, Service};
 use crate::error::Result;
@@ -11,24 +11,25 @@ use std::time::Duration;
 /// The time between two checks for notifications, which ask nothing of the server.
 const BETWEEN_HEARINGS: Duration = Duration::from_millis(25);
 
-/// While it cannot hear, the acquirer looks as often as on other databases: there is no hurry.
+/// The longest time before the next try to connect. The acquirer polls as often as on other
+/// databases meanwhile: there is no hurry.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
 /// The listening service.
 pub(crate) struct NotificationListener {
     node: Arc<Node>,
-    ear: Box<dyn store::NotificationListener>,
+    session: Box<dyn store::NotificationListener>,
 }
 
 impl NotificationListener {
-    /// None where there is nothing to hear, or the settings want it so.
+    /// None if the database sends no notifications, or the settings switch listening off.
     pub(crate) fn new(node: Arc<Node>) -> Option<Self> {
-        let ear = node.store.database().notification_listener().filter(|_| node.settings.scheduler.listen)?;
-        Some(Self { node, ear })
+        let session = node.store.database().notification_listener().filter(|_| node.settings.scheduler.listen)?;
+        Some(Self { node, session })
     }
 
     fn connect(&mut self) -> Result<()> {
-        self.ear.connect()?;
+        self.session.connect()?;
         self.node.notifications.set_listening(true);
         // Earlier notifications have reached nobody here.
         self.node.services.acquirer.wake();
@@ -39,14 +40,14 @@ impl NotificationListener {
 
 impl Service for NotificationListener {
     fn name(&self) -> &'static str {
-        "ear"
+        "notification-listener"
     }
 
     fn run_once(&mut self) -> Result<Next> {
         if !self.node.notifications.is_listening() {
             self.connect()?;
         }
-        let heard = self.ear.received().inspect_err(|_| {
+        let heard = self.session.received().inspect_err(|_| {
             self.node.notifications.set_listening(false);
             // The acquirer waits for as long as notifications allow: it is to poll sooner from now
             // on.

@@ -11,19 +11,19 @@ pub const QUARTZ_PREFIX: &str = "org.quartz.";
 pub struct Key {
     /// The key without `org.quartz.`; `NAME` stands for one part, a `*` at the end for one or more.
     pub name: &'static str,
-    /// What values it takes.
+    /// The values that the key takes.
     pub kind: Kind,
-    /// What holds when it is not given.
+    /// The value that holds when the key is not given.
     pub default: DefaultValue,
-    /// What it does, in one sentence.
+    /// The effect of the key, in one sentence.
     pub meaning: &'static str,
-    /// Whether it has an effect here.
+    /// The status: whether the key has an effect here.
     pub status: Status,
     /// A value that asks for the default (`-1` for some keys of Quartz).
     pub asks_for_default: Option<&'static str>,
 }
 
-/// What holds when a key is not given.
+/// The value that holds when a key is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DefaultValue {
     /// This text, as if it stood in the file.
@@ -34,19 +34,19 @@ pub enum DefaultValue {
     Derived(&'static str),
 }
 
-/// Whether a key has an effect here.
+/// The status of a key: with an effect here, or without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It does what it says.
+    /// The key has its effect.
     Effective,
     /// One behaviour is built in: its values give no warning, any other one gives this.
     Fixed {
         /// The values that say what is done anyway; class names may be short.
         values: &'static [&'static str],
-        /// What happens instead of any other value.
+        /// The consequence of any other value.
         otherwise: &'static str,
     },
-    /// It is accepted with this warning.
+    /// The key is accepted with this warning.
     Ignored(&'static str),
 }
 
@@ -106,7 +106,8 @@ impl Key {
         given.next().is_none()
     }
 
-    /// The pattern with the parts of `given` in place of `NAME`; nothing for a pattern that ends in `*`.
+    /// The pattern with the parts of `given` in place of `NAME`, or `None` for a pattern that ends
+    /// in `*`.
     pub(super) fn filled_in(&self, given: &[&str]) -> Option<String> {
         let mut parts = Vec::new();
         for (at, part) in self.name.split('.').enumerate() {

@@ -45,7 +45,7 @@ pub enum Kind {
     },
     /// Any text.
     Text,
-    /// One of these words.
+    /// One word of this list.
     Choice(&'static [&'static str]),
     /// The name of a Java class.
     Class,
@@ -108,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// Whether the value is one of this kind; the error says what is accepted.
+    /// Checks that the value is one of this kind. The error says which values are accepted.
     pub(crate) fn check(&self, value: &str) -> Result<(), String> {
         let within = |least: u64, most: u64, value: u64| (least..=most).contains(&value);
         let sound = match *self {

@@ -275,7 +275,7 @@ pub const KEYS: &[Key] = &[
         "How often a node looks for work that other nodes have stored, one statement each time. At most scheduler.idleWaitTime.")
         .derived("240ms, and 1s while the node hears of it (PostgreSQL)"),
     key("carnelian.scheduler.listen", Kind::Bool, "true",
-        "Whether a node on PostgreSQL listens for what other nodes announce, by a connection of its own beside the pool; `false` behind a proxy that hands out connections by the transaction."),
+        "Whether a node on PostgreSQL listens for notifications of other nodes, by a connection of its own beside the pool; `false` behind a proxy that hands out connections by the transaction."),
     key("carnelian.scheduler.heartbeatInterval", Kind::Duration { least: 100, most: YEAR }, "5s",
         "How often running fires say that they are alive, all of a node in one statement."),
     key("carnelian.scheduler.missedHeartbeatLimit", Kind::Count { least: 1, most: 1_000_000 }, "3",

@@ -42,7 +42,7 @@ pub enum DataSourceUrlError {
     Parameter {
         /// The parameter.
         name: &'static str,
-        /// What it takes.
+        /// The values that the parameter takes.
         expected: &'static str,
     },
     /// A SQLite file name is missing, or is a `file:` URI.

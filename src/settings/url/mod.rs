@@ -17,9 +17,9 @@ use parts::Parts;
 /// Longest URL that is looked at, in bytes.
 const LONGEST: usize = 8_192;
 
-/// Which database, and the URL its driver takes; user and password are in it.
+/// The kind of the database, and the URL that its driver takes, with user and password.
 ///
-/// `Display` and `Debug` show it with `***` in place of passwords.
+/// `Display` and `Debug` show the URL with `***` in place of passwords.
 ///
 /// ```
 /// use carnelian::settings::{DataSourceUrl, Secret};
@@ -51,10 +51,10 @@ pub enum DataSourceUrl {
 }
 
 impl DataSourceUrl {
-    /// Reads a JDBC or native URL and merges user and password into it, which go before those it holds.
+    /// Reads a JDBC or native URL, and merges `user` and `password` into it; these go before those
+    /// in the URL.
     ///
-    /// Beside the URL come warnings, one for each parameter that was left out because the driver here does not
-    /// know it.
+    /// Each parameter that was left out because the driver does not know it gives one warning.
     ///
     /// # Errors
     /// [`DataSourceUrlError`] for an unknown database or a URL that does not parse.
@@ -99,7 +99,7 @@ impl DataSourceUrl {
         Ok((url, warnings))
     }
 
-    /// What the driver is given: a URL with its password, or the path of a file.
+    /// The text for the driver: a URL with its password, or the path of a file.
     pub fn reveal(&self) -> &str {
         match self {
             Self::Sqlite { path } => path,
@@ -121,7 +121,7 @@ impl DataSourceUrl {
         Self::Postgres { url: Secret::new(text) }
     }
 
-    /// Whether this is a SQLite database that lives in memory only.
+    /// Says if this is a SQLite database that lives in memory only.
     pub fn is_in_memory(&self) -> bool {
         matches!(self, Self::Sqlite { path } if path == ":memory:")
     }

@@ -1,4 +1,4 @@
-//! MySQL and MariaDB: the URL for diesel, which knows few parameters and drops the others in silence.
+//! MySQL and MariaDB: the URL for diesel, which knows few parameters and silently drops all others.
 
 use super::DataSourceUrlError as Error;
 use super::parts::{Parts, encode};

@@ -71,7 +71,7 @@ impl Parts {
         Ok(parts)
     }
 
-    /// Moves `user=` and `password=` into the login, then lets the keys of the data source go before it.
+    /// Moves `user=` and `password=` into the login. The keys of the data source go before both.
     pub fn take_login(&mut self, user: Option<&str>, password: Option<&Secret>, warnings: &mut Vec<String>) {
         for (name, value) in std::mem::take(&mut self.parameters) {
             match name.as_str() {

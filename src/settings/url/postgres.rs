@@ -4,7 +4,8 @@ use super::DataSourceUrlError as Error;
 use super::parts::{Host, Parts, encode};
 use crate::settings::redact::bounded;
 
-/// Parameters that libpq knows and that may stand in a native URL; those of login and place are not here.
+/// Parameters that libpq knows and that may stand in a native URL, without those of login and
+/// place.
 const LIBPQ: &[&str] = &[
     "application_name",
     "channel_binding",

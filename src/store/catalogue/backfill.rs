@@ -2,18 +2,15 @@
 
 use super::Catalogue;
 use crate::error::{Error, Result};
-use crate::key::TriggerKey;
+use crate::key::{BACKFILL_GROUP, TriggerKey};
 use crate::rules::backfill::times;
 use crate::store::Session;
 use crate::store::calendars::Calendars;
-use crate::store::row::RequestRow;
+use crate::store::row::{RequestRow, TriggerSelection};
 use crate::store::schedule_row::stored_policies;
 use crate::trigger::{MisfireInstruction, Overlap, Trigger, moment, show};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
-
-/// The group of the one-shot triggers that a backfill stores.
-pub const BACKFILL_GROUP: &str = "BACKFILL";
 
 /// The default of [`Backfill::most`].
 const USUAL_MOST: usize = 1_000;
@@ -129,7 +126,7 @@ impl Catalogue<'_> {
             let expected = format!("expected at or before the present moment, {}", show(Some(now_ms)));
             return Err(Error::invalid("end of the backfill", show(Some(*to_ms)), expected));
         }
-        let row = s.triggers(std::slice::from_ref(key))?.into_iter().next();
+        let row = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.into_iter().next();
         let row = row.ok_or_else(|| Error::not_found("trigger", key))?;
         let job = s.job(&row.job)?.ok_or_else(|| Error::not_found("job", &row.job))?;
         let mut calendars = Calendars::default();
@@ -156,7 +153,7 @@ impl Catalogue<'_> {
             s.rows().any_of(&["request_id"], &ids).list()?.into_iter().map(|row: RequestRow| row.request_id).collect();
         // A trigger may wait for longer than its request is remembered, as in a paused group.
         let keys: Vec<TriggerKey> = names.iter().map(|name| TriggerKey::new(BACKFILL_GROUP, name)).collect();
-        known.extend(s.existing_triggers(&keys)?.iter().map(|key| request_id(key.name())));
+        known.extend(s.trigger_keys(TriggerSelection::Keys(&keys))?.iter().map(|key| request_id(key.name())));
         let mut planned = Planned::default();
         for ((time, id), one) in times.into_iter().zip(ids).zip(keys) {
             let is_new = !known.contains(&id);

@@ -9,7 +9,7 @@ use crate::rules::new_calendar;
 use crate::rules::new_trigger::PauseState;
 use crate::store::Session;
 use crate::store::calendars::unreadable_calendar;
-use crate::store::row::{CalendarName, CalendarRow, TriggerRow};
+use crate::store::row::{CalendarName, CalendarRow, TriggerRow, TriggerSelection};
 use crate::trigger::{Trigger, TriggerState};
 
 /// The most triggers that the refusal to delete a calendar names.
@@ -49,7 +49,7 @@ impl Catalogue<'_> {
     /// [`Error::Refused`] while a trigger names it.
     pub fn delete_calendar(&self, name: &str) -> Result<bool> {
         self.store.write("delete a calendar", |s| {
-            let users = s.triggers_of_calendar(name)?;
+            let users = s.triggers(TriggerSelection::OfCalendar(name))?;
             if users.is_empty() {
                 return Ok(s.rows::<CalendarRow>().with("name", name).delete()? > 0);
             }
@@ -112,7 +112,7 @@ impl Catalogue<'_> {
     /// The triggers of a calendar that can follow it, as far as they can be read.
     fn updatable(&self, s: &mut dyn Session, name: &str) -> Result<Vec<(TriggerRow, Trigger)>> {
         let mut updatable = Vec::new();
-        for row in s.triggers_of_calendar(name)? {
+        for row in s.triggers(TriggerSelection::OfCalendar(name))? {
             match self.store.trigger_value(&row) {
                 Ok(_) if row.state == TriggerState::Complete.name() => {}
                 Ok(trigger) => updatable.push((row, trigger)),

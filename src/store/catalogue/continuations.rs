@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::job::Continuation;
 use crate::key::{JobKey, distinct};
 use crate::store::Session;
-use crate::store::row::ContinuationRow;
+use crate::store::row::{ContinuationRow, ContinuationSelection};
 use std::collections::BTreeSet;
 
 /// The most children of one job: as many triggers may be stored in the transaction that ends a run
@@ -17,8 +17,8 @@ pub const MAX_PASSED_BYTES: usize = 40 * 1024;
 
 /// The continuations that a job is parent or child of.
 pub(super) fn continuations_of(s: &mut dyn Session, job: &JobKey) -> Result<Vec<ContinuationRow>> {
-    let mut rows = s.children_of(std::slice::from_ref(job))?;
-    rows.extend(s.parents_of(std::slice::from_ref(job))?);
+    let mut rows = s.continuations(ContinuationSelection::ChildrenOf(std::slice::from_ref(job)))?;
+    rows.extend(s.continuations(ContinuationSelection::ParentsOf(std::slice::from_ref(job)))?);
     Ok(rows)
 }
 
@@ -49,7 +49,7 @@ impl Catalogue<'_> {
                      store it durable (`carnelian job add`, `JobDetailBuilder::durable`)"
                 )));
             }
-            let children = s.children_of(std::slice::from_ref(parent))?;
+            let children = s.continuations(ContinuationSelection::ChildrenOf(std::slice::from_ref(parent)))?;
             let before = children.iter().find(|row| row.child == *child);
             if before.is_some_and(|row| row.on == on.name() && row.data == data) {
                 return Ok(());
@@ -95,7 +95,9 @@ impl Catalogue<'_> {
     /// [`Error::Unreadable`] for a row that cannot be read; what the database reports after the
     /// bounded retries.
     pub fn children_of(&self, parent: &JobKey) -> Result<Vec<Continuation>> {
-        let rows = self.store.read("read continuations", |s| s.children_of(std::slice::from_ref(parent)))?;
+        let rows = self.store.read("read continuations", |s| {
+            s.continuations(ContinuationSelection::ChildrenOf(std::slice::from_ref(parent)))
+        })?;
         self.continuation_values(rows)
     }
 
@@ -104,7 +106,9 @@ impl Catalogue<'_> {
     /// # Errors
     /// As [`Catalogue::children_of`].
     pub fn parents_of(&self, child: &JobKey) -> Result<Vec<Continuation>> {
-        let rows = self.store.read("read continuations", |s| s.parents_of(std::slice::from_ref(child)))?;
+        let rows = self.store.read("read continuations", |s| {
+            s.continuations(ContinuationSelection::ParentsOf(std::slice::from_ref(child)))
+        })?;
         self.continuation_values(rows)
     }
 
@@ -113,7 +117,7 @@ impl Catalogue<'_> {
     /// # Errors
     /// As [`Catalogue::children_of`].
     pub fn continuations(&self) -> Result<Vec<Continuation>> {
-        let rows = self.store.read("read continuations", |s| s.all_continuations())?;
+        let rows = self.store.read("read continuations", |s| s.continuations(ContinuationSelection::All))?;
         self.continuation_values(rows)
     }
 
@@ -147,7 +151,7 @@ fn check_no_cycle(s: &mut dyn Session, parent: &JobKey, child: &JobKey) -> Resul
             )));
         }
         seen.extend(next.iter().cloned());
-        let rows = s.children_of(&next)?;
+        let rows = s.continuations(ContinuationSelection::ChildrenOf(&next))?;
         next = distinct(rows.iter().map(|row| &row.child).filter(|key| !seen.contains(*key)));
     }
     Ok(())

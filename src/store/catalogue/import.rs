@@ -10,7 +10,7 @@ use crate::job_file::{FileJob, FileTrigger, JobFile, Start};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::Session;
 use crate::store::calendars::Calendars;
-use crate::store::row::TriggerRow;
+use crate::store::row::{JobSelection, TriggerRow, TriggerSelection};
 use crate::trigger::Trigger;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,8 +67,11 @@ impl Catalogue<'_> {
 
     fn put_file(&self, s: &mut dyn Session, file: &JobFile, mut imported: Imported) -> Result<Imported> {
         let keys: Vec<TriggerKey> = file.triggers.iter().map(|entry| entry.trigger.key.clone()).collect();
-        let old: BTreeMap<TriggerKey, TriggerRow> =
-            s.triggers(&distinct(&keys))?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let old: BTreeMap<TriggerKey, TriggerRow> = s
+            .triggers(TriggerSelection::Keys(&distinct(&keys)))?
+            .into_iter()
+            .map(|row| (row.key.clone(), row))
+            .collect();
         let (prepared, unfit) = self.prepare(s, file, &old)?;
         let wanted: Vec<JobKey> = file
             .jobs
@@ -196,7 +199,7 @@ impl Catalogue<'_> {
             triggers.push(Trigger { job_key: job.clone(), ..trigger });
         }
         let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
-        let existing = s.existing_triggers(&keys)?;
+        let existing = s.trigger_keys(TriggerSelection::Keys(&keys))?;
         self.write_triggers(s, &triggers.iter().collect::<Vec<_>>(), &existing)?;
         Ok(triggers)
     }
@@ -211,8 +214,9 @@ fn delete_doomed(s: &mut dyn Session, file: &JobFile, imported: &mut Imported) -
     {
         return Ok(());
     }
-    let jobs: Vec<JobKey> = s.jobs()?.into_iter().map(|row| row.key).collect();
-    let triggers: BTreeMap<TriggerKey, JobKey> = s.all_triggers()?.into_iter().map(|row| (row.key, row.job)).collect();
+    let jobs: Vec<JobKey> = s.jobs(JobSelection::All)?.into_iter().map(|row| row.key).collect();
+    let triggers: BTreeMap<TriggerKey, JobKey> =
+        s.triggers(TriggerSelection::All)?.into_iter().map(|row| (row.key, row.job)).collect();
     let (doomed_jobs, doomed_triggers) = doomed(file, &jobs, &triggers);
 
     let with_jobs = triggers.iter().filter(|(_, job)| doomed_jobs.contains(job)).map(|(key, _)| key.clone());

@@ -7,7 +7,7 @@ use crate::job::{JobDetail, JobFilter, JobMarks, JobPolicy};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::FiredTrigger;
-use crate::store::row::JobRow;
+use crate::store::row::{JobRow, JobSelection, TriggerSelection};
 use crate::trigger::{Trigger, TriggerState};
 use std::collections::BTreeSet;
 
@@ -59,12 +59,15 @@ impl Catalogue<'_> {
 
     /// True if there is a trigger of this key, readable or not.
     pub fn trigger_exists(&self, key: &TriggerKey) -> Result<bool> {
-        Ok(!self.store.read("look for a trigger", |s| s.existing_triggers(std::slice::from_ref(key)))?.is_empty())
+        Ok(!self
+            .store
+            .read("look for a trigger", |s| s.trigger_keys(TriggerSelection::Keys(std::slice::from_ref(key))))?
+            .is_empty())
     }
 
     /// The groups that have jobs, in order.
     pub fn job_groups(&self) -> Result<Vec<String>> {
-        let jobs = self.store.read("list the groups of jobs", |s| s.jobs())?;
+        let jobs = self.store.read("list the groups of jobs", |s| s.jobs(JobSelection::All))?;
         Ok(jobs.into_iter().map(|row| row.key.group().to_owned()).collect::<BTreeSet<_>>().into_iter().collect())
     }
 
@@ -78,7 +81,8 @@ impl Catalogue<'_> {
     /// # Errors
     /// [`Error::Unreadable`](crate::Error::Unreadable) if a column cannot be read.
     pub fn trigger(&self, key: &TriggerKey) -> Result<Option<Trigger>> {
-        let rows = self.store.read("read a trigger", |s| s.triggers(std::slice::from_ref(key)))?;
+        let rows =
+            self.store.read("read a trigger", |s| s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))))?;
         rows.first().map(|row| self.store.trigger_value(row)).transpose()
     }
 
@@ -87,7 +91,9 @@ impl Catalogue<'_> {
     /// # Errors
     /// [`Error::Unreadable`](crate::Error::Unreadable) if the state is none we know.
     pub fn trigger_state(&self, key: &TriggerKey) -> Result<Option<TriggerState>> {
-        let rows = self.store.read("read a trigger's state", |s| s.triggers(std::slice::from_ref(key)))?;
+        let rows = self
+            .store
+            .read("read a trigger's state", |s| s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))))?;
         let state = |row: &crate::store::row::TriggerRow| {
             TriggerState::from_name(&row.state).ok_or_else(|| crate::Error::Unreadable {
                 table: "TRIGGERS",
@@ -109,8 +115,8 @@ impl Catalogue<'_> {
     /// Failures of the database.
     pub fn find_jobs(&self, filter: &JobFilter) -> Result<Vec<JobDetail>> {
         let rows = match filter.asks_for_marks() {
-            true => self.store.read("look for jobs", |s| s.marked_jobs(filter))?,
-            false => self.store.read("list jobs", |s| s.jobs())?,
+            true => self.store.read("look for jobs", |s| s.jobs(JobSelection::Marked(filter)))?,
+            false => self.store.read("list jobs", |s| s.jobs(JobSelection::All))?,
         };
         let marks = |row: &JobRow| row.marks.as_deref().and_then(|text| JobMarks::decode(text).ok());
         // A policy that cannot be read is `doctor`'s to name; the list goes on.
@@ -146,15 +152,19 @@ impl Catalogue<'_> {
     pub fn find_triggers(&self, filter: &JobFilter) -> Result<Vec<TriggerSummary>> {
         let rows = self.store.read("list triggers", |s| {
             if !filter.asks_for_marks() {
-                return s.all_triggers();
+                return s.triggers(TriggerSelection::All);
             }
-            let jobs: BTreeSet<JobKey> = s.marked_jobs(filter)?.into_iter().map(|row| row.key).collect();
+            let jobs: BTreeSet<JobKey> = s.jobs(JobSelection::Marked(filter))?.into_iter().map(|row| row.key).collect();
             if jobs.len() > FEW_JOBS {
-                return Ok(s.all_triggers()?.into_iter().filter(|row| jobs.contains(&row.job)).collect());
+                return Ok(s
+                    .triggers(TriggerSelection::All)?
+                    .into_iter()
+                    .filter(|row| jobs.contains(&row.job))
+                    .collect());
             }
             let mut rows = Vec::new();
             for job in &jobs {
-                rows.extend(s.triggers_of_job(job)?);
+                rows.extend(s.triggers(TriggerSelection::OfJob(job))?);
             }
             rows.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
             Ok(rows)
@@ -181,7 +191,7 @@ impl Catalogue<'_> {
         let mut fires = self.store.upkeep().fired_triggers()?;
         fires.retain(|fire| fire.job.as_ref().is_none_or(|job| filter.takes_group(job.group())));
         if filter.asks_for_marks() && !fires.is_empty() {
-            let rows = self.store.read("look for jobs", |s| s.marked_jobs(filter))?;
+            let rows = self.store.read("look for jobs", |s| s.jobs(JobSelection::Marked(filter)))?;
             let jobs: BTreeSet<JobKey> = rows.into_iter().map(|row| row.key).collect();
             fires.retain(|fire| fire.job.as_ref().is_some_and(|job| jobs.contains(job)));
         }
@@ -193,7 +203,7 @@ impl Catalogue<'_> {
     /// # Errors
     /// [`Error::Unreadable`](crate::Error::Unreadable) for the first that cannot be read.
     pub fn triggers_of_job(&self, key: &JobKey) -> Result<Vec<Trigger>> {
-        let rows = self.store.read("list the triggers of a job", |s| s.triggers_of_job(key))?;
+        let rows = self.store.read("list the triggers of a job", |s| s.triggers(TriggerSelection::OfJob(key)))?;
         rows.iter().map(|row| self.store.trigger_value(row)).collect()
     }
 

@@ -19,7 +19,7 @@ mod scheduling;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
 
-pub use backfill::{BACKFILL_GROUP, Backfill, Backfilled, BackfilledFire};
+pub use backfill::{Backfill, Backfilled, BackfilledFire};
 pub(in crate::store) use commit_queue::GroupCommit;
 pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use declared::{DefinitionReport, OrphanedDefinitions};

@@ -6,7 +6,7 @@ use crate::key::{BROADCAST_GROUP, FOLLOWING_GROUP, JobKey, RERUN_GROUPS, Trigger
 use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
 use crate::rules::new_trigger::PauseState;
-use crate::store::row::{ParkedRow, Selection, TriggerRow};
+use crate::store::row::{FiredSelection, JobSelection, ParkedRow, Selection, TriggerRow, TriggerSelection};
 use crate::store::{ALL_GROUPS_PAUSED, MisfirePass, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
@@ -124,7 +124,9 @@ impl Catalogue<'_> {
     }
 
     pub(in crate::store) fn reset_in(&self, s: &mut dyn Session, key: &TriggerKey) -> Result<bool> {
-        let Some(row) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(false) };
+        let Some(row) = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.into_iter().next() else {
+            return Ok(false);
+        };
         let pauses = PauseState::read(s, [&row.job])?;
         let target = pauses.state_of_new(key, &row.job);
         let moves = |to| [(TriggerState::Error, to)];
@@ -152,7 +154,7 @@ impl Catalogue<'_> {
         let mut resumed = 0;
         // Triggers whose job runs elsewhere go on being blocked.
         let (mut waiting, mut blocked) = (Resumed::default(), Resumed::default());
-        let rows = s.triggers(keys)?;
+        let rows = s.triggers(TriggerSelection::Keys(keys))?;
         let pauses = PauseState::read(s, rows.iter().map(|row| &row.job))?;
         let calendars = self.store.calendars_of(s, &rows)?;
         for row in rows {
@@ -219,8 +221,8 @@ fn pause(s: &mut dyn Session, keys: &[TriggerKey]) -> Result<usize> {
 }
 
 fn pause_groups(s: &mut dyn Session, groups: &[String]) -> Result<()> {
-    let mut reserved = s.reserved_triggers()?;
-    reserved.retain(|key| groups.iter().any(|group| group == key.group()));
+    let reserved = s.fired(FiredSelection::Acquired)?.into_iter().map(|row| row.trigger);
+    let reserved: Vec<TriggerKey> = reserved.filter(|key| groups.iter().any(|group| group == key.group())).collect();
     s.delete_reservations(&reserved)?;
     s.change_states(Selection::Groups(groups), Transition::Pause.moves(), false).map(drop)
 }
@@ -230,17 +232,17 @@ fn matching(s: &mut dyn Session, groups: &GroupMatcher) -> Result<BTreeSet<Strin
 }
 
 fn matching_jobs(s: &mut dyn Session, groups: &GroupMatcher) -> Result<Vec<JobKey>> {
-    Ok(s.jobs()?.into_iter().map(|j| j.key).filter(|k| groups.matches(k.group())).collect())
+    Ok(s.jobs(JobSelection::All)?.into_iter().map(|j| j.key).filter(|k| groups.matches(k.group())).collect())
 }
 
 fn triggers_of(s: &mut dyn Session, jobs: &[JobKey]) -> Result<Vec<TriggerKey>> {
     let mut keys = Vec::new();
     for job in jobs {
-        keys.extend(s.triggers_of_job(job)?.into_iter().map(|t| t.key));
+        keys.extend(s.triggers(TriggerSelection::OfJob(job))?.into_iter().map(|t| t.key));
     }
     Ok(keys)
 }
 
 fn all_keys(s: &mut dyn Session) -> Result<Vec<TriggerKey>> {
-    Ok(s.all_triggers()?.into_iter().map(|t| t.key).collect())
+    Ok(s.triggers(TriggerSelection::All)?.into_iter().map(|t| t.key).collect())
 }

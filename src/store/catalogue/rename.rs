@@ -6,10 +6,11 @@ use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::store::Session;
 use crate::store::firing::take_back_reservations;
-use crate::store::row::{JobVersionRow, RequestRow};
+use crate::store::row::{JobVersionRow, RequestRow, TriggerSelection};
 
 /// The result of renaming a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Renamed {
     /// The number of triggers of the job.
     pub triggers: usize,
@@ -58,7 +59,7 @@ fn check(s: &mut dyn Session, old: &JobKey, new: &JobKey) -> Result<Renamed> {
     if !s.existing_jobs(std::slice::from_ref(new))?.is_empty() {
         return Err(Error::AlreadyExists { what: "job", key: new.to_string() });
     }
-    if s.job_is_executing(old)? {
+    if !s.executing_jobs(std::slice::from_ref(old))?.is_empty() {
         return Err(Error::Refused(format!(
             "job `{old}` is running, and its end would not find it: pause it (`carnelian job pause {old}`), wait until \
              `carnelian running` shows it no more, and try again"
@@ -71,7 +72,7 @@ fn check(s: &mut dyn Session, old: &JobKey, new: &JobKey) -> Result<Renamed> {
             row.source
         )));
     }
-    Ok(Renamed { triggers: s.triggers_of_job(old)?.len() })
+    Ok(Renamed { triggers: s.triggers(TriggerSelection::OfJob(old))?.len() })
 }
 
 fn missing(job: &JobKey) -> Error {

@@ -22,6 +22,7 @@ pub struct Request {
 
 /// The job and the trigger that stand for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Taken {
     /// The job that stands for it.
     pub job: JobKey,

@@ -12,7 +12,7 @@ use crate::rules::new_trigger::PauseState;
 use crate::store::Session;
 use crate::store::calendars::Calendars;
 use crate::store::firing::take_back_reservations;
-use crate::store::row::{CalendarName, JobVersionRow};
+use crate::store::row::{CalendarName, JobVersionRow, TriggerSelection};
 use crate::store::transaction::random_hex;
 use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ impl Catalogue<'_> {
     /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for
     /// a calendar that cannot be read; [`Error::Invalid`] for anything no table can hold;
     /// [`Error::Refused`] for what nodes of Quartz could not do as we do, while there is one: a job
-    /// type that no Java class can have, a [`TriggerOption`](crate::TriggerOption), a
+    /// type that no Java class can have, a [`TriggerOption`](crate::trigger::TriggerOption), a
     /// [`RecurrenceSchedule`](crate::RecurrenceSchedule). Nothing is stored then.
     #[doc(alias = "scheduleJobs")]
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
@@ -176,7 +176,9 @@ impl Catalogue<'_> {
     pub fn reschedule(&self, key: &TriggerKey, trigger: Trigger) -> Result<Option<Trigger>> {
         trigger.check()?;
         self.store.write("reschedule a trigger", |s| {
-            let Some(old) = s.triggers(std::slice::from_ref(key))?.into_iter().next() else { return Ok(None) };
+            let Some(old) = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.into_iter().next() else {
+                return Ok(None);
+            };
             let trigger = Trigger { job_key: old.job, ..trigger.clone() };
             s.delete_reservations(std::slice::from_ref(key))?;
             s.delete_triggers(std::slice::from_ref(key), None)?;
@@ -188,7 +190,7 @@ impl Catalogue<'_> {
     /// returns how many triggers there were.
     pub fn unschedule(&self, keys: &[TriggerKey]) -> Result<usize> {
         self.store.write("unschedule triggers", |s| {
-            let jobs: Vec<JobKey> = s.triggers(keys)?.into_iter().map(|t| t.job).collect();
+            let jobs: Vec<JobKey> = s.triggers(TriggerSelection::Keys(keys))?.into_iter().map(|t| t.job).collect();
             s.delete_reservations(keys)?;
             let deleted = s.delete_triggers(keys, None)?;
             s.delete_idle_jobs(&jobs)?;
@@ -205,7 +207,7 @@ impl Catalogue<'_> {
     pub(in crate::store) fn delete_jobs_in(&self, s: &mut dyn Session, keys: &[JobKey]) -> Result<usize> {
         let mut triggers = Vec::new();
         for key in keys {
-            triggers.extend(s.triggers_of_job(key)?.into_iter().map(|t| t.key));
+            triggers.extend(s.triggers(TriggerSelection::OfJob(key))?.into_iter().map(|t| t.key));
         }
         s.delete_reservations(&triggers)?;
         s.delete_triggers(&triggers, None)?;
@@ -228,11 +230,7 @@ impl Catalogue<'_> {
     /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as
     /// usual.
     pub fn clear(&self) -> Result<()> {
-        self.store.write("clear everything", |s| {
-            let reserved = s.reserved_triggers()?;
-            s.delete_reservations(&reserved)?;
-            s.clear()
-        })
+        self.store.write("clear everything", |s| s.clear())
     }
 
     pub(super) fn put_jobs<'a>(
@@ -298,7 +296,7 @@ impl Catalogue<'_> {
         check_distinct("trigger", &keys)?;
         check_triggers_beside_quartz(s, triggers.iter().map(|new| &new.trigger))?;
         triggers.iter().try_for_each(|new| check_overlap(&new.trigger, new.nonconcurrent))?;
-        let existing = s.existing_triggers(&keys)?;
+        let existing = s.trigger_keys(TriggerSelection::Keys(&keys))?;
         if let (false, Some(key)) = (replace, existing.first()) {
             return Err(Error::AlreadyExists { what: "trigger", key: key.to_string() });
         }
@@ -330,7 +328,7 @@ impl Catalogue<'_> {
     ) -> Result<()> {
         let mut jobs_before = BTreeSet::new();
         if !existing.is_empty() {
-            jobs_before.extend(s.triggers(existing)?.into_iter().map(|row| row.job));
+            jobs_before.extend(s.triggers(TriggerSelection::Keys(existing))?.into_iter().map(|row| row.job));
             // Triggers go before reservations: a node that reserves one without the lock is waited
             // for.
             s.delete_triggers(existing, None)?;

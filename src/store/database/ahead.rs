@@ -1,16 +1,10 @@
 //! The fires that instances took ahead, and begin marks, in a session.
 
-use super::{Owner, Session};
+use super::owner::Owner;
+use super::session::Session;
 use crate::error::{Error, Result};
 use crate::rules::begun::BeginMark;
 use crate::store::row::{AheadFire, AheadRow, BegunRow};
-
-/// The one statement on begin marks that speed needs.
-pub trait BegunRows {
-    /// Notes what has begun, by one statement. False if the owner was declared dead, or a later
-    /// mark is there.
-    fn note_begun(&mut self, owner: &Owner, mark: &BeginMark) -> Result<bool>;
-}
 
 impl dyn Session + '_ {
     /// Leaves these fires, which an instance takes ahead, for whoever finds the instance dead.

@@ -1,4 +1,4 @@
-//! Notifications between nodes, polls, and locks of the application.
+//! Notifications between nodes, and polls.
 
 use crate::error::Result;
 use crate::store::row::{
@@ -30,13 +30,6 @@ pub trait ChangeRows {
     /// The time, and how many beats of the scheduler are overdue, or come from a moment more than
     /// `tolerance_ms` ahead; in one statement.
     fn doubtful_heartbeats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;
-}
-
-/// Rows of our side table of locks of the application.
-pub trait LockRows {
-    /// Moves on the ends of those of these locks, by name and holder, whose time is not over;
-    /// returns how many there were.
-    fn renew_locks(&mut self, locks: &[(String, String)], now_ms: i64) -> Result<usize>;
 }
 
 /// Receives the notifications of other nodes, on a connection of its own.

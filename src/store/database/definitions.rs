@@ -1,6 +1,6 @@
 //! The definitions in code in a session.
 
-use super::Session;
+use super::session::Session;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{DefinedTriggerRow, DefinitionRow};

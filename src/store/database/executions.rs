@@ -1,10 +1,11 @@
-//! `ExecutionRows`: heartbeats of running fires and orders to stop.
+//! `ExecutionRows`: heartbeats of running fires, orders to stop, begin marks, and held locks.
 
-use super::Session;
+use super::owner::Owner;
 use crate::error::Result;
-use crate::store::row::*;
+use crate::rules::begun::BeginMark;
+use crate::store::row::HeartbeatRow;
 
-/// Rows of our side tables of heartbeats and of orders to stop.
+/// Rows of our side tables of what runs.
 ///
 /// A session writes them without the scheduler's lock: a row of a fire that is gone means nothing,
 /// and is swept.
@@ -18,13 +19,12 @@ pub trait ExecutionRows {
     /// Notes that these fires are to stop; returns how many of them are executing and were not
     /// noted before.
     fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize>;
-    /// The orders to stop for the fires of an instance.
-    fn cancels_for(&mut self, instance: &str) -> Result<Vec<CancelRow>>;
-}
 
-impl dyn Session + '_ {
-    /// Deletes beats.
-    pub fn delete_heartbeats(&mut self, fire_ids: &[String]) -> Result<()> {
-        self.rows::<HeartbeatRow>().any_of(&["fire_id"], fire_ids).delete().map(drop)
-    }
+    /// Notes what has begun of what was taken ahead, by one statement. False if the owner was
+    /// declared dead, or a later mark is there.
+    fn note_begun(&mut self, owner: &Owner, mark: &BeginMark) -> Result<bool>;
+
+    /// Moves on the ends of those of these locks of the application, by name and holder, whose time
+    /// is not over; returns how many there were.
+    fn renew_locks(&mut self, locks: &[(String, String)], now_ms: i64) -> Result<usize>;
 }

@@ -1,6 +1,6 @@
 //! The recovery mode in a session.
 
-use super::Session;
+use super::session::Session;
 use crate::error::Result;
 use crate::store::row::RecoveryModeRow;
 

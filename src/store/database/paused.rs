@@ -1,6 +1,6 @@
 //! Paused groups in a session.
 
-use super::Session;
+use super::session::Session;
 use crate::error::Result;
 use crate::store::row::PausedGroupRow;
 use std::collections::BTreeSet;

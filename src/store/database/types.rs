@@ -1,19 +1,9 @@
 //! Job types, versions of data and orphans in a session.
 
-use super::Session;
+use super::session::Session;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::row::*;
-
-/// The search for jobs that nobody can run.
-pub trait OrphanRows {
-    /// At most `limit` jobs that are of none of these types, or have data of a later version, in
-    /// order of their keys.
-    fn unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>>;
-    /// At most `limit` of the same that have a waiting trigger due up to `before_ms`: reads the due
-    /// triggers only.
-    fn unknown_due_jobs(&mut self, known: &TypeVersions, before_ms: i64, limit: usize) -> Result<Vec<JobKey>>;
-}
+use crate::store::row::{JobTypeRow, JobVersionRow, OrphanRow};
 
 impl dyn Session + '_ {
     /// The types that the instances can run, in order of the instances and of their own lists.

@@ -12,7 +12,7 @@ use crate::rules::failover::millis;
 use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
-use crate::store::row::{Candidate, Exclusions, FiredRow, FiredState, PollResult, Selection};
+use crate::store::row::{Candidate, Exclusions, FiredRow, FiredSelection, FiredState, PollResult, Selection};
 use crate::store::transaction::{fenced, overtaken};
 use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
@@ -66,8 +66,7 @@ impl Firing<'_> {
     /// The error of the database that is left after the bounded retries.
     pub fn lost_reservations(&self, reservations: &[Reservation]) -> Result<BTreeSet<String>> {
         let ids: Vec<String> = reservations.iter().map(|reservation| reservation.fire_id.clone()).collect();
-        let held = self.store.glance("look after reservations", |s| s.existing_fired(&ids))?;
-        let held: BTreeSet<String> = held.into_iter().map(|(id, _)| id).collect();
+        let held = self.store.glance("look after reservations", |s| s.fired_ids(FiredSelection::Ids(&ids)))?;
         Ok(ids.into_iter().filter(|id| !held.contains(id)).collect())
     }
 
@@ -196,7 +195,7 @@ impl Firing<'_> {
             return Ok(chosen);
         }
         let keys: Vec<_> = chosen.iter().filter(|one| later(one)).map(|one| one.trigger.key.clone()).collect();
-        let held: BTreeSet<TriggerKey> = s.foreign_reservations(&keys)?.into_iter().collect();
+        let held: BTreeSet<TriggerKey> = s.acquired_by_quartz(&keys)?;
         let left = |one: &Firable| later(one) && held.contains(&one.trigger.key);
         let earliest_ms = chosen.iter().filter(|one| left(one)).filter_map(|one| one.trigger.next_ms).min();
         acquisition.unreserved_ms = earliest_ms.into_iter().chain(acquisition.unreserved_ms).min();

@@ -1,7 +1,7 @@
 //! Checkpoints: how far a piece of work has come, kept for whoever goes on with it.
 
 use crate::error::{Error, Result};
-use crate::store::row::{CheckpointRow, FiredState};
+use crate::store::row::CheckpointRow;
 use crate::store::{Firing, Session, TxMode};
 
 /// The longest checkpoint, in bytes.
@@ -28,7 +28,7 @@ impl Firing<'_> {
             "write a checkpoint",
             TxMode::OwnRows,
             |s| {
-                let held = s.hold_fired(fire_id)? == Some(FiredState::Executing);
+                let held = s.hold_executing(fire_id)?;
                 if held && put(s, row)? {
                     return Ok(());
                 }

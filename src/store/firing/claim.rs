@@ -7,6 +7,7 @@ use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
 use crate::key::{RERUN_GROUPS, TriggerKey};
 use crate::rules::strategy::is_tick;
+use crate::store::row::TriggerSelection;
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Owner, Session, TxMode};
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ impl Again<'_> {
     /// Triggers that nobody else can take any more.
     pub(super) fn keys(&self, s: &mut dyn Session) -> Result<Vec<TriggerKey>> {
         let unread = self.seen.iter().filter(|one| one.next_ms.is_none()).map(|one| one.key.clone());
-        let mut keys = s.hold_waiting(&expected(&self.seen))?;
+        let mut keys = s.trigger_keys(TriggerSelection::FreeWaiting(&expected(&self.seen)))?;
         keys.extend(unread);
         Ok(keys)
     }
@@ -165,7 +166,7 @@ impl Firing<'_> {
         if admission.is_shut() {
             return Ok(acquisition);
         }
-        let held = s.hold_waiting(&expected(seen))?;
+        let held = s.trigger_keys(TriggerSelection::FreeWaiting(&expected(seen)))?;
         if held.is_empty() {
             return Ok(acquisition);
         }

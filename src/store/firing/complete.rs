@@ -8,7 +8,10 @@ use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::completion::{EndedFire, Over, over};
 use crate::rules::failover::millis;
-use crate::store::row::{Advance, CheckpointRow, EndRow, JobVersionRow, LogRow, Notification, Selection, TriggerRow};
+use crate::store::row::{
+    Advance, CheckpointRow, EndRow, FiredSelection, JobVersionRow, LogRow, Notification, RecoveryRow, Selection,
+    TriggerRow, TriggerSelection,
+};
 use crate::store::{Firing, Owner, Session, TxMode, schedule_row};
 use crate::trigger::{Transition, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,8 +57,8 @@ impl Firing<'_> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         // Fires that nothing but a recovery could be the origin for.
         let over: Vec<_> = completions.iter().filter(|c| c.rerun.is_none()).map(|c| c.fire_id.clone()).collect();
-        let gone = s.existing_fired(&ids)?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some();
-        Ok(gone && s.recovered_origins(&over)?.is_empty())
+        let gone = s.fired_ids(FiredSelection::Ids(&ids))?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some();
+        Ok(gone && s.rows::<RecoveryRow>().any_of(&["origin_fire_id"], &over).list()?.is_empty())
     }
 
     /// Ends those of these fires whose rows can be had.
@@ -247,10 +250,10 @@ impl Completion {
 fn not_free(s: &mut dyn Session, doubtful: &[String]) -> Result<HashMap<String, CompletionOutcome>> {
     let mut outcomes: HashMap<String, CompletionOutcome> =
         doubtful.iter().map(|id| (id.clone(), CompletionOutcome::Fenced)).collect();
-    let free: HashSet<String> = s.free_fired(doubtful)?.into_iter().collect();
+    let free = s.fired_ids(FiredSelection::FreeIds(doubtful))?;
     if free.len() < doubtful.len() {
-        let held = s.existing_fired(doubtful)?.into_iter().filter(|(id, _)| !free.contains(id));
-        outcomes.extend(held.map(|(id, _)| (id, CompletionOutcome::Held)));
+        let held = s.fired_ids(FiredSelection::Ids(doubtful))?.into_iter().filter(|id| !free.contains(id));
+        outcomes.extend(held.map(|id| (id, CompletionOutcome::Held)));
     }
     outcomes.retain(|id, _| !free.contains(id));
     Ok(outcomes)
@@ -272,7 +275,10 @@ fn delete_side_rows(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()>
         s.rows::<CheckpointRow>().any_of(&["root_fire_id"], &checkpoints).delete()?;
     }
     let revived: Vec<TriggerKey> = recorded.iter().filter(|c| c.revived).map(|c| c.trigger.clone()).collect();
-    if revived.is_empty() { Ok(()) } else { s.delete_recoveries(&revived) }
+    if !revived.is_empty() {
+        s.rows::<RecoveryRow>().any_of(&["trigger"], &revived).delete()?;
+    }
+    Ok(())
 }
 
 /// Lets triggers go that waited for jobs that run once at a time; returns these jobs.
@@ -288,7 +294,7 @@ fn unblock(s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<JobKey>>
 /// The triggers of those fires that were not the last of theirs, as far as they are there.
 fn still_stored(s: &mut dyn Session, recorded: &[&Completion]) -> Result<Vec<TriggerRow>> {
     let keys: Vec<TriggerKey> = distinct(recorded.iter().filter(|c| !c.last).map(|c| &c.trigger));
-    if keys.is_empty() { Ok(Vec::new()) } else { s.triggers(&keys) }
+    if keys.is_empty() { Ok(Vec::new()) } else { s.triggers(TriggerSelection::Keys(&keys)) }
 }
 
 /// Notes the versions of data that were upgraded for their fire. Nodes that read earlier data only
@@ -328,19 +334,20 @@ fn apply_instructions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<V
                 finished.push(completion.trigger.clone());
             }
             CompletionInstruction::SetTriggerError => {
-                let rows = s.triggers(trigger)?;
+                let rows = s.triggers(TriggerSelection::Keys(trigger))?;
                 s.delete_reservations(trigger)?;
                 s.change_states(Selection::Triggers(trigger), Transition::Fail.moves(), false)?;
                 count_last_fires(s, rows)?;
             }
             CompletionInstruction::SetAllJobTriggersComplete => {
-                let keys: Vec<_> = s.triggers_of_job(&completion.job)?.into_iter().map(|t| t.key).collect();
+                let keys: Vec<_> =
+                    s.triggers(TriggerSelection::OfJob(&completion.job))?.into_iter().map(|t| t.key).collect();
                 s.delete_reservations(&keys)?;
                 s.change_states(Selection::Jobs(job), Transition::Complete.moves(), false)?;
                 finished.extend(keys);
             }
             CompletionInstruction::SetAllJobTriggersError => {
-                let rows = s.triggers_of_job(&completion.job)?;
+                let rows = s.triggers(TriggerSelection::OfJob(&completion.job))?;
                 s.delete_reservations(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>())?;
                 s.change_states(Selection::Jobs(job), Transition::Fail.moves(), false)?;
                 count_last_fires(s, rows)?;
@@ -371,6 +378,7 @@ fn count_last_fires(s: &mut dyn Session, rows: Vec<TriggerRow>) -> Result<()> {
             previous_ms: row.previous_ms,
             start_ms: row.start_ms,
             counts: schedule_row::counts(&schedule),
+            moves_options: false,
         }])?;
     }
     Ok(())

@@ -4,6 +4,7 @@
 use super::overlap::is_written;
 use super::{Acquisition, Completion, CompletionReport, Doubt};
 use crate::error::Result;
+use crate::store::row::FiredSelection;
 use crate::store::transaction::{TxOutcome, fenced};
 use crate::store::{Firing, Lock, Owner, Session, TxMode};
 use std::collections::BTreeSet;
@@ -42,7 +43,7 @@ pub(super) fn is_there(s: &mut dyn Session, acquisition: &Acquisition) -> Result
     if ids.is_empty() {
         return is_written(s, acquisition);
     }
-    Ok(Some(!s.existing_fired(&ids)?.is_empty()))
+    Ok(Some(!s.fired_ids(FiredSelection::Ids(&ids))?.is_empty()))
 }
 
 impl Firing<'_> {
@@ -74,7 +75,7 @@ impl Firing<'_> {
                 let ids = acquisition.ids();
                 let there: BTreeSet<String> = match ids.is_empty() {
                     true => BTreeSet::new(),
-                    false => s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect(),
+                    false => s.fired_ids(FiredSelection::Ids(&ids))?,
                 };
                 // A reservation may have been taken back since: what has ended tells too.
                 let happened = match is_there(s, acquisition)? {

@@ -7,7 +7,7 @@ use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
 use crate::job::{FireOutcome, JobPolicy, RetryHint};
 use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
-use crate::store::row::{FiredRow, FiredState};
+use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, TriggerSelection};
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
 use std::time::Duration;
@@ -50,7 +50,8 @@ impl Firing<'_> {
         let reason = storable(reason, MAX_REASON_CHARS);
         let id = [fire_id.to_owned()];
         self.store.write("declare a fire failed", |s| {
-            let running = s.fired_rows(&id)?.into_iter().find(|fire| fire.state == FiredState::Executing);
+            let running =
+                s.fired(FiredSelection::Ids(&id))?.into_iter().find(|fire| fire.state == FiredState::Executing);
             let Some(fire) = running else { return Ok(None) };
             if s.instances()?.iter().any(|node| node.name == fire.instance && node.incarnation.is_none()) {
                 return Err(Error::Refused(format!(
@@ -83,8 +84,8 @@ impl Firing<'_> {
         let Some(job) = fire.job.clone() else { return Ok(None) };
         let key = std::slice::from_ref(&fire.trigger);
         let definition = s.job(&job)?;
-        let trigger = s.triggers(key)?.into_iter().next();
-        let before = s.recoveries(key)?.into_iter().next();
+        let trigger = s.triggers(TriggerSelection::Keys(key))?.into_iter().next();
+        let before = s.rows::<RecoveryRow>().with("trigger", &fire.trigger).first()?;
         let attempt = before.as_ref().map_or(0, |before| before.attempt);
         let text = definition.as_ref().and_then(|row| row.policy.as_deref());
         // A policy that cannot be read keeps nobody from ending the fire.

@@ -18,7 +18,9 @@ use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::placement::ClusterView;
 use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_key, prefix};
-use crate::store::row::{FiredRow, FiredState, NodeRow, Notification, Parked, Selection, TriggerRow};
+use crate::store::row::{
+    FiredRow, FiredSelection, FiredState, NodeRow, Notification, Parked, Selection, TriggerRow, TriggerSelection,
+};
 use crate::store::{Firing, Session};
 use crate::trigger::{Overlap, Transition, Trigger, TriggerState};
 use chrono::DateTime;
@@ -111,7 +113,7 @@ impl Firing<'_> {
         let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
         let mut known: BTreeSet<TriggerKey> = match keys.is_empty() {
             true => BTreeSet::new(),
-            false => s.existing_triggers(&keys)?.into_iter().collect(),
+            false => s.trigger_keys(TriggerSelection::Keys(&keys))?.into_iter().collect(),
         };
         triggers.retain(|trigger| known.insert(trigger.key.clone()));
         fan_out.triggers = triggers;
@@ -166,7 +168,7 @@ impl Firing<'_> {
     /// Has a living node that takes no work any longer give up its parts.
     pub(in crate::store) fn abandon_parts_of_living(&self, instance: &str) -> Result<()> {
         let prefix = prefix(instance);
-        if self.store.glance("look for parts", |s| s.parts(&prefix))?.is_empty() {
+        if self.store.glance("look for parts", |s| s.trigger_keys(TriggerSelection::Parts(&prefix)))?.is_empty() {
             return Ok(());
         }
         self.store.write("give up parts", |s| self.abandon_parts(s, instance)).map(drop)
@@ -176,11 +178,11 @@ impl Firing<'_> {
     /// jobs that request recovery are for any node from now on, the others are dropped. Returns how
     /// many there were.
     pub(in crate::store) fn abandon_parts(&self, s: &mut dyn Session, instance: &str) -> Result<usize> {
-        let keys = s.parts(&prefix(instance))?;
+        let keys = s.trigger_keys(TriggerSelection::Parts(&prefix(instance)))?;
         if keys.is_empty() {
             return Ok(0);
         }
-        let mut rows = s.triggers(&keys)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&keys))?;
         // Complete parts have begun, and wait for their runs.
         rows.retain(|row| row.state != TriggerState::Complete.name());
         let mut jobs = BTreeMap::new();
@@ -242,8 +244,9 @@ fn leave_busy(s: &mut dyn Session, tick: &Firable, takers: &mut Vec<String>) -> 
     if tick.trigger.policies.overlap == Overlap::AllowAll {
         return Ok(());
     }
-    let mut held: Vec<TriggerKey> = s.triggers_of_job(&tick.job.key)?.into_iter().map(|row| row.key).collect();
-    held.extend(s.executing_of_job(&tick.job.key)?.into_iter().map(|fire| fire.trigger));
+    let mut held: Vec<TriggerKey> =
+        s.triggers(TriggerSelection::OfJob(&tick.job.key))?.into_iter().map(|row| row.key).collect();
+    held.extend(s.fired(FiredSelection::ExecutingOfJob(&tick.job.key))?.into_iter().map(|fire| fire.trigger));
     takers.retain(|node| !held.iter().any(|key| is_part_of(key, node, &tick.trigger.key)));
     Ok(())
 }

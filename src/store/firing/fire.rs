@@ -11,7 +11,7 @@ use crate::rules::firing::{Missed, is_still_reserved, missed};
 use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
-use crate::store::row::{Candidate, Selection};
+use crate::store::row::{Candidate, FiredSelection, Selection};
 use crate::store::transaction::{fenced, overtaken};
 use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::Transition;
@@ -115,7 +115,7 @@ impl Firing<'_> {
 
     fn read_reserved(&self, s: &mut dyn Session, reservations: &[Reservation]) -> Result<Reserved> {
         let ids: Vec<_> = reservations.iter().map(|r| r.fire_id.clone()).collect();
-        let held = s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect();
+        let held = s.fired_ids(FiredSelection::Ids(&ids))?;
         let keys: Vec<_> = reservations.iter().map(|r| r.trigger.clone()).collect();
         let candidates: BTreeMap<TriggerKey, Candidate> =
             s.candidates(&keys)?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
@@ -126,7 +126,7 @@ impl Firing<'_> {
             candidates.values().filter_map(|c| c.trigger.calendar.as_deref()),
         )?;
         let foreign = match self.store.view.is_beside_quartz() {
-            true => s.foreign_reservations(&keys)?.into_iter().collect(),
+            true => s.acquired_by_quartz(&keys)?,
             false => BTreeSet::new(),
         };
         Ok(Reserved { held, candidates, calendars, foreign })

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::key::{RECOVERY_GROUP, RERUN_GROUPS, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::recovery::recovery_keys;
-use crate::store::row::{Advance, AheadFire, Candidate, FiredRow, FiredState, Selection};
+use crate::store::row::{Advance, AheadFire, Candidate, FiredRow, FiredState, Selection, StoredOptionsRow};
 use crate::store::transaction::overtaken;
 use crate::store::{Owner, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
@@ -225,7 +225,7 @@ impl<'a> FireBatch<'a> {
             s.insert_ahead(&self.owner.instance, &self.ahead)?;
         }
         if !self.gone_with_options.is_empty() {
-            s.delete_options(&self.gone_with_options)?;
+            s.rows::<StoredOptionsRow>().any_of(&["trigger"], &self.gone_with_options).delete()?;
         }
         if !self.one_at_a_time.is_empty() {
             let jobs: Vec<_> = self.one_at_a_time.iter().cloned().collect();

@@ -10,7 +10,7 @@ use crate::key::{FOLLOWING_GROUP, JobKey, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for};
 use crate::rules::new_trigger::{PauseState, state_of_new};
 use crate::rules::one_shot::one_shot;
-use crate::store::row::{ContinuationRow, FiredRow, TriggerRow};
+use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, TriggerRow};
 use crate::store::{Firing, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ impl Firing<'_> {
         if parents.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = s.children_of(&parents)?;
+        let rows = s.continuations(ContinuationSelection::ChildrenOf(&parents))?;
         let mut children: BTreeMap<&JobKey, Vec<&ContinuationRow>> = BTreeMap::new();
         for row in &rows {
             children.entry(&row.parent).or_default().push(row);

@@ -6,7 +6,7 @@ use super::fire::give_back;
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::rules::failover::millis;
-use crate::store::row::FiredRow;
+use crate::store::row::{FiredRow, FiredSelection};
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Lock, Owner, TxMode};
 use std::collections::BTreeSet;
@@ -35,14 +35,15 @@ impl Firing<'_> {
                     return Err(fenced(owner));
                 }
                 let before_ms = s.now_ms()?.saturating_sub(millis(grace));
-                let overdue = s.overdue_reservations(&owner.instance, before_ms, LIMIT)?;
+                let overdue =
+                    s.fired(FiredSelection::Overdue { instance: &owner.instance, before_ms, limit: LIMIT })?;
                 if overdue.is_empty() {
                     return Ok(overdue);
                 }
                 let keys: Vec<TriggerKey> = overdue.iter().map(|row| row.trigger.clone()).collect();
                 // A trigger that a node of Quartz has reserved since is acquired for it.
                 let foreign: BTreeSet<TriggerKey> = match self.store.view.is_beside_quartz() {
-                    true => s.foreign_reservations(&keys)?.into_iter().collect(),
+                    true => s.acquired_by_quartz(&keys)?,
                     false => BTreeSet::new(),
                 };
                 let (lost, free): (Vec<&FiredRow>, Vec<&FiredRow>) =

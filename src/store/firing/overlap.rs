@@ -10,7 +10,7 @@ use crate::rules::new_trigger::PauseState;
 use crate::rules::overlap::{OverlapDecision, decide, may_wait};
 use crate::rules::passing_over::{leave_out_old, pass_over};
 use crate::store::calendars::Calendars;
-use crate::store::row::{Advance, Notification, Selection, TriggerRow};
+use crate::store::row::{Advance, FiredSelection, Notification, Selection, TriggerRow, TriggerSelection};
 use crate::store::schedule_row::stored_policies;
 use crate::store::transaction::overtaken;
 use crate::store::{Firing, Session};
@@ -95,7 +95,8 @@ pub(super) fn report(s: &mut dyn Session, deferred: Vec<Deferred>, acquisition: 
         s.delete_idle_jobs(&distinct(jobs.iter()))?;
     }
     if !cancelling.is_empty() {
-        acquisition.cancelled = s.executing_of_triggers(&cancelling)?.into_iter().map(|f| f.fire_id).collect();
+        acquisition.cancelled =
+            s.fired(FiredSelection::ExecutingOfTriggers(&cancelling))?.into_iter().map(|f| f.fire_id).collect();
         if s.request_cancels(&acquisition.cancelled, BY_NEXT_FIRE)? > 0 {
             s.notify(Notification::Cancel)?;
         }
@@ -106,7 +107,9 @@ pub(super) fn report(s: &mut dyn Session, deferred: Vec<Deferred>, acquisition: 
 /// Whether that some triggers were passed over has been written, seen by the first of them; none if
 /// there are none.
 pub(super) fn is_written(s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
-    let mut row = |key: &TriggerKey| s.triggers(std::slice::from_ref(key)).map(|rows| rows.into_iter().next());
+    let mut row = |key: &TriggerKey| {
+        s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))).map(|rows| rows.into_iter().next())
+    };
     if let Some(one) = acquisition.skipped.first() {
         return Ok(Some(row(&one.trigger)?.is_none_or(|row| row.next_ms != Some(one.first_ms))));
     }
@@ -157,7 +160,7 @@ impl Firing<'_> {
         let calendars = self.store.calendars_of(s, &rows)?;
         let keys: Vec<(TriggerKey, JobKey)> = rows.iter().map(|row| (row.key.clone(), row.job.clone())).collect();
         let executing: BTreeSet<TriggerKey> =
-            s.executing_of_triggers(&keys)?.into_iter().map(|fire| fire.trigger).collect();
+            s.fired(FiredSelection::ExecutingOfTriggers(&keys))?.into_iter().map(|fire| fire.trigger).collect();
         let mut advances = Vec::new();
         for row in &rows {
             let Ok(policies) = stored_policies(row) else { continue };
@@ -254,6 +257,7 @@ impl Firing<'_> {
             previous_ms: row.previous_ms,
             start_ms: row.start_ms,
             counts: None,
+            moves_options: false,
         }))
     }
 }

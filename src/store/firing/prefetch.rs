@@ -8,7 +8,7 @@ use crate::rules::begun::BeginMark;
 use crate::rules::firing::{self, Restored, restore};
 use crate::rules::new_trigger::{PauseState, state_of_new};
 use crate::store::row::{
-    Advance, AheadFire, AheadRow, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow,
+    Advance, AheadFire, AheadRow, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow, TriggerSelection,
 };
 use crate::store::transaction::{fenced, overtaken};
 use crate::store::{Firing, Owner, Session, TxMode};
@@ -86,7 +86,7 @@ impl Firing<'_> {
     pub(in crate::store) fn restore_all(&self, s: &mut dyn Session, fires: &[NotBegun]) -> Result<Vec<Unfired>> {
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(NotBegun::trigger));
         let mut rows: BTreeMap<TriggerKey, TriggerRow> =
-            s.triggers(&keys)?.into_iter().map(|row| (row.key.clone(), row)).collect();
+            s.triggers(TriggerSelection::Keys(&keys))?.into_iter().map(|row| (row.key.clone(), row)).collect();
         let jobs: Vec<JobKey> = distinct(fires.iter().map(|fire| &fire.job));
         let jobs: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
         let pauses = PauseState::read(s, [])?;
@@ -250,6 +250,7 @@ impl NotBegun {
             previous_ms: ahead.previous_ms,
             start_ms: ahead.start_ms,
             counts: ahead.counts,
+            moves_options: false,
         };
         Some(Self {
             fire_id: fire.fire_id.clone(),

@@ -4,7 +4,7 @@ use super::Reservation;
 use super::fire::give_back;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::{Notification, Selection};
+use crate::store::row::{Notification, Selection, TriggerSelection};
 use crate::store::{Firing, Lock, Session, TxMode};
 use crate::trigger::Transition;
 use std::collections::BTreeSet;
@@ -41,10 +41,10 @@ impl Firing<'_> {
 pub(in crate::store) fn take_back_reservations(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
     let triggers = match jobs {
         [] => return Ok(()),
-        [job] => s.triggers_of_job(job)?,
+        [job] => s.triggers(TriggerSelection::OfJob(job))?,
         jobs => {
             let jobs: BTreeSet<&JobKey> = jobs.iter().collect();
-            s.all_triggers()?.into_iter().filter(|trigger| jobs.contains(&trigger.job)).collect()
+            s.triggers(TriggerSelection::All)?.into_iter().filter(|trigger| jobs.contains(&trigger.job)).collect()
         }
     };
     let triggers: Vec<TriggerKey> = triggers.into_iter().map(|trigger| trigger.key).collect();

@@ -111,6 +111,7 @@ impl Rerun {
 /// The origin of the work of a recovery trigger.
 #[doc(alias = "getRecoveringTriggerKey")]
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Recovering {
     /// The trigger whose fire was interrupted first.
     pub trigger: TriggerKey,

@@ -9,7 +9,7 @@ use crate::rules::failover::millis;
 use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::recovery::recovery_keys;
-use crate::store::row::{HistoryFilter, RecoveryRow};
+use crate::store::row::{HistoryFilter, HistoryRow, RecoveryRow, TriggerSelection};
 use crate::store::{Firing, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use std::collections::BTreeSet;
@@ -62,7 +62,7 @@ impl Firing<'_> {
             rows.push(row);
         }
         s.insert_triggers(&triggers)?;
-        s.insert_recoveries(&rows)
+        s.insert_all(&rows)
     }
 
     /// Runs the work of a fire of the history again, at once, in a fire of its own: with the data
@@ -76,7 +76,7 @@ impl Firing<'_> {
         self.store.write("run a fire again", |s| {
             let not_found = |what, key: String| Error::NotFound { what, key, hint: "" };
             let fire = s
-                .history(&HistoryFilter::fire(fire_id))?
+                .history::<HistoryRow>(&HistoryFilter::fire(fire_id))?
                 .pop()
                 .ok_or_else(|| not_found("fire of the history", fire_id.to_owned()))?;
             if matches!(fire.outcome, FireOutcome::Succeeded | FireOutcome::Vetoed | FireOutcome::Misfired) {
@@ -87,14 +87,14 @@ impl Firing<'_> {
             }
             let id = fire_id.to_owned();
             let root = fire.root_fire_id.clone().unwrap_or_else(|| id.clone());
-            if !s.roots_underway(std::slice::from_ref(&root))?.is_empty() {
+            if s.rows::<RecoveryRow>().with("root_fire_id", &root).first()?.is_some() {
                 return Err(Error::Refused(format!("fire `{fire_id}` is run again already: see its job's triggers")));
             }
             let job = match &fire.job {
                 Some(key) => s.job(key)?.ok_or_else(|| not_found("job", key.to_string()))?,
                 None => return Err(not_found("job", fire.trigger.to_string())),
             };
-            let original = s.triggers(std::slice::from_ref(&fire.trigger))?.into_iter().next();
+            let original = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&fire.trigger)))?.into_iter().next();
             let original = original.map(|row| self.store.trigger_value(&row)).transpose()?;
             let now_ms = s.now_ms()?;
             let order = RerunOrder {

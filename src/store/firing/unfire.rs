@@ -3,7 +3,7 @@
 use super::FireBundle;
 use super::prefetch::{NotBegun, Unfired};
 use crate::error::Result;
-use crate::store::row::Notification;
+use crate::store::row::{FiredSelection, Notification};
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Lock, Owner, Session, TxMode};
 use crate::trigger::TriggerState;
@@ -28,7 +28,7 @@ impl Firing<'_> {
             &mut |s, answer: &Vec<Unfired>| {
                 let done = fires.iter().zip(answer).filter(|(_, one)| **one == Unfired::Done);
                 let ids: Vec<_> = done.map(|(fire, _)| fire.fire_id.clone()).collect();
-                Ok(s.existing_fired(&ids)?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some())
+                Ok(s.fired_ids(FiredSelection::Ids(&ids))?.is_empty() && s.draw_fences(Some(owner), 0)?.is_some())
             },
         )
     }
@@ -36,7 +36,7 @@ impl Firing<'_> {
     fn unfire_in(&self, s: &mut dyn Session, owner: &Owner, fires: &[&FireBundle]) -> Result<Vec<Unfired>> {
         s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
-        let held: BTreeSet<String> = s.existing_fired(&ids)?.into_iter().map(|(id, _)| id).collect();
+        let held: BTreeSet<String> = s.fired_ids(FiredSelection::Ids(&ids))?;
         let of_bundle = |fire: &&&FireBundle| {
             NotBegun::of_bundle(fire, |before| self.store.trigger_row(before, TriggerState::Waiting))
         };

@@ -4,7 +4,6 @@
 use super::{Completion, CompletionOutcome};
 use crate::error::{Error, Result};
 use crate::store::callers::CallersConnection;
-use crate::store::row::FiredState;
 use crate::store::{Firing, Join};
 
 impl Firing<'_> {
@@ -37,15 +36,9 @@ impl Firing<'_> {
     /// # Errors
     /// As [`Firing::complete_within`].
     pub fn guard_within<'c>(&self, connection: impl Into<CallersConnection<'c>>, fire_id: &str) -> Result<()> {
-        self.store.database.join(
-            "guard a fire",
-            connection.into(),
-            Join::Guard,
-            &mut |s| match s.hold_fired(fire_id)? {
-                Some(FiredState::Executing) => Ok(()),
-                _ => Err(lost(fire_id)),
-            },
-        )
+        self.store.database.join("guard a fire", connection.into(), Join::Guard, &mut |s| {
+            if s.hold_executing(fire_id)? { Ok(()) } else { Err(lost(fire_id)) }
+        })
     }
 }
 

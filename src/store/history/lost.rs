@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::store::row::{FiredRow, HistoryRow, RecoveryRow};
+use crate::store::row::{FiredRow, HistoryRow, JobSelection, RecoveryRow};
 use crate::store::transaction::random_hex;
 use crate::store::{History, Session};
 use crate::trigger::Trigger;
@@ -18,11 +18,16 @@ impl History<'_> {
             return Ok(());
         }
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
-        let chain: BTreeMap<TriggerKey, RecoveryRow> =
-            s.recoveries(&keys)?.into_iter().map(|row| (row.trigger.clone(), row)).collect();
+        let chain: BTreeMap<TriggerKey, RecoveryRow> = s
+            .rows()
+            .any_of(&["trigger"], &keys)
+            .list()?
+            .into_iter()
+            .map(|row: RecoveryRow| (row.trigger.clone(), row))
+            .collect();
         let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
         let types: BTreeMap<JobKey, String> =
-            s.job_policies(&jobs)?.into_iter().map(|row| (row.job, row.job_type)).collect();
+            s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key, row.job_type)).collect();
         let row = |fire: &FiredRow| {
             let before = chain.get(&fire.trigger);
             HistoryRow {
@@ -42,7 +47,7 @@ impl History<'_> {
                 result: None,
             }
         };
-        s.put_history(&fires.iter().map(row).collect::<Vec<_>>())
+        s.put_all(&fires.iter().map(row).collect::<Vec<_>>())
     }
 
     /// Writes down that these triggers, as they were before, could not fire in time.
@@ -72,6 +77,6 @@ impl History<'_> {
             error: None,
             result: None,
         };
-        s.put_history(&triggers.iter().enumerate().map(row).collect::<Vec<_>>())
+        s.put_all(&triggers.iter().enumerate().map(row).collect::<Vec<_>>())
     }
 }

@@ -7,7 +7,7 @@ use crate::job::JobPolicy;
 use crate::key::JobKey;
 use crate::rules::failover::millis;
 use crate::signal::Signal;
-use crate::store::row::{EndedFire, LogRow};
+use crate::store::row::{EndedFire, JobSelection, LogRow};
 use crate::store::{Rows, Session, TxMode};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,7 +29,8 @@ const KEEP_HISTORY: &str = "\"keepHistory\"";
 /// `carnelian.history.maxRowsPerJob` or [`JobPolicy::keep_history`].
 ///
 /// ```
-/// use carnelian::{HistoryPruning, JobKey};
+/// use carnelian::JobKey;
+/// use carnelian::history::HistoryPruning;
 /// use std::time::Duration;
 ///
 /// let pruning = HistoryPruning::new().job(JobKey::named("nightly")).older_than(Duration::from_secs(3600));
@@ -135,9 +136,9 @@ impl History<'_> {
             }
             plan.before_ms = Some(before_ms);
             let mut own: BTreeMap<JobKey, u64> = BTreeMap::new();
-            for row in s.policies_with(KEEP_HISTORY)? {
+            for row in s.jobs(JobSelection::WithPolicyWord(KEEP_HISTORY))? {
                 let policy = row.policy.as_deref().and_then(|text| JobPolicy::decode(text).ok());
-                own.extend(policy.and_then(|policy| policy.kept_history()).map(|rows| (row.job, u64::from(rows))));
+                own.extend(policy.and_then(|policy| policy.kept_history()).map(|rows| (row.key, u64::from(rows))));
             }
             let of_all = Some(u64::from(self.store.settings.history.max_rows_per_job)).filter(|rows| *rows > 0);
             let Some(least) = own.values().copied().chain(of_all).min() else { return Ok(()) };

@@ -4,7 +4,7 @@ use super::{History, running};
 use crate::error::{Error, Result};
 use crate::job::{LogLine, decode_lines};
 use crate::key::TriggerKey;
-use crate::store::row::{HistoryFilter, HistoryRow, LogRow};
+use crate::store::row::{HistoryFilter, HistoryRow, LogRow, RecoveryRow, TriggerSelection};
 
 /// The longest chain of runs that is shown.
 const LONGEST_CHAIN: usize = 1_000;
@@ -35,7 +35,7 @@ impl History<'_> {
     pub fn run_record(&self, fire_id: &str) -> Result<Option<RunRecord>> {
         self.store.read("read a run", |s| {
             let mut now_running = running(s, &HistoryFilter { limit: usize::MAX, ..HistoryFilter::default() })?;
-            let mut found = s.history(&HistoryFilter::fire(fire_id))?;
+            let mut found: Vec<HistoryRow> = s.history(&HistoryFilter::fire(fire_id))?;
             let Some(run) = found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
             else {
                 return Ok(None);
@@ -48,7 +48,7 @@ impl History<'_> {
                 limit: LONGEST_CHAIN,
                 ..HistoryFilter::default()
             };
-            let mut chain = s.history(&filter)?;
+            let mut chain: Vec<HistoryRow> = s.history(&filter)?;
             now_running.retain(|row| filter.accepts(row) && !chain.iter().any(|ended| ended.fire_id == row.fire_id));
             chain.append(&mut now_running);
             chain.sort_by_key(|row| (row.fired_ms.unwrap_or(row.ended_ms), row.attempt));
@@ -57,12 +57,14 @@ impl History<'_> {
             let mut description = None;
             if let Some(job) = &run.job {
                 description = s.job(job)?.and_then(|job| job.description);
-                let triggers = s.triggers_of_job(job)?;
+                let triggers = s.triggers(TriggerSelection::OfJob(job))?;
                 let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
                 let its: Vec<TriggerKey> = s
-                    .recoveries(&keys)?
+                    .rows()
+                    .any_of(&["trigger"], &keys)
+                    .list()?
                     .into_iter()
-                    .filter(|row| row.root_fire_id == root)
+                    .filter(|row: &RecoveryRow| row.root_fire_id == root)
                     .map(|row| row.trigger)
                     .collect();
                 let next =

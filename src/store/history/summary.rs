@@ -3,6 +3,7 @@
 use super::{History, HistoryQuery};
 use crate::error::Result;
 use crate::rules::run_times::{SummaryRow, summarise};
+use crate::store::row::RunSample;
 
 /// The most rows that a summary looks at, the newest.
 const MOST_ROWS: usize = 200_000;
@@ -29,7 +30,7 @@ impl History<'_> {
     pub fn summary(&self, query: &HistoryQuery) -> Result<HistorySummary> {
         let mut filter = query.filter();
         (filter.limit, filter.after) = (MOST_ROWS + 1, None);
-        let mut samples = self.store.read("sum up the history", |s| s.run_samples(&filter))?;
+        let mut samples: Vec<RunSample> = self.store.read("sum up the history", |s| s.history(&filter))?;
         let is_complete = samples.len() <= MOST_ROWS;
         samples.truncate(MOST_ROWS);
         let fires = samples.len();

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::key::{JobKey, check_text};
 use crate::store::Session;
 use crate::store::firing::take_back_reservations;
-use crate::store::row::{JobRow, JobVersionRow};
+use crate::store::row::{JobRow, JobSelection, JobVersionRow};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Brings data of the version that is given into the form of a later one, and returns that; the
@@ -15,6 +15,7 @@ pub type Upgrade<'a> = dyn Fn(u32, &mut JobDataMap) -> std::result::Result<u32, 
 
 /// The result of a migration of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Migrated {
     /// The jobs that were changed.
     pub changed: Vec<JobKey>,
@@ -64,8 +65,12 @@ impl JobTypes<'_> {
     }
 
     fn plan(&self, s: &mut dyn Session, change: &Change<'_>) -> Result<Plan> {
-        let keys: Vec<JobKey> =
-            s.jobs()?.into_iter().filter(|row| row.job_type == change.from).map(|row| row.key).collect();
+        let keys: Vec<JobKey> = s
+            .jobs(JobSelection::All)?
+            .into_iter()
+            .filter(|row| row.job_type == change.from)
+            .map(|row| row.key)
+            .collect();
         let running: BTreeSet<JobKey> = s.executing_jobs(&keys)?.into_iter().map(|(job, _)| job).collect();
         let versions: BTreeMap<JobKey, i64> =
             s.job_versions(&keys)?.into_iter().map(|row| (row.job, row.version)).collect();

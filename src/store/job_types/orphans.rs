@@ -17,6 +17,7 @@ const LIMIT: usize = 10_000;
 
 /// A job that no living node can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Orphan {
     /// The job.
     pub job: JobKey,
@@ -49,6 +50,7 @@ impl Orphan {
 
 /// The result of a search for orphans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Orphans {
     /// The jobs that no living node can run, in order of their keys; at most 10,000.
     pub jobs: Vec<Orphan>,
@@ -136,7 +138,7 @@ impl JobTypes<'_> {
                 let (now_ms, mut deleted) = (found.now_ms, Vec::new());
                 for orphan in found.jobs {
                     let age = orphan.since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
-                    if age >= age_ms && !s.job_is_executing(&orphan.job)? {
+                    if age >= age_ms && s.executing_jobs(std::slice::from_ref(&orphan.job))?.is_empty() {
                         self.store.catalogue().delete_jobs_in(s, std::slice::from_ref(&orphan.job))?;
                         deleted.push(orphan);
                     }
@@ -161,7 +163,7 @@ impl JobTypes<'_> {
             }
             let within_ms = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
             let before_ms = s.now_ms()?.saturating_add(within_ms);
-            s.unknown_due_jobs(&nodes.types(), before_ms, LIMIT)
+            Ok(s.unknown_jobs(&nodes.types(), Some(before_ms), LIMIT)?.into_iter().map(|row| row.job).collect())
         })
     }
 
@@ -189,7 +191,7 @@ impl JobTypes<'_> {
             job: row.job,
             job_type: row.job_type,
         };
-        found.jobs = s.unknown_jobs(&types, LIMIT)?.into_iter().map(orphan).collect();
+        found.jobs = s.unknown_jobs(&types, None, LIMIT)?.into_iter().map(orphan).collect();
         Ok(found)
     }
 }

@@ -2,10 +2,11 @@
 
 use super::MemorySession;
 use crate::error::Result;
-use crate::store::database::{ChangeRows, ClusterRows, FiredRows, PlacementRows, Session};
+use crate::store::database::{ChangeRows, ClusterRows, PlacementRows, Session};
 use crate::store::row::{
     ClusterMembers, Exclusions, HeartbeatRow, LAST_COUNT, Notification, PlacementView, PollResult, TypeVersions,
 };
+use std::collections::BTreeSet;
 
 impl ChangeRows for MemorySession<'_> {
     fn notify(&mut self, what: Notification) -> Result<()> {
@@ -49,7 +50,7 @@ impl ChangeRows for MemorySession<'_> {
         let members = ClusterMembers {
             now_ms: self.now_ms()?,
             instances: self.instances()?,
-            with_fires: self.instances_with_fires()?,
+            with_fires: self.instances_with_fires(),
         };
         Ok((members, self.placement_view()?))
     }
@@ -61,5 +62,12 @@ impl ChangeRows for MemorySession<'_> {
         let doubtful = |beat_ms: i64, limit_ms: i64| beat_ms.saturating_add(limit_ms) < now_ms || beat_ms > future_ms;
         let count = self.tables.rows().filter(|row: &HeartbeatRow| doubtful(row.beat_ms, row.limit_ms)).count();
         Ok((now_ms, i64::try_from(count).unwrap_or(i64::MAX)))
+    }
+}
+
+impl MemorySession<'_> {
+    fn instances_with_fires(&self) -> Vec<String> {
+        let names: BTreeSet<&String> = self.tables.fired.values().map(|fire| &fire.instance).collect();
+        names.into_iter().cloned().collect()
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct DeclaredTable {
 pub(super) struct DeclaredTables(BTreeMap<&'static str, DeclaredTable>);
 
 impl DeclaredTable {
-    fn of(table: &TableDef) -> Self {
+    pub(super) fn of(table: &TableDef) -> Self {
         Self { columns: table.written().map(|(column, _)| column).collect(), rows: Journaled::default() }
     }
 
@@ -71,7 +71,7 @@ impl DeclaredTable {
         self.chosen(&key, which).into_iter().map(|row| self.key(&key, row)).collect()
     }
 
-    fn shown(&self, table: &TableDef, row: &[Cell]) -> Vec<Cell> {
+    pub(super) fn shown(&self, table: &TableDef, row: &[Cell]) -> Vec<Cell> {
         table.columns().map(|(column, _)| self.cell(row, column).clone()).collect()
     }
 }
@@ -112,7 +112,7 @@ impl Tables {
         T::from_cells(table.shown(T::DEF, table.rows.get(&cells_of(key))?)).ok()
     }
 
-    /// Whether a table has any row.
+    /// Tells whether a table has any row.
     pub(super) fn has_rows(&self, table: &TableDef) -> bool {
         self.declared.0.get(table.name).is_some_and(|table| table.rows.values().next().is_some())
     }
@@ -124,19 +124,23 @@ impl Tables {
         }
     }
 
-    /// Deletes every row of a table.
-    pub(super) fn empty(&mut self, table: &TableDef) {
-        if let Some(table) = self.declared.there(table) {
-            table.rows.remove_if(|_, _| true);
+    /// The table and the cells of its rows that are chosen.
+    pub(super) fn chosen<T: Table>(&self, is_chosen: impl Fn(&T) -> bool) -> (&'static TableDef, Vec<Vec<Cell>>) {
+        (T::DEF, self.rows::<T>().filter(|row| is_chosen(row)).map(|row| row.cells()).collect())
+    }
+
+    /// Deletes rows of a table that were chosen.
+    pub(super) fn remove_chosen(&mut self, table: &'static TableDef, rows: &[Vec<Cell>]) {
+        let key = table.key_columns();
+        if let Some(stored) = self.declared.there(table) {
+            rows.iter().for_each(|row| drop(stored.rows.remove(&stored.key(&key, row))));
         }
     }
 
-    /// Deletes the rows that go; returns how many there were.
-    pub(super) fn delete_rows<T: Table>(&mut self, goes: impl Fn(&T) -> bool) -> usize {
-        let gone: Vec<Vec<Cell>> = self.rows::<T>().filter(|row| goes(row)).map(|row| row.cells()).collect();
-        let Some(table) = self.declared.there(T::DEF) else { return 0 };
-        let key = T::DEF.key_columns();
-        gone.iter().filter(|row| table.rows.remove(&table.key(&key, row)).is_some()).count()
+    /// Deletes the rows that go.
+    pub(super) fn delete_rows<T: Table>(&mut self, goes: impl Fn(&T) -> bool) {
+        let (table, rows) = self.chosen(goes);
+        self.remove_chosen(table, &rows);
     }
 
     /// Writes a row in the place of that of its key.
@@ -179,13 +183,15 @@ impl TableRows for MemorySession<'_> {
         Ok(page.map(|row| stored.shown(table, row)).collect())
     }
 
-    fn count_in(&mut self, table: &'static TableDef, which: &Which) -> Result<u64> {
-        self.reads()?;
-        Ok(self.shown(table).map_or(0, |stored| stored.chosen(&table.key_columns(), which).len() as u64))
-    }
-
     fn insert_into(&mut self, table: &'static TableDef, rows: Vec<Vec<Cell>>) -> Result<()> {
         self.may_change(table)?;
+        if table.name == HistoryRow::DEF.name {
+            for row in rows {
+                let row = HistoryRow::from_cells(row)?;
+                self.tables.history.put(row.fire_id.clone(), row);
+            }
+            return Ok(());
+        }
         let key_columns = table.key_columns();
         for row in rows {
             let stored = self.tables.declared.of(table);

@@ -1,9 +1,10 @@
-//! Heartbeats and orders to stop in maps.
+//! Heartbeats, orders to stop, begin marks and held locks in maps.
 
 use super::MemorySession;
 use crate::error::Result;
-use crate::store::database::ExecutionRows;
-use crate::store::row::{CancelRow, FiredState, HeartbeatRow};
+use crate::rules::begun::BeginMark;
+use crate::store::database::{ExecutionRows, Owner};
+use crate::store::row::{BegunRow, CancelRow, FiredState, HeartbeatRow, LockRow};
 
 impl MemorySession<'_> {
     fn runs(&self, fire_id: &str) -> bool {
@@ -32,18 +33,46 @@ impl ExecutionRows for MemorySession<'_> {
 
     fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize> {
         self.reads()?;
-        let new = |id: &&String| self.runs(id) && self.tables.cancels.get(*id).is_none();
+        let new = |id: &&String| self.runs(id) && self.tables.row_of::<CancelRow>(*id).is_none();
         let new: Vec<String> = fire_ids.iter().filter(new).cloned().collect();
         for fire_id in &new {
-            let row = CancelRow { fire_id: fire_id.clone(), who: who.to_owned() };
-            self.tables.cancels.put(fire_id.clone(), row);
+            self.tables.put_row(&CancelRow { fire_id: fire_id.clone(), who: who.to_owned() });
         }
         Ok(new.len())
     }
 
-    fn cancels_for(&mut self, instance: &str) -> Result<Vec<CancelRow>> {
+    fn note_begun(&mut self, owner: &Owner, mark: &BeginMark) -> Result<bool> {
         self.reads()?;
-        let its = |row: &&CancelRow| self.tables.fired.get(&row.fire_id).is_some_and(|f| f.instance == instance);
-        Ok(self.tables.cancels.values().filter(its).cloned().collect())
+        let is_open =
+            |row: BegunRow| row.incarnation == owner.incarnation && !row.closed && row.mark_number <= mark.number;
+        let is_registered = || {
+            let row = self.tables.instances.get(&owner.instance);
+            row.is_some_and(|row| row.incarnation.as_ref() == Some(&owner.incarnation))
+        };
+        let noted = self.tables.row_of(&owner.instance).map_or_else(is_registered, is_open);
+        if noted {
+            self.tables.put_row(&BegunRow {
+                instance: owner.instance.clone(),
+                incarnation: owner.incarnation.clone(),
+                mark_number: mark.number,
+                last_fence: mark.last,
+                waiting: mark.waiting_text(),
+                closed: false,
+            });
+        }
+        Ok(noted)
+    }
+
+    fn renew_locks(&mut self, locks: &[(String, String)], now_ms: i64) -> Result<usize> {
+        self.reads()?;
+        let mut renewed = 0;
+        for (name, holder) in locks {
+            let row: Option<LockRow> = self.tables.row_of(name);
+            if let Some(row) = row.filter(|row| row.holder == *holder && row.expires_ms > now_ms) {
+                self.tables.put_row(&LockRow { expires_ms: now_ms.saturating_add(row.ttl_ms), ..row });
+                renewed += 1;
+            }
+        }
+        Ok(renewed)
     }
 }

@@ -1,10 +1,11 @@
 //! The history in a map.
 
 use super::MemorySession;
+use super::declared::DeclaredTable;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::database::{HistoryRows, HistoryUpkeepRows};
-use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, PolicyRow, RunSample};
+use crate::store::database::HistoryRows;
+use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryRow, Table, TableDef};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -25,27 +26,12 @@ impl HistoryRows for MemorySession<'_> {
         Ok(there)
     }
 
-    fn put_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
+    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
         self.reads()?;
-        for row in rows {
-            self.tables.history.put(row.fire_id.clone(), row.clone());
-        }
-        Ok(())
+        let whole = DeclaredTable::of(HistoryRow::DEF);
+        Ok(self.wanted(filter).into_iter().map(|row| whole.shown(table, &row.cells())).collect())
     }
 
-    fn history(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
-        self.reads()?;
-        Ok(self.wanted(filter).into_iter().cloned().collect())
-    }
-
-    fn run_samples(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<RunSample>> {
-        self.reads()?;
-        let sample = |row: &HistoryRow| RunSample { job: row.job.clone(), outcome: row.outcome, run_ms: row.run_ms };
-        Ok(self.wanted(filter).into_iter().map(sample).collect())
-    }
-}
-
-impl HistoryUpkeepRows for MemorySession<'_> {
     fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
         self.reads()?;
         let mut counts: BTreeMap<&JobKey, u64> = BTreeMap::new();
@@ -57,17 +43,6 @@ impl HistoryUpkeepRows for MemorySession<'_> {
         counts.sort_by_key(|(_, n)| Reverse(*n));
         counts.truncate(limit);
         Ok(counts)
-    }
-
-    fn policies_with(&mut self, word: &str) -> Result<Vec<PolicyRow>> {
-        self.reads()?;
-        let with = self.tables.jobs.values().filter(|job| job.policy.as_ref().is_some_and(|text| text.contains(word)));
-        let row = |job: &crate::store::row::JobRow| PolicyRow {
-            job: job.key.clone(),
-            job_type: job.job_type.clone(),
-            policy: job.policy.clone(),
-        };
-        Ok(with.map(row).collect())
     }
 }
 

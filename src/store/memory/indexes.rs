@@ -1,10 +1,10 @@
 //! The indexes of the memory store: triggers by the order in which they are acquired and by their
-//! jobs, fired rows and recoveries by what they belong to.
+//! jobs, fired rows by what they belong to.
 
 use super::journal::Index;
 use crate::hash::{HashMap, HashSet};
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::{FiredRow, FiredState, RecoveryRow, TriggerRow};
+use crate::store::row::{FiredRow, FiredState, TriggerRow};
 use crate::trigger::TriggerState;
 use std::cmp::Reverse;
 use std::collections::btree_map::{BTreeMap, Range};
@@ -55,7 +55,7 @@ impl TriggerIndex {
         self.by_job.get(job).into_iter().flatten()
     }
 
-    /// Whether a job has triggers.
+    /// Tells whether a job has triggers.
     pub(super) fn has_job(&self, job: &JobKey) -> bool {
         self.by_job.contains_key(job)
     }
@@ -164,17 +164,17 @@ impl FiredIndex {
         self.reserved.values().map(|row| &**row)
     }
 
-    /// Whether a job has fired rows that name it.
+    /// Tells whether a job has fired rows that name it.
     pub(super) fn has_job(&self, job: &JobKey) -> bool {
         self.of_jobs.contains_key(job)
     }
 
-    /// Whether a fire of a job is executing.
+    /// Tells whether a fire of a job is executing.
     pub(super) fn is_executing(&self, job: &JobKey) -> bool {
         self.of_jobs.get(job).is_some_and(|its| its.executing > 0)
     }
 
-    /// Whether a fire of a job is executing that lets no other run beside it.
+    /// Tells whether a fire of a job is executing that lets no other run beside it.
     pub(super) fn is_executing_alone(&self, job: &JobKey) -> bool {
         self.of_jobs.get(job).is_some_and(|its| its.alone > 0)
     }
@@ -227,34 +227,4 @@ impl Index<String, FiredRow> for FiredIndex {
 fn counted(row: &FiredRow) -> (usize, usize) {
     let is_executing = row.state == FiredState::Executing;
     (usize::from(is_executing), usize::from(is_executing && row.nonconcurrent))
-}
-
-/// Recoveries, which are known by their origins, by their triggers.
-#[derive(Debug, Default)]
-pub(super) struct RecoveryIndex {
-    by_trigger: HashMap<TriggerKey, Vec<Arc<RecoveryRow>>>,
-}
-
-impl RecoveryIndex {
-    /// The recoveries that a trigger stands for, in order of their origins.
-    pub(super) fn of_trigger(&self, trigger: &TriggerKey) -> impl Iterator<Item = &RecoveryRow> {
-        self.by_trigger.get(trigger).into_iter().flatten().map(|row| &**row)
-    }
-}
-
-impl Index<String, RecoveryRow> for RecoveryIndex {
-    fn enter(&mut self, _: &String, row: &Arc<RecoveryRow>) {
-        let rows = self.by_trigger.entry(row.trigger.clone()).or_default();
-        rows.push(Arc::clone(row));
-        rows.sort_by(|a, b| a.origin_fire_id.cmp(&b.origin_fire_id));
-    }
-
-    fn leave(&mut self, origin: &String, row: &RecoveryRow) {
-        if let Some(rows) = self.by_trigger.get_mut(&row.trigger) {
-            rows.retain(|one| one.origin_fire_id != *origin);
-            if rows.is_empty() {
-                self.by_trigger.remove(&row.trigger);
-            }
-        }
-    }
 }

@@ -147,12 +147,6 @@ impl<K: Ord + Hash + Clone, V: Clone, I: Index<K, V>, R: Rows<K, V>> Journaled<K
         Some(old)
     }
 
-    /// Removes every row that `goes`; returns how many.
-    pub(super) fn remove_if(&mut self, goes: impl Fn(&K, &V) -> bool) -> usize {
-        let keys: Vec<K> = self.rows.iter().filter(|(k, v)| goes(k, v)).map(|(k, _)| k.clone()).collect();
-        keys.iter().filter(|key| self.remove(*key).is_some()).count()
-    }
-
     /// Changes a row, if it is there.
     pub(super) fn change<Q: Ord + Hash + ?Sized>(&mut self, key: &Q, change: impl FnOnce(&mut V)) -> bool
     where

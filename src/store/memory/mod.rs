@@ -1,34 +1,28 @@
 //! `MemoryDatabase`: the rows of a scheduler in this process, for tests and for work that need not
 //! survive it.
 
-mod ahead;
 mod changes;
-mod continuations;
 mod declared;
-mod definitions;
 mod executions;
 mod fires;
 mod history;
 mod indexes;
+mod instances;
 mod jobs;
 mod journal;
-mod locks;
-mod monitor;
-mod parts;
 mod placement;
-mod recoveries;
-mod types;
+mod triggers;
 
 use super::database::{Database, Lock, Session, StatementCounts, TxMode};
 use super::row::{
-    CancelRow, FiredRow, HistoryRow, InstanceRow, JobRow, Notification, PausedGroupRow, RecoveryRow, Snapshot,
-    TriggerRow,
+    FenceRow, FiredRow, HistoryRow, InstanceRow, JobRow, Notification, PausedGroupRow, Snapshot, SnapshotPlace,
+    TriggerRow, TriggerSelection,
 };
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::key::{JobKey, TriggerKey};
 use declared::DeclaredTables;
-use indexes::{FiredIndex, RecoveryIndex, TriggerIndex};
+use indexes::{FiredIndex, TriggerIndex};
 use journal::{Journaled, Unordered};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -72,13 +66,24 @@ tables! {
     jobs: Journaled<JobKey, JobRow>,
     triggers: Unordered<TriggerKey, TriggerRow, TriggerIndex>,
     fired: Unordered<String, FiredRow, FiredIndex>,
-    recoveries: Journaled<String, RecoveryRow, RecoveryIndex>,
     instances: Journaled<String, InstanceRow>,
     history: Unordered<String, HistoryRow>,
-    cancels: Journaled<String, CancelRow>,
     changes: Journaled<(), (i64, i64)>,
-    fence: Journaled<(), i64>,
     declared: DeclaredTables,
+}
+
+impl Tables {
+    /// The tables as a migration leaves them.
+    fn migrated() -> Self {
+        let mut tables = Self::default();
+        tables.put_row(&FenceRow { fence: 0 });
+        tables.commit();
+        tables
+    }
+
+    fn last_fence(&self) -> i64 {
+        self.rows().next().map_or(0, |row: FenceRow| row.fence)
+    }
 }
 
 impl MemoryDatabase {
@@ -86,7 +91,7 @@ impl MemoryDatabase {
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            tables: Mutex::default(),
+            tables: Mutex::new(Tables::migrated()),
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             fences: super::Fences::default(),
@@ -122,7 +127,7 @@ impl Database for MemoryDatabase {
         }
         #[cfg(any(test, feature = "test-util"))]
         if mode.may_write() {
-            let drawn = tables.fence.get(&()).copied().unwrap_or(0);
+            let drawn = tables.last_fence();
             let mut finish = |apply: bool| {
                 if apply {
                     tables.commit()
@@ -139,7 +144,7 @@ impl Database for MemoryDatabase {
             }
         }
         tables.commit();
-        self.fences.note(tables.fence.get(&()).copied().unwrap_or(0));
+        self.fences.note(tables.last_fence());
         if mode.may_write() {
             self.commits.fetch_add(1, Ordering::Relaxed);
         }
@@ -159,7 +164,7 @@ impl Database for MemoryDatabase {
     }
 
     fn forget_scheduler(&self) -> Result<()> {
-        *self.tables.lock() = Tables::default();
+        *self.tables.lock() = Tables::migrated();
         Ok(())
     }
 
@@ -222,21 +227,22 @@ impl Session for MemorySession<'_> {
         self.reads()
     }
 
-    fn snapshot(&mut self) -> Result<Snapshot> {
+    fn snapshot_page(&mut self, _: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {
         self.reads()?;
         let mut fired: Vec<FiredRow> = self.tables.fired.values().cloned().collect();
         fired.sort_by(|a, b| a.fire_id.cmp(&b.fire_id));
-        Ok(Snapshot {
+        *snapshot = Snapshot {
             jobs: self.tables.jobs.values().cloned().collect(),
-            triggers: self.select(|_| true),
+            triggers: self.read_rows(TriggerSelection::All).into_iter().map(|row| self.read(row)).collect(),
             fired,
             instances: self.tables.instances.values().cloned().collect(),
             paused_groups: self.tables.rows().map(|row: PausedGroupRow| row.group).collect(),
             calendars: self.tables.rows().collect(),
-            recoveries: self.tables.recoveries.values().cloned().collect(),
+            recoveries: self.tables.rows().collect(),
             locks: vec!["STATE_ACCESS".to_owned(), "TRIGGER_ACCESS".to_owned()],
             unreadable: Vec::new(),
             stray_schedules: Vec::new(),
-        })
+        };
+        Ok(false)
     }
 }

@@ -14,7 +14,7 @@ const MOST: usize = 1000;
 /// A node for the blacklist: it takes no work, what it runs goes on.
 ///
 /// ```
-/// use carnelian::store::BlacklistEntry;
+/// use carnelian::placement::BlacklistEntry;
 /// use std::time::Duration;
 ///
 /// let entry = BlacklistEntry::new("rack7-a").reason("its disk is full").lasting(Duration::from_secs(3600));

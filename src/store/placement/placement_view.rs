@@ -5,12 +5,13 @@ use crate::job::{JobDetail, Placement};
 use crate::key::JobKey;
 use crate::rules::failover::{is_dead, millis};
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
-use crate::store::row::{InstanceRow, NodePlace};
+use crate::store::row::{InstanceRow, JobSelection, NodePlace};
 use crate::store::{ClusterPlacement, Session};
 use std::collections::BTreeMap;
 
 /// The answer of one living node to a fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MayRun {
     /// The instance id.
     pub instance: String,
@@ -22,6 +23,7 @@ pub struct MayRun {
 
 /// A job that no living node may run, for the sake of its placement.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnplaceableJob {
     /// The job.
     pub job: JobKey,
@@ -62,7 +64,7 @@ impl ClusterPlacement<'_> {
             if view.alive.is_empty() {
                 return Ok(unplaceable);
             }
-            for row in s.jobs()?.into_iter().filter(|row| row.policy.is_some()) {
+            for row in s.jobs(JobSelection::All)?.into_iter().filter(|row| row.policy.is_some()) {
                 // A job that cannot be read is named elsewhere.
                 let Ok(job) = self.store.job_detail(&row) else { continue };
                 let Some(placement) = job.policy().placed() else { continue };

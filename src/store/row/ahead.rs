@@ -86,7 +86,7 @@ table! {
         pub last_fence: i64,
         /// The fences that had not begun, as text.
         pub waiting: String,
-        /// Whether the instance was declared dead, and can begin nothing more.
+        /// True if the instance was declared dead, and can begin nothing more.
         pub closed: bool,
     }
 }

@@ -8,7 +8,7 @@ table! {
     pub struct CommitRow in "CN_COMMITS" by [token] {
         /// The token.
         pub token: String,
-        /// When the transaction wrote it, epoch milliseconds by the store's clock.
+        /// The time at which the transaction wrote it, epoch milliseconds by the store's clock.
         pub made_ms: i64,
     }
 }

@@ -21,7 +21,7 @@ table! {
         pub since_fence: i64,
         /// Data for the child, in whichever form `useProperties` says.
         pub data: Option<Vec<u8>>,
-        /// Whether a fire of the child is executing beside which the child may not run. Read only.
+        /// True if a fire of the child is executing beside which the child may not run. Read only.
         pub child_is_blocked: bool as NotStored = [],
     }
 }

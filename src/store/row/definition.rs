@@ -16,7 +16,7 @@ table! {
         pub revision: i64,
         /// The form of the definition.
         pub hash: String,
-        /// When it was stored in this form.
+        /// The time at which it was stored in this form.
         pub made_ms: i64,
         /// The triggers that the definition had, in order.
         pub triggers: Vec<TriggerKey> as NotStored = [],

@@ -17,7 +17,7 @@ table! {
         pub limit_ms: i64,
         /// How far its job has come.
         pub progress: Option<Progress> = [done, total, note],
-        /// When its job last made progress, epoch milliseconds by the store's clock.
+        /// The time at which its job last made progress, epoch milliseconds by the store's clock.
         pub progress_ms: Option<i64>,
         /// How long it may go without progress, in milliseconds; none if that does not matter.
         pub progress_limit_ms: Option<i64>,
@@ -52,11 +52,13 @@ impl Column for Option<Progress> {
     }
 }
 
-/// A row of `CN_CANCELS`: somebody wants a run to stop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CancelRow {
-    /// The fire.
-    pub fire_id: String,
-    /// Who wants it.
-    pub who: String,
+table! {
+    /// A row of `CN_CANCELS`: somebody wants a run to stop.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct CancelRow in "CN_CANCELS" by [fire_id] stamped made_ms {
+        /// The fire.
+        pub fire_id: String = [entry_id],
+        /// Who wants it.
+        pub who: String,
+    }
 }

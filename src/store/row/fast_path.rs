@@ -11,6 +11,6 @@ pub struct FastPathWork {
     /// a calendar and without options. Their states are those of new triggers. A trigger whose
     /// start is `START_WHEN_STORED` starts when it is stored.
     pub triggers: Vec<TriggerRow>,
-    /// Whether the work must not be stored while a node of Quartz is a member.
+    /// True if the work must not be stored while a node of Quartz is a member.
     pub not_beside_quartz: bool,
 }

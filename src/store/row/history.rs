@@ -10,19 +10,19 @@ table! {
     pub struct HistoryRow in "CN_HISTORY" by [fire_id] {
         /// The fire; for a misfire, which is none, an id of its own.
         pub fire_id: String,
-        /// Its trigger.
+        /// The trigger.
         pub trigger: TriggerKey = [trigger_name, trigger_group],
-        /// Its job.
+        /// The job.
         pub job: Option<JobKey> = [job_name, job_group],
         /// The instance it belonged to; none for a misfire.
         pub instance: Option<String> = [instance_name],
         /// The time it stood for.
         pub scheduled_ms: i64 = [sched_ms],
-        /// When it was fired; none for a misfire.
+        /// The time at which it was fired; none for a misfire.
         pub fired_ms: Option<i64>,
         /// The type of the job; none if the node that ran it could not say.
         pub job_type: Option<String>,
-        /// When it ended, or was found lost.
+        /// The time at which it ended, or was found lost.
         pub ended_ms: i64,
         /// How long its job ran; none if nobody could say.
         pub run_ms: Option<i64>,
@@ -46,7 +46,7 @@ pub struct EndRow {
     pub fire_id: String,
     /// The type of the job.
     pub job_type: Option<String>,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended_ms: i64,
     /// How long its job ran.
     pub run_ms: Option<i64>,
@@ -68,9 +68,9 @@ table! {
     pub struct EndedFire in "CN_HISTORY" by [fire_id] {
         /// The fire.
         pub fire_id: String,
-        /// Its job.
+        /// The job.
         pub job: Option<JobKey> = [job_name, job_group],
-        /// When it ended.
+        /// The time at which it ended.
         pub ended_ms: i64,
     }
 }
@@ -80,12 +80,12 @@ columns! {
 }
 
 impl HistoryRow {
-    /// When its job began on its worker; none if nobody could say, or it never did.
+    /// The time at which its job began on its worker; none if nobody could say, or it never did.
     pub fn started_ms(&self) -> Option<i64> {
         self.run_ms.map(|run_ms| self.ended_ms.saturating_sub(run_ms))
     }
 
-    /// Whether the fire has not ended; its `ended_ms` is the moment of the question then.
+    /// Tells whether the fire has not ended; its `ended_ms` is the moment of the question then.
     pub fn is_running(&self) -> bool {
         self.outcome == FireOutcome::Running
     }
@@ -97,7 +97,7 @@ table! {
     pub struct LogRow in "CN_HISTORY_LOG" by [fire_id] {
         /// The fire.
         pub fire_id: String,
-        /// Its lines, as JSON.
+        /// The lines, as JSON.
         pub lines: String = [log_lines],
     }
 }
@@ -150,7 +150,7 @@ impl<'a> HistoryFilter<'a> {
         Self { fire_id: Some(id), limit: 1, ..Self::default() }
     }
 
-    /// Whether a row is asked for, whatever the limit.
+    /// Tells whether a row is asked for, whatever the limit.
     pub(in crate::store) fn accepts(&self, row: &HistoryRow) -> bool {
         let in_chain = |root: &str| row.fire_id == root || row.root_fire_id.as_deref() == Some(root);
         let has_text = |text: &str| row.error.as_deref().is_some_and(|error| error.contains(text));

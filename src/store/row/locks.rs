@@ -6,7 +6,7 @@ table! {
     /// A row of `CN_LOCKS`: a lock of the application that is held, or was until its time was over.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct LockRow in "CN_LOCKS" by [name] {
-        /// Its name.
+        /// The name.
         pub name: String = [lock_name],
         /// Drawn at random by each taking: who may renew and release it.
         pub holder: String,
@@ -15,11 +15,11 @@ table! {
         /// Larger than that of every earlier taking of any lock, and of every earlier fire, of the
         /// scheduler.
         pub fence: i64,
-        /// When it was taken, epoch milliseconds by the store's clock.
+        /// The time at which it was taken, epoch milliseconds by the store's clock.
         pub taken_ms: i64,
         /// For how long each renewal holds, in milliseconds.
         pub ttl_ms: i64,
-        /// When it may be taken over, epoch milliseconds by the store's clock.
+        /// The time at which it may be taken over, epoch milliseconds by the store's clock.
         pub expires_ms: i64,
     }
 }

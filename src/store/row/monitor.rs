@@ -23,3 +23,12 @@ pub struct LoadRow {
     /// What keeps them from work, likewise.
     pub blacklist: Vec<BlacklistRow>,
 }
+
+/// Since when a trigger or a reservation must be overdue to be counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Late {
+    /// It was due before this time.
+    Before(i64),
+    /// It was due more than so many milliseconds ago.
+    MoreThan(i64),
+}

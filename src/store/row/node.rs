@@ -10,9 +10,9 @@ table! {
     pub struct NodeRow in "CN_NODES" by [instance] {
         /// The instance's name.
         pub instance: String = [instance_name],
-        /// When it was started, epoch milliseconds by the store's clock.
+        /// The time at which it was started, epoch milliseconds by the store's clock.
         pub started_ms: i64,
-        /// When it said this, epoch milliseconds by the store's clock.
+        /// The time at which it said this, epoch milliseconds by the store's clock.
         pub seen_ms: i64,
         /// What it said.
         pub info: NodeInfo = [

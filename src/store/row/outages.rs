@@ -25,7 +25,7 @@ table! {
     pub struct Outage in "CN_OUTAGES" by [ended_ms] {
         /// The last sign of life of any node before it, epoch milliseconds by the store's clock.
         pub began_ms: i64,
-        /// When the first node registered, epoch milliseconds by the store's clock.
+        /// The time at which the first node registered, epoch milliseconds by the store's clock.
         pub ended_ms: i64,
         /// That node.
         pub instance: String = [instance_name],
@@ -41,7 +41,7 @@ table! {
         pub skipped: i64,
         /// What nobody can read.
         pub unreadable: i64,
-        /// Whether there were more than were counted.
+        /// True if there were more than were counted.
         pub uncounted: bool,
         /// Runs that were under way when the last node died.
         pub interrupted: i64,

@@ -10,7 +10,7 @@ use crate::key::{JobKey, TriggerKey};
 pub struct Parked {
     /// The trigger that waits, by which the work is known.
     pub key: TriggerKey,
-    /// Its job.
+    /// The job.
     pub job: JobKey,
     /// The fire that died last; none of a tick that could not be spread.
     pub fire_id: Option<String>,

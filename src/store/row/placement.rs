@@ -24,7 +24,7 @@ pub struct NodePlace {
     pub node_name: String,
     /// What sets it apart from others.
     pub labels: Labels,
-    /// Whether it runs jobs at all.
+    /// True if it runs jobs at all.
     pub role: NodeRole,
 }
 
@@ -32,7 +32,7 @@ table! {
     /// A row of `CN_BLACKLIST`: a node that takes no work.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct BlacklistRow in "CN_BLACKLIST" by [node, kind] {
-        /// Its instance id or node name.
+        /// The instance id or node name.
         pub node: String = [node_name],
         /// What is meant.
         pub kind: BlacklistKind,
@@ -42,7 +42,7 @@ table! {
         pub who: String,
         /// Until when, epoch milliseconds; for good if none.
         pub until_ms: Option<i64>,
-        /// When it was done, epoch milliseconds.
+        /// The time at which it was done, epoch milliseconds.
         pub made_ms: i64,
     }
 }
@@ -133,7 +133,7 @@ pub struct Exclusions {
 }
 
 impl Exclusions {
-    /// Whether nothing is excluded.
+    /// Tells whether nothing is excluded.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty() && self.policies.is_empty() && self.ticks.is_empty() && self.parts_but.is_none()
     }

@@ -48,7 +48,7 @@ pub struct TableDef {
     pub key: &'static [&'static str],
     /// Every field.
     pub fields: &'static [Field],
-    /// Whether rows change under `TRIGGER_ACCESS` only.
+    /// True if rows change under `TRIGGER_ACCESS` only.
     pub is_locked: bool,
     /// The column that gets the time of the transaction when a row is written; no field holds it.
     pub stamp: Option<&'static str>,

@@ -58,7 +58,7 @@ table! {
         pub job: JobKey = [job_name, job_group],
         /// The type that it had then.
         pub job_type: String,
-        /// When that was first seen.
+        /// The time at which that was first seen.
         pub since_ms: i64,
     }
 }

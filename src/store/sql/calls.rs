@@ -20,7 +20,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Whether a call is worth a try.
+    /// Tells whether a call is worth a try.
     pub(super) fn are_made(&self, now: Duration) -> bool {
         !self.lacks_function.load(Ordering::Relaxed)
             && now.as_millis() >= u128::from(self.paused_until_ms.load(Ordering::Relaxed))

@@ -24,7 +24,7 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Its name for people.
+    /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
             Backend::Sqlite => "SQLite",
@@ -63,7 +63,7 @@ pub(super) enum Connection<'c> {
 pub(super) struct Inner<'c, C: R2D2Connection + 'static> {
     pub connection: Held<'c, C>,
     broken: bool,
-    /// Whether the way to the server is gone, and so perhaps for all connections that are as old.
+    /// True if the way to the server is gone, and so perhaps for all connections that are as old.
     lost: bool,
 }
 
@@ -152,7 +152,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Whether a transaction is open on it.
+    /// Tells whether a transaction is open on it.
     pub(super) fn is_in_transaction(&mut self) -> bool {
         each!(self, c => matches!(
             AnsiTransactionManager::transaction_manager_status_mut(&mut *c.connection).transaction_depth(),
@@ -190,7 +190,7 @@ impl Connection<'_> {
         self.break_off();
     }
 
-    /// Whether the way to the server is gone.
+    /// Tells whether the way to the server is gone.
     pub(super) fn is_lost(&self) -> bool {
         each!(self, c => c.lost)
     }

@@ -366,7 +366,7 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
     words.iter().find(|(text, _)| message.contains(&text.to_lowercase())).map_or(Permanent, |(_, class)| *class)
 }
 
-/// Whether a failure says that a table does not exist.
+/// Tells whether a failure says that a table does not exist.
 pub(super) fn is_missing_table(failure: &Failure) -> bool {
     ["no such table", "does not exist", "doesn't exist"].iter().any(|words| failure.message.contains(words))
 }

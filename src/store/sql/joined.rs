@@ -60,7 +60,7 @@ impl SqlSession<'_, '_> {
                 }
                 row.map(|row| row.level)
             }
-            // Its name differs from version to version.
+            // The name differs from version to version.
             Backend::Mysql => {
                 let text = "SHOW SESSION VARIABLES WHERE Variable_name IN ('transaction_isolation', 'tx_isolation')";
                 self.load::<OnMysql>(text, &[])?.pop().map(|row| row.level)

@@ -99,19 +99,8 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 
 /// Our side tables with rows of a scheduler.
 pub(super) fn side_tables() -> impl Iterator<Item = &'static str> {
-    let of_statements = [
-        "CN_FENCES",
-        "CN_CHANGES",
-        "CN_INSTANCES",
-        "CN_RECOVERIES",
-        "CN_TRIGGER_OPTIONS",
-        "CN_RECURRENCES",
-        "CN_JOB_POLICIES",
-        "CN_JOB_MARKS",
-        "CN_TAGS",
-        "CN_CANCELS",
-        "CN_HISTORY",
-    ];
+    let of_statements =
+        ["CN_CHANGES", "CN_INSTANCES", "CN_RECURRENCES", "CN_JOB_POLICIES", "CN_JOB_MARKS", "CN_TAGS", "CN_HISTORY"];
     of_statements.into_iter().chain(DECLARED.iter().map(|table| table.name))
 }
 
@@ -225,7 +214,7 @@ impl Work<'_, '_> {
         Ok(self.connection.load::<FunctionRow>(statement).map_err(error)?.pop())
     }
 
-    /// Whether Quartz made its tables already; then only the side tables are added.
+    /// Tells whether Quartz made its tables already; then only the side tables are added.
     fn adopt_quartz_tables(&mut self) -> Result<bool> {
         let missing = self.missing_tables()?;
         let prefix = &self.options.table_prefix;
@@ -256,7 +245,7 @@ impl Work<'_, '_> {
         self.ensure_row("CN_CHANGES", &["sched_name"], name, &["changes", "cancels"]).map(drop)
     }
 
-    /// Whether a row of this key was inserted, with zeros in its other columns; that another
+    /// Tells whether a row of this key was inserted, with zeros in its other columns; that another
     /// process was faster is fine.
     ///
     /// It is looked for first: on SQLite an insert waits for the lock, even if there is nothing to

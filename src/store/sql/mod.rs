@@ -46,7 +46,7 @@ use std::sync::{Arc, OnceLock};
 struct SqlOptions {
     scheduler_name: String,
     table_prefix: String,
-    /// Whether the time is the node's instead of the database's. On SQLite it always is.
+    /// True if the time is the node's instead of the database's. On SQLite it always is.
     node_clock: bool,
 }
 
@@ -76,9 +76,9 @@ pub struct SqlDatabase {
     statements: AtomicU64,
     commits: AtomicU64,
     fences: super::Fences,
-    /// Whether the server can pass over locked rows, once it was asked.
+    /// True if the server can pass over locked rows, once it was asked.
     passes_over_locked: OnceLock<bool>,
-    /// Whether new work is stored by one call.
+    /// True if new work is stored by one call.
     calls: Calls,
     #[cfg(any(test, feature = "test-util"))]
     faults: super::faults::FaultPlan,
@@ -196,7 +196,7 @@ impl SqlDatabase {
         }
     }
 
-    /// Whether new work can be stored by one call.
+    /// Tells whether new work can be stored by one call.
     fn look_for_function(&self, connection: &mut Connection<'_>) -> Result<()> {
         if self.backend != Backend::Postgres {
             return Ok(());

@@ -28,7 +28,7 @@ pub struct Explained {
 pub struct TableRead {
     /// The table, or its alias in the statement.
     pub table: String,
-    /// Whether it goes through all of the table, or all of an index.
+    /// True if it goes through all of the table, or all of an index.
     pub is_scan: bool,
     /// The columns of the index by which rows are looked up, in small letters, where the database
     /// tells them.

@@ -213,7 +213,7 @@ impl DerefMut for Lease {
 pub(super) struct Manager {
     url: DataSourceUrl,
     synchronous: Synchronous,
-    /// Whether a connection is asked before each use.
+    /// True if a connection is asked before each use.
     validates: bool,
     clock: Arc<dyn Clock>,
     taken_for: Option<&'static str>,

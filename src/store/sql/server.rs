@@ -54,7 +54,7 @@ impl Server {
         Self { is_mariadb: answer.to_lowercase().contains("mariadb"), version }
     }
 
-    /// Whether there is `SKIP LOCKED`: MySQL has had it since 8.0, MariaDB since 10.6.
+    /// Tells whether there is `SKIP LOCKED`: MySQL has had it since 8.0, MariaDB since 10.6.
     pub(super) fn passes_over_locked(self) -> bool {
         self.version >= if self.is_mariadb { (10, 6) } else { (8, 0) }
     }
@@ -88,7 +88,7 @@ impl Connection<'_> {
     pub(super) fn guard(&mut self, taken_for: Option<&str>) -> Result<Option<Guard>, Failure> {
         match self.backend() {
             Backend::Sqlite => Ok(None),
-            // Its set-up has seen to it.
+            // The set-up has seen to it.
             Backend::Postgres => Ok(Some(Guard::InTransaction)),
             Backend::Mysql => {
                 let server = match taken_for {

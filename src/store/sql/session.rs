@@ -191,7 +191,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.fence = Some(fence);
     }
 
-    /// Whether the time is the node's by the settings.
+    /// Tells whether the time is the node's by the settings.
     pub(super) fn takes_time_of_node(&self) -> bool {
         self.database.options.node_clock
     }
@@ -201,7 +201,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.now_ms.get_or_insert(now_ms);
     }
 
-    /// Whether this is the first notification of its kind in this transaction.
+    /// Tells whether this is the first notification of its kind in this transaction.
     pub(super) fn is_first_notification(&mut self, what: Notification) -> bool {
         let is_first = !self.notified.contains(&what);
         if is_first {
@@ -298,10 +298,6 @@ impl Session for SqlSession<'_, '_> {
 
     fn lock(&mut self, lock: Lock) -> Result<()> {
         self.lock_as(lock, Hold::Alone)
-    }
-
-    fn snapshot(&mut self) -> Result<Snapshot> {
-        self.read_snapshot()
     }
 
     fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {

@@ -9,7 +9,7 @@ use diesel::sql_types;
 /// A text with `?` for each value, `{p}` for the table prefix and `{i}` for the prefix without a
 /// schema, as names of indexes have it.
 ///
-/// Its shape depends on the text alone, so the connection prepares it once and finds it again.
+/// The shape depends on the text alone, so the connection prepares it once and finds it again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Statement<'a> {
     pub text: &'a str,

@@ -4,7 +4,7 @@ use super::AuditPass;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::overlap::may_wait;
-use crate::store::row::{FiredState, Notification, Selection};
+use crate::store::row::{FiredSelection, FiredState, Notification, Selection, TriggerSelection};
 use crate::store::schedule_row::stored_policies;
 use crate::store::{Lock, Session, TxMode, Upkeep};
 use crate::trigger::{Transition, TriggerState};
@@ -53,7 +53,8 @@ impl Upkeep<'_> {
                 s.change_states(Selection::Triggers(&found.released), Transition::Release.moves(), false)?;
                 // Under the lock nothing has changed since they were found.
                 s.change_states(Selection::Triggers(&found.unblocked), Transition::Unblock.moves(), false)?;
-                let jobs: Vec<JobKey> = s.triggers(&found.finished)?.into_iter().map(|t| t.job).collect();
+                let jobs: Vec<JobKey> =
+                    s.triggers(TriggerSelection::Keys(&found.finished))?.into_iter().map(|t| t.job).collect();
                 s.delete_finished_triggers(&found.finished)?;
                 s.delete_idle_jobs(&jobs)?;
                 s.notify(Notification::Change)?;
@@ -66,7 +67,7 @@ impl Upkeep<'_> {
     /// A node of Quartz that recovers one of ours, or completes a recovery trigger, knows nothing
     /// of the side rows.
     fn sweep(&self) -> Result<usize> {
-        if self.store.glance("look for stray side rows", |s| s.stray_side_rows())? == 0 {
+        if self.store.glance("look for stray side rows", |s| s.stray_side_rows(false))? == 0 {
             return Ok(0);
         }
         // A node registers, and makes recovery triggers, under these locks: half of either is never
@@ -76,7 +77,7 @@ impl Upkeep<'_> {
             TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 s.lock(Lock::TriggerAccess)?;
-                s.sweep_side_rows()
+                s.stray_side_rows(true)
             },
             &mut |_, _| Ok(false),
         )
@@ -85,13 +86,13 @@ impl Upkeep<'_> {
 
 fn find(s: &mut dyn Session) -> Result<AuditPass> {
     use TriggerState::*;
-    let rows = s.triggers_in(&[Acquired, Blocked, PausedBlocked, Complete], LIMIT)?;
+    let rows = s.triggers(TriggerSelection::InStates(&[Acquired, Blocked, PausedBlocked, Complete], LIMIT))?;
     if rows.is_empty() {
         return Ok(AuditPass::default());
     }
     // The fires are read after the triggers: without the lock, a fire that began in between excuses
     // its trigger.
-    let fired = s.all_fired()?;
+    let fired = s.fired(FiredSelection::All)?;
     let acquired: BTreeSet<&TriggerKey> =
         fired.iter().filter(|f| f.state == FiredState::Acquired).map(|f| &f.trigger).collect();
     let runs = || fired.iter().filter(|f| f.state == FiredState::Executing);

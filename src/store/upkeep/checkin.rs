@@ -8,7 +8,7 @@ use crate::node::NodeReport;
 use crate::rules::failover::{Namesake, millis};
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
-use crate::store::row::{ClusterMembers, InstanceProcessRow, InstanceRow, PlacementView};
+use crate::store::row::{ClusterMembers, InstanceProcessRow, InstanceRow, NodeRow, PlacementView};
 use crate::store::transaction::random_hex;
 use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 use std::time::Duration;
@@ -222,8 +222,11 @@ impl Upkeep<'_> {
     /// The process of a node is gone, as far as this machine can tell, and where it is or
     /// was, for people.
     fn locate(&self, me: &Membership, row: &InstanceRow) -> Result<(Option<bool>, String)> {
-        let found = self.store.glance("look where a namesake runs", |s| s.process_of(&row.name))?;
-        let theirs: Option<Process> = found.process.as_deref().and_then(|text| text.parse().ok());
+        let (process, node) = self.store.glance("look where a namesake runs", |s| {
+            Ok((s.row::<InstanceProcessRow>(&row.name)?, s.row::<NodeRow>(&row.name)?))
+        })?;
+        let process = process.filter(|process| Some(&process.incarnation) == row.incarnation.as_ref());
+        let theirs: Option<Process> = process.and_then(|process| process.process.parse().ok());
         let is_gone = match (&me.process, &theirs) {
             (Some(own), Some(theirs)) if own == theirs => {
                 row.incarnation.as_deref().map(|incarnation| !lives_here(incarnation))
@@ -233,7 +236,7 @@ impl Upkeep<'_> {
         };
         let (host, pid) = match theirs {
             Some(theirs) => (Some(theirs.host().to_owned()), Some(i64::from(theirs.pid()))),
-            None => (found.host, found.pid),
+            None => (node.as_ref().and_then(|node| node.info.host.clone()), node.map(|node| i64::from(node.info.pid))),
         };
         let location = match (host, pid) {
             (Some(host), Some(pid)) => format!("on host `{host}`, pid {pid}"),

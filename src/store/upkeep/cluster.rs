@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::Upkeep;
 use crate::store::placement::Said;
-use crate::store::row::{FiredState, HeartbeatRow, Snapshot, SnapshotPlace};
+use crate::store::row::{FiredSelection, FiredState, HeartbeatRow, Snapshot, SnapshotPlace};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ impl Upkeep<'_> {
         self.store.read("list instances", |s| {
             let now = s.now_ms()?;
             let rows = s.instances()?;
-            let fired = s.all_fired()?;
+            let fired = s.fired(FiredSelection::All)?;
             let mut said = Said::read(s)?;
             let mut status = |row: &crate::store::row::InstanceRow| InstanceStatus {
                 alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.store.tolerance()), now),
@@ -49,7 +49,7 @@ impl Upkeep<'_> {
     #[doc(alias = "getCurrentlyExecutingJobs")]
     pub fn fired_triggers(&self) -> Result<Vec<FiredTrigger>> {
         let (rows, beats) =
-            self.store.read("list fires", |s| Ok((s.all_fired()?, s.rows::<HeartbeatRow>().list()?)))?;
+            self.store.read("list fires", |s| Ok((s.fired(FiredSelection::All)?, s.rows::<HeartbeatRow>().list()?)))?;
         let mut beats: BTreeMap<String, HeartbeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
         let fire = |row: crate::store::row::FiredRow| FiredTrigger {
             heartbeat: beats.remove(&row.fire_id).map(|beat| Heartbeat {

@@ -4,6 +4,7 @@ use super::InstanceStatus;
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::placement::takes_work;
+use crate::store::row::Late;
 use crate::store::{Session, TxMode, Upkeep};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -63,7 +64,7 @@ impl Upkeep<'_> {
     }
 
     fn load_in(&self, s: &mut dyn Session, after: Duration, most: usize) -> Result<ClusterLoad> {
-        let (now_ms, row) = s.load_now(millis(after), most)?;
+        let (now_ms, row) = s.load(Late::MoreThan(millis(after)), most)?;
         let tolerance = millis(self.store.tolerance());
         let mut longest_serving: Option<(i64, String)> = None;
         let mut instances = Vec::with_capacity(row.instances.len());

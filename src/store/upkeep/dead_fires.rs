@@ -5,22 +5,22 @@ use crate::error::Result;
 use crate::job::{JobPolicy, OnDead};
 use crate::key::JobKey;
 use crate::rules::recovery::DeadFireDecision;
-use crate::store::row::{FiredRow, PolicyRow};
+use crate::store::row::{FiredRow, JobRow, JobSelection};
 use crate::store::{Session, Upkeep};
 use std::collections::BTreeMap;
 
 impl Upkeep<'_> {
     /// The jobs of these fires that still exist, with their policies.
-    pub(super) fn policies_of(&self, s: &mut dyn Session, fires: &[FiredRow]) -> Result<BTreeMap<JobKey, PolicyRow>> {
+    pub(super) fn policies_of(&self, s: &mut dyn Session, fires: &[FiredRow]) -> Result<BTreeMap<JobKey, JobRow>> {
         let jobs: Vec<JobKey> = crate::key::distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
-        Ok(s.job_policies(&jobs)?.into_iter().map(|row| (row.job.clone(), row)).collect())
+        Ok(s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect())
     }
 
     /// The decision on a fire whose job exists.
     pub(super) fn decide(
         &self,
         fire: &FiredRow,
-        job: &PolicyRow,
+        job: &JobRow,
         policy: Option<&JobPolicy>,
         attempt: i64,
         now_ms: i64,
@@ -36,12 +36,12 @@ impl Upkeep<'_> {
         }
     }
 
-    fn ask(&self, fire: &FiredRow, job: &PolicyRow, attempt: i64, now_ms: i64) -> DeadFireDecision {
+    fn ask(&self, fire: &FiredRow, job: &JobRow, attempt: i64, now_ms: i64) -> DeadFireDecision {
         let Some(handler) = &self.store.dead_fires else { return DeadFireDecision::Recover };
         let dead = DeadFire {
             fire_id: fire.fire_id.clone(),
             instance: fire.instance.clone(),
-            job: job.job.clone(),
+            job: job.key.clone(),
             job_type: job.job_type.clone(),
             trigger: fire.trigger.clone(),
             scheduled_ms: fire.scheduled_ms,
@@ -54,7 +54,7 @@ impl Upkeep<'_> {
 }
 
 /// The policy of a job; one that cannot be read does not keep the job from being recovered (H12).
-pub(super) fn policy_of(job: &PolicyRow) -> Option<JobPolicy> {
+pub(super) fn policy_of(job: &JobRow) -> Option<JobPolicy> {
     let decoded = JobPolicy::decode(job.policy.as_deref()?);
-    decoded.inspect_err(|why| log::warn!("recovering without the job's policy job={} error={why}", job.job)).ok()
+    decoded.inspect_err(|why| log::warn!("recovering without the job's policy job={} error={why}", job.key)).ok()
 }

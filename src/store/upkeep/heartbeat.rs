@@ -6,7 +6,7 @@ use super::recovery::Held;
 use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
-use crate::store::row::{CancelRow, FiredState, HeartbeatRow, Notification, Progress};
+use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
 use crate::store::transaction::fenced;
 use crate::store::{Lock, Owner, TxMode, Upkeep};
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,7 +169,9 @@ impl Upkeep<'_> {
             let unchanged = beats.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
             let unchanged: Vec<String> = unchanged.map(|row| row.fire_id).collect();
             let mut by_instance: BTreeMap<String, Vec<_>> = BTreeMap::new();
-            for fire in s.fired_rows(&unchanged)?.into_iter().filter(|fire| fire.state == FiredState::Executing) {
+            for fire in
+                s.fired(FiredSelection::Ids(&unchanged))?.into_iter().filter(|fire| fire.state == FiredState::Executing)
+            {
                 by_instance.entry(fire.instance.clone()).or_default().push(fire);
             }
             for (instance, fires) in by_instance {
@@ -193,7 +195,7 @@ impl Upkeep<'_> {
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
-                let fires = s.fired_rows(fire_ids)?;
+                let fires = s.fired(FiredSelection::Ids(fire_ids))?;
                 self.recover_fires(s, &owner.instance, fires, Held::Running)
             },
             &mut |_, _| Ok(false), // what was recovered is not found again
@@ -242,7 +244,8 @@ impl Upkeep<'_> {
             "ask runs of a job to stop",
             TxMode::OwnRows,
             |s| {
-                let ids: Vec<String> = s.executing_of_job(job)?.into_iter().map(|fire| fire.fire_id).collect();
+                let ids: Vec<String> =
+                    s.fired(FiredSelection::ExecutingOfJob(job))?.into_iter().map(|fire| fire.fire_id).collect();
                 let noted = s.request_cancels(&ids, &order)?;
                 if noted > 0 {
                     s.notify(Notification::Cancel)?;
@@ -258,7 +261,7 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database.
     pub fn fires_gone(&self, owner: &Owner, fire_ids: &[String]) -> Result<Vec<String>> {
-        let held = self.store.glance("look for fires that are gone", |s| s.fired_rows(fire_ids))?;
+        let held = self.store.glance("look for fires that are gone", |s| s.fired(FiredSelection::Ids(fire_ids)))?;
         let is_held = |id: &String| held.iter().any(|row| row.fire_id == *id && row.instance == owner.instance);
         Ok(fire_ids.iter().filter(|id| !is_held(id)).cloned().collect())
     }
@@ -272,7 +275,7 @@ impl Upkeep<'_> {
             "beat for one fire",
             TxMode::OwnRows,
             |s| {
-                if s.hold_fired(&beat.fire_id)? != Some(FiredState::Executing) {
+                if !s.hold_executing(&beat.fire_id)? {
                     return Err(Error::Fenced {
                         subject: format!("fire `{}`", beat.fire_id),
                         reason: "it belongs to another node, or has ended: stop".to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::node::NodeRole;
-use crate::store::row::{FiredState, Notification, Selection};
+use crate::store::row::{FiredSelection, FiredState, Notification, Selection};
 use crate::store::{Lock, Owner, TxMode, Upkeep};
 use crate::trigger::Transition;
 
@@ -23,8 +23,10 @@ impl Upkeep<'_> {
                     return Ok(0); // already failed out: nothing of ours is left
                 }
                 s.lock(Lock::TriggerAccess)?;
-                let (acquired, executing): (Vec<_>, Vec<_>) =
-                    s.fired_of_instance(&owner.instance)?.into_iter().partition(|f| f.state == FiredState::Acquired);
+                let (acquired, executing): (Vec<_>, Vec<_>) = s
+                    .fired(FiredSelection::OfInstance(&owner.instance))?
+                    .into_iter()
+                    .partition(|f| f.state == FiredState::Acquired);
                 if !acquired.is_empty() {
                     let ids: Vec<_> = acquired.iter().map(|f| f.fire_id.clone()).collect();
                     let keys: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();

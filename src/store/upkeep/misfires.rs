@@ -7,7 +7,7 @@ use crate::rules::failover::millis;
 use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;
-use crate::store::row::{Advance, Notification, TriggerRow};
+use crate::store::row::{Advance, Notification, TriggerRow, TriggerSelection};
 use crate::store::transaction::overtaken;
 use crate::store::{Lock, Session, SkipReason, SkippedFires, TxMode, Upkeep};
 use crate::trigger::{MisfireInstruction, Schedule, Trigger, TriggerOrder, TriggerState};
@@ -94,7 +94,12 @@ impl Upkeep<'_> {
         // Rows that cannot be read stay where they are, at the head of every page: look past them
         // (H12).
         while late.len() < wanted && pass.unreadable.len() < 1000 {
-            let page = s.misfired(before, self.store.trigger_order(), wanted + 1, offset)?;
+            let page = s.triggers(TriggerSelection::Misfired {
+                before_ms: before,
+                order: self.store.trigger_order(),
+                limit: wanted + 1,
+                offset,
+            })?;
             let (found, room) = (page.len(), wanted - late.len());
             self.store.read_calendars(s, &mut calendars, page.iter().filter_map(|row| row.calendar.as_deref()))?;
             for row in page {
@@ -140,7 +145,12 @@ impl Upkeep<'_> {
         {
             let keys = self.store.glance("put misfires in order", |s| {
                 let before_ms = s.now_ms().map(|now_ms| self.store.misfired_before(now_ms))?;
-                s.misfired_keys(before_ms, self.store.trigger_order(), MOST_IN_ORDER)
+                s.trigger_keys(TriggerSelection::Misfired {
+                    before_ms,
+                    order: self.store.trigger_order(),
+                    limit: MOST_IN_ORDER,
+                    offset: 0,
+                })
             })?;
             *order = LateInOrder { keys: keys.into(), done: 0, found: now, ..order.clone() };
         }
@@ -169,7 +179,8 @@ impl Upkeep<'_> {
         let enough = self.late_at_a_time();
         let due = self.store.glance("count what is due", |s| {
             let now_ms = s.now_ms()?;
-            s.count_waiting(self.store.misfired_before(now_ms), now_ms, enough.saturating_mul(20))
+            let most = enough.saturating_mul(20);
+            Ok(s.trigger_keys(TriggerSelection::Waiting(self.store.misfired_before(now_ms), now_ms, most))?.len())
         })?;
         let Some(before) = order.due.replace(due) else {
             order.moved = now;
@@ -213,7 +224,7 @@ impl Upkeep<'_> {
             }
             taken += some.len();
             let mut rows: BTreeMap<TriggerKey, TriggerRow> =
-                s.triggers(some)?.into_iter().map(|row| (row.key.clone(), row)).collect();
+                s.triggers(TriggerSelection::Keys(some))?.into_iter().map(|row| (row.key.clone(), row)).collect();
             let rows: Vec<TriggerRow> =
                 some.iter().filter_map(|key| rows.remove(key)).filter(|row| is_late(row, before_ms)).collect();
             self.store.read_calendars(s, &mut calendars, rows.iter().filter_map(|row| row.calendar.as_deref()))?;
@@ -247,7 +258,6 @@ impl Upkeep<'_> {
     ) -> Result<()> {
         let mut advances = Vec::new();
         let mut jobs = Vec::new();
-        let mut moved = Vec::new();
         for (row, mut trigger) in late {
             let expected_next_ms = trigger.next_ms;
             let before = trigger.clone();
@@ -267,22 +277,18 @@ impl Upkeep<'_> {
             if misfire::is_misfired(&trigger, now_ms, now_ms - self.store.misfired_before(now_ms)) || old == 0 {
                 misfire::apply(&mut trigger, calendar.as_deref(), now_ms);
             }
-            if row.options.is_some() && trigger.start_ms != row.start_ms {
-                moved.push((trigger.key.clone(), trigger.start_ms));
-            }
             if trigger.next_ms.is_none() {
                 pass.finalized.push(trigger.key.clone());
                 jobs.push(trigger.job_key.clone());
             }
             let from = TriggerState::from_name(&row.state).unwrap_or(TriggerState::Waiting);
-            advances.push(Advance::without_fire(&trigger, (from, expected_next_ms), state));
+            let moves_options = row.options.is_some() && trigger.start_ms != row.start_ms;
+            advances
+                .push(Advance { moves_options, ..Advance::without_fire(&trigger, (from, expected_next_ms), state) });
             pass.handled.push(before);
         }
         if s.advance(&advances)? != advances.len() {
             return Err(overtaken("handle misfires"));
-        }
-        if !moved.is_empty() {
-            s.move_options(&moved)?;
         }
         if !pass.finalized.is_empty() {
             // Quartz leaves these rows for ever (its issue 586).
@@ -293,8 +299,7 @@ impl Upkeep<'_> {
     }
 }
 
-/// The misfire handler is to handle it: as
-/// [`TriggerRows::misfired`](crate::store::TriggerRows::misfired) has it.
+/// The misfire handler is to handle it, as [`TriggerSelection::Misfired`] has it.
 fn is_late(row: &TriggerRow, before_ms: i64) -> bool {
     row.state == TriggerState::Waiting.name()
         && Schedule::KINDS.contains(&row.kind.as_str())

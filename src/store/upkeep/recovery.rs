@@ -2,10 +2,9 @@
 
 use super::Recovered;
 use crate::error::Result;
-use crate::hash::HashSet;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::store::firing::{EndedRuns, gone_rows};
-use crate::store::row::{FiredRow, FiredState, Notification, Selection};
+use crate::store::row::{FiredRow, FiredSelection, FiredState, Notification, Selection, TriggerSelection};
 use crate::store::transaction::fenced;
 use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 use crate::trigger::Transition;
@@ -38,7 +37,8 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn unknown_fires(&self, owner: &Owner, known: &BTreeSet<String>) -> Result<BTreeSet<String>> {
-        let fires = self.store.glance("compare fires with memory", |s| s.fired_of_instance(&owner.instance))?;
+        let fires =
+            self.store.glance("compare fires with memory", |s| s.fired(FiredSelection::OfInstance(&owner.instance)))?;
         Ok(fires.into_iter().map(|fire| fire.fire_id).filter(|id| !known.contains(id)).collect())
     }
 
@@ -56,7 +56,7 @@ impl Upkeep<'_> {
             TxMode::Exclusive(Lock::TriggerAccess),
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
-                let mut fires = s.fired_of_instance(&owner.instance)?;
+                let mut fires = s.fired(FiredSelection::OfInstance(&owner.instance))?;
                 fires.retain(&is_meant);
                 self.recover_fires(s, &owner.instance, fires, Held::Own)
             },
@@ -74,7 +74,7 @@ impl Upkeep<'_> {
         held: Held,
     ) -> Result<Recovered> {
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
-        let free: HashSet<String> = s.free_fired(&ids)?.into_iter().collect();
+        let free = s.fired_ids(FiredSelection::FreeIds(&ids))?;
         let fires = fires.into_iter().filter(|fire| free.contains(&fire.fire_id)).collect();
         self.recover_free(s, name, fires, held)
     }
@@ -124,7 +124,7 @@ impl Upkeep<'_> {
             s.change_states(Selection::Jobs(&blocked), Transition::Unblock.moves(), true)?;
         }
         if !have_options.is_empty() {
-            let rows = s.triggers(&have_options)?;
+            let rows = s.triggers(TriggerSelection::Keys(&have_options))?;
             let ended = EndedRuns { one_at_a_time: &blocked, failed: &BTreeSet::new() };
             done.skipped = self.store.firing().end_runs(s, &rows, &ended)?.skipped;
         }

@@ -41,6 +41,7 @@ pub struct Checkin {
 
 /// The recovery of one failed instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Recovered {
     /// The failed instance.
     pub instance: String,

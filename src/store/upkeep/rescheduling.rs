@@ -11,14 +11,14 @@ use crate::rules::new_trigger::PauseState;
 use crate::rules::recovery::{
     DeadWork, WorkFate, can_be_revived, fate, recovery_names, recovery_row, recovery_trigger,
 };
-use crate::store::row::{FiredRow, Parked, PolicyRow, RecoveryRow, Selection, TriggerRow};
+use crate::store::row::{FiredRow, JobRow, Parked, RecoveryRow, Selection, TriggerRow, TriggerSelection};
 use crate::store::{Session, Upkeep};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rows of dead fires, before anything is decided.
 struct Dead {
-    jobs: BTreeMap<JobKey, PolicyRow>,
+    jobs: BTreeMap<JobKey, JobRow>,
     recovered_before: BTreeSet<String>,
     triggers: BTreeMap<TriggerKey, TriggerRow>,
     chains: BTreeMap<TriggerKey, RecoveryRow>,
@@ -85,9 +85,25 @@ impl Upkeep<'_> {
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
         Ok(Dead {
             jobs: self.policies_of(s, fires)?,
-            recovered_before: s.recovered_origins(&ids)?.into_iter().collect(),
-            triggers: gone.into_iter().chain(s.triggers(&keys)?).map(|row| (row.key.clone(), row)).collect(),
-            chains: s.recoveries(&keys)?.into_iter().map(|row| (row.trigger.clone(), row)).collect(),
+            recovered_before: s
+                .rows()
+                .any_of(&["origin_fire_id"], &ids)
+                .list()?
+                .into_iter()
+                .map(|row: RecoveryRow| row.origin_fire_id)
+                .collect(),
+            triggers: gone
+                .into_iter()
+                .chain(s.triggers(TriggerSelection::Keys(&keys))?)
+                .map(|row| (row.key.clone(), row))
+                .collect(),
+            chains: s
+                .rows()
+                .any_of(&["trigger"], &keys)
+                .list()?
+                .into_iter()
+                .map(|row: RecoveryRow| (row.trigger.clone(), row))
+                .collect(),
             // A recovery trigger waits, like any other, while the job executes elsewhere (QZ-74) or
             // the group is paused.
             pauses: PauseState::read(s, fires.iter().filter_map(|fire| fire.job.as_ref()))?,
@@ -129,12 +145,12 @@ impl Upkeep<'_> {
                 }
                 WorkFate::Recovered => {}
                 WorkFate::Revived => {
-                    let state = dead.state_of(&fire.trigger, &job.job);
+                    let state = dead.state_of(&fire.trigger, &job.key);
                     writes.revived.push((fire.trigger.clone(), state, Some(done.now_ms)));
                     writes.rows.push(dead.recovery_row(fire.trigger.clone(), fire, work.takeovers + 1));
                     done.revived.push((fire.fire_id.clone(), fire.trigger.clone()));
                 }
-                WorkFate::Again { delay_ms, parked } => again.push(Again { fire, job: &job.job, delay_ms, parked }),
+                WorkFate::Again { delay_ms, parked } => again.push(Again { fire, job: &job.key, delay_ms, parked }),
             }
         }
         again
@@ -211,12 +227,13 @@ impl Writes {
         if !revived.is_empty() {
             s.reset_triggers(&revived)?;
             // The rows of triggers that were revived before.
-            s.delete_recoveries(&revived.into_iter().map(|(key, ..)| key).collect::<Vec<_>>())?;
+            let keys: Vec<TriggerKey> = revived.into_iter().map(|(key, ..)| key).collect();
+            s.rows::<RecoveryRow>().any_of(&["trigger"], &keys).delete()?;
         }
         if !triggers.is_empty() {
             s.insert_triggers(&triggers)?;
         }
-        if rows.is_empty() { Ok(()) } else { s.insert_recoveries(&rows) }
+        if rows.is_empty() { Ok(()) } else { s.insert_all(&rows) }
     }
 }
 
@@ -226,7 +243,7 @@ fn free_names(s: &mut dyn Session, instance: &str, now_ms: i64, count: usize) ->
     let mut free = Vec::with_capacity(count);
     while free.len() < count {
         let mut some: Vec<TriggerKey> = names.by_ref().take(count - free.len()).collect();
-        let taken: BTreeSet<TriggerKey> = s.existing_triggers(&some)?.into_iter().collect();
+        let taken: BTreeSet<TriggerKey> = s.trigger_keys(TriggerSelection::Keys(&some))?.into_iter().collect();
         some.retain(|key| !taken.contains(key));
         free.append(&mut some);
     }

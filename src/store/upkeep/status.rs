@@ -7,6 +7,7 @@ use std::time::Duration;
 
 /// A fire that is reserved or running somewhere in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FiredTrigger {
     /// The fire's id.
     pub fire_id: String,
@@ -54,6 +55,7 @@ impl Heartbeat {
 
 /// A node as its row shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InstanceStatus {
     /// The name.
     pub instance: String,

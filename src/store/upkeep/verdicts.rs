@@ -9,7 +9,7 @@ use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
 use crate::store::placement::Said;
-use crate::store::row::{BlacklistRow, InstanceRow, LimitRow, Notification};
+use crate::store::row::{BlacklistRow, FiredSelection, InstanceRow, LimitRow, Notification};
 use crate::store::{JobStore, Lock, Session, TxMode, Upkeep};
 use std::time::Duration;
 
@@ -235,7 +235,7 @@ impl Upkeep<'_> {
             if let Some(seen_ms) = seen_ms.filter(|_| worked) {
                 s.note_seen(seen_ms)?;
             }
-            let fires = s.free_fired_of_instance(name, PAGE)?;
+            let fires = s.fired(FiredSelection::FreeOfInstance(name, PAGE))?;
             let has_more = fires.len() == PAGE;
             let mut done = self.recover_free(s, name, fires, Held::Dead)?;
             if !has_more {

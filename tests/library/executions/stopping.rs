@@ -1,11 +1,13 @@
-//! The stop of a running job, whatever its cause (LT-83, LT-90; scenario 15): timeout, stop by the API, pause of the
-//! definition, end of the engine. One path, and the history says which it was.
+//! The stop of a running job by any cause (LT-83, LT-90; scenario 15): timeout, the API, a pause of
+//! the definition, the end of the engine. All causes take one path, and the history names the
+//! cause.
 
 use super::*;
-use carnelian::HistoryRow;
 use carnelian::Outcome;
+use carnelian::history::HistoryRow;
 
-/// How long a shutdown waits for a run that is asked to stop, three times; others wait 50 ms.
+/// The time for which a shutdown waits for a run that is asked to stop, three times; other stops
+/// wait 50 ms.
 const WAIT: &str = "carnelian.shutdown.stopWait = 60ms\n\
                     scheduler.interruptJobsOnShutdownWithWait = true\n";
 
@@ -34,7 +36,7 @@ fn stop_all(node: &Scheduler, peer: &Scheduler) {
     assert!(!left[0].is_interrupted);
 }
 
-/// What the history says of the job's only fire.
+/// The row of the job's only fire in the history.
 fn ended(judge: &Scheduler, job: &str) -> HistoryRow {
     let mut rows = judge.history(&HistoryQuery::new().job(JobKey::named(job))).unwrap();
     assert_eq!(rows.len(), 1, "{job}");
@@ -71,14 +73,15 @@ fn four_causes_stop_a_job_that_looks_and_the_history_tells_them_apart() {
         let peer = cluster.node("b", |builder| builder);
         schedule_all(&node, &heard);
         stop_all(&node, &peer);
-        let report = node.shutdown(true);
+        let report = node.shutdown_and_wait();
         assert!(report.is_clean(), "{report:?}");
         for (name, reason, outcome) in CAUSES {
             assert!(reasons.lock().contains(&(name.to_owned(), reason)), "{name}");
             let row = ended(&peer, name);
             assert_eq!((row.outcome, row.error), (outcome, Some(format!("{reason}: it was asked to stop"))), "{name}");
         }
-        // What the end of its node has interrupted goes on elsewhere; what somebody stopped does not.
+        // Work that the end of its node has interrupted goes on elsewhere. Work that somebody
+        // stopped does not.
         let waiting = peer.triggers(&carnelian::GroupMatcher::Any).unwrap();
         assert_eq!(waiting.iter().map(|trigger| trigger.job.name()).collect::<Vec<_>>(), ["shutdown"]);
         peer.delete_job(&JobKey::named("shutdown")).unwrap();
@@ -109,7 +112,7 @@ fn four_causes_give_up_a_job_that_does_not_look() {
         schedule_all(&node, &heard);
         stop_all(&node, &peer);
         assert_eq!(node.health().stray_threads, 3);
-        let report = node.shutdown(true);
+        let report = node.shutdown_and_wait();
         assert!(report.is_clean(), "{report:?}");
         for (name, reason, outcome) in CAUSES {
             let row = ended(&peer, name);
@@ -146,7 +149,7 @@ fn a_run_learns_that_it_was_declared_failed() {
         let retry = carnelian::RetryPolicy::fixed(Duration::from_millis(1));
         run(&node, job("hung", JobPolicy::new().retry(retry)));
         let (fire, _) = next(&heard);
-        // Its first heartbeat has been stored, so that the next one can miss it.
+        // The first heartbeat of the run has been stored, so that the next one can miss it.
         wait_until("it beats", LONG, || peer.running_fires().unwrap().iter().any(|fire| fire.heartbeat.is_some()));
         let failed = peer.fail_fire(&fire, "the watchdog says so").unwrap().unwrap();
         assert_eq!((failed.instance.as_str(), failed.retried_after), ("a", Some(Duration::from_millis(1))));
@@ -156,6 +159,6 @@ fn a_run_learns_that_it_was_declared_failed() {
         let rows = peer.history(&HistoryQuery::new().outcome(FireOutcome::Failed)).unwrap();
         assert_eq!(rows[0].error.as_deref(), Some("the watchdog says so"));
         wait_until("both runs are over", LONG, || node.running_here().is_empty());
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     });
 }

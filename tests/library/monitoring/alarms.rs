@@ -1,20 +1,22 @@
-//! Alarms: told once when raised, once when cleared.
+//! Alarms: listeners are told once when an alarm is raised, and once when it is cleared.
 
 use crate::monitoring::sample;
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
+use carnelian::listener::SchedulerListener;
+use carnelian::monitoring::{Alarm, AlarmKind};
+use carnelian::placement::Strategy;
 use carnelian::{
-    Alarm, AlarmKind, JobContext, JobDetail, JobKey, JobMarks, JobPolicy, Scheduler, SchedulerListener, Strategy,
-    StuckAction, Trigger, TriggerKey,
+    IfExists, JobContext, JobDetail, JobKey, JobMarks, JobPolicy, Scheduler, StuckAction, Trigger, TriggerKey,
 };
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::time::Duration;
 
-struct Ear(Sender<Alarm>);
+struct Recorder(Sender<Alarm>);
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
 
     fn alarm(&self, alarm: &Alarm) {
@@ -30,7 +32,8 @@ fn node(
 ) -> (Scheduler, Receiver<Alarm>) {
     let (heard, alarms) = unbounded();
     let properties = format!("{properties}\ncarnelian.monitor.interval = 50ms\ncarnelian.alarm.clearAfter = 0");
-    let node = cluster.node_with("n1", &properties).job_fn("work", run).scheduler_listener(Ear(heard)).build().unwrap();
+    let node =
+        cluster.node_with("n1", &properties).job_fn("work", run).scheduler_listener(Recorder(heard)).build().unwrap();
     node.start().unwrap();
     (node, alarms)
 }
@@ -136,13 +139,13 @@ fn too_few_nodes_raise_an_alarm_until_another_comes() {
     assert_eq!((alarm.value, alarm.limit), (Some(1.0), Some(2.0)));
     let (heard, of_other) = unbounded();
     let properties = "carnelian.alarm.minNodes = 9\ncarnelian.monitor.interval = 50ms";
-    let other = cluster.node_with("n2", properties).scheduler_listener(Ear(heard)).build().unwrap();
+    let other = cluster.node_with("n2", properties).scheduler_listener(Recorder(heard)).build().unwrap();
     other.start().unwrap();
     expect(&alarms, AlarmKind::TooFewNodes, false);
     let looks = || other.health().services.iter().find(|service| service.name == "monitor").unwrap().runs;
     wait_until("the other has looked a few times", LONG, || looks() > 3);
     assert!(of_other.try_recv().is_err(), "it does not speak for the cluster");
-    other.shutdown(true);
+    other.shutdown_and_wait();
     expect(&alarms, AlarmKind::TooFewNodes, true);
 }
 
@@ -199,7 +202,7 @@ fn parked_work_raises_an_alarm_until_it_is_retried_or_dropped() {
     schedule("mended");
     expect(&alarms, AlarmKind::ParkedWork, true);
     let key = node.parked().unwrap()[0].key.clone();
-    node.add_job_awaiting_trigger(&job("mended", "work"), true).unwrap();
+    node.add_job_awaiting_trigger(&job("mended", "work"), IfExists::Replace).unwrap();
     assert!(node.retry_parked(&key).unwrap());
     assert_eq!(runs.recv_timeout(LONG).unwrap(), key, "it runs at once");
     expect(&alarms, AlarmKind::ParkedWork, false);

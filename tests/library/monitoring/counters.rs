@@ -174,7 +174,7 @@ fn health_names_the_living_nodes_and_what_they_run() {
     assert_eq!((&json["status"], &json["completed"], &json["failed"]), (&"running".into(), &1.into(), &0.into()));
     a.standby();
     assert_eq!((a.health().to_json()["status"].as_str(), a.health().is_ready()), (Some("standby"), false));
-    a.shutdown(true);
+    a.shutdown_and_wait();
     assert_eq!((a.health().to_json()["status"].as_str(), a.health().is_live()), (Some("stopped"), true));
     wait_until("b does not see a any more", LONG, || executors() == expected[1..]);
 }

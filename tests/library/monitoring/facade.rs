@@ -1,4 +1,4 @@
-//! The facade of the crate `metrics`, with a recorder that keeps what it is told.
+//! The facade of the crate `metrics`, with a recorder that keeps every call.
 
 use crate::monitoring::samples;
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
@@ -94,7 +94,7 @@ impl metrics::Recorder for Recorder {
     }
 }
 
-/// What the facade is told is what the text says, and nothing is told twice.
+/// The facade gets the values of the text, and each value once.
 #[test]
 fn the_facade_is_told_what_the_text_says() {
     let cluster = Cluster::new();

@@ -1,8 +1,9 @@
-//! The names of metrics: those that are promised are there, and the page knows them all.
+//! The names of metrics: promised names exist, and the page has all names.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
-use carnelian::{AlarmKind, JobContext};
+use carnelian::JobContext;
+use carnelian::monitoring::AlarmKind;
 use std::collections::BTreeSet;
 
 /// Every metric that the outer contract names, with its kind and its label.

@@ -32,7 +32,7 @@ fn prometheus_loads_the_example_rules() {
     assert!(words.contains("rules found") && !words.contains(" 0 rules"), "{words}");
 }
 
-/// They fire when they should and are silent when they should.
+/// Alerts fire when they should, and are silent when they should.
 #[test]
 fn the_example_rules_fire_on_the_series_they_are_meant_for() {
     fine(&["test", "rules", "docs/monitoring/alerts_test.yml"], "");
@@ -43,7 +43,7 @@ fn the_example_rules_fire_on_the_series_they_are_meant_for() {
 fn prometheus_reads_the_text_of_a_node() {
     let ran = promtool(&["check", "metrics"], &text_after_a_run());
     let words = format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
-    // Its linter has opinions of names beyond the format; errors of the format end with 1, opinions with 3.
+    // The linter ends with 1 for errors of the format, and with 3 for its opinions of names.
     assert!(matches!(ran.status.code(), Some(0 | 3)), "{words}");
     assert!(!words.contains("error while linting"), "{words}");
 }

@@ -1,13 +1,14 @@
-//! While very much executes, each question whether a job or a trigger does so is a look-up in the
-//! index of executing fires.
+//! Statements while very much executes: the question whether a job or a trigger executes is a
+//! look-up in the index of executing fires.
 
 use super::*;
 use carnelian::Overlap;
 
-/// So many fires execute, all of one job: as statistics see them, a job is as large as the table.
+/// The number of fires that execute, all of one job: as statistics see them, a job is as large as
+/// the table.
 const CROWD: usize = 20_000;
-/// So many pages a call of the function that stores new work may look at for each trigger: the
-/// crowd has many more.
+/// The number of pages that a call of the function that stores new work may look at for each
+/// trigger. The crowd has many more.
 const MOST_PAGES: u64 = 100;
 
 fn crowd() -> JobKey {
@@ -46,8 +47,8 @@ fn gather_statistics_of_fires(kind: Kind, url: &str) {
     run(kind, url, text);
 }
 
-/// What is due of many jobs that run once at a time, of a job that executes thousands of times, and
-/// of a limited group.
+/// Due triggers of many jobs that run once at a time, of a job that executes thousands of times,
+/// and of a limited group.
 fn schedule(node: &Node, round: &str) {
     let at = DateTime::from_timestamp_millis(SystemClock::default().wall_ms() - 1_000).unwrap();
     let trigger = |job: &JobKey, what: &str, i: usize| {
@@ -133,7 +134,7 @@ fn judge_fires(explained: &[Explained], place: &str) {
 }
 
 fn look(node: &mut Node, other: &mut Membership, kind: Kind, state: &str) {
-    // Whose fires they are must not seem dead.
+    // The owner of the fires must not seem dead.
     node.store.upkeep().check_in(other).unwrap();
     node.store.upkeep().check_in(&mut node.me).unwrap();
     node.owner = node.me.owner().unwrap();

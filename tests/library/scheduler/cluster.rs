@@ -2,7 +2,7 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
-use carnelian::{GroupMatcher, JobContext, JobDetail, JobKey, Scheduler, TriggerKey, TriggerState};
+use carnelian::{GroupMatcher, IfExists, JobContext, JobDetail, JobKey, Scheduler, TriggerKey, TriggerState};
 use crossbeam_channel::{bounded, unbounded};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -33,14 +33,14 @@ fn two_nodes_share_a_backlog_and_run_each_fire_once() {
             (detail, vec![trigger])
         })
         .collect();
-    nodes[0].schedule_jobs(work, false).unwrap();
+    nodes[0].schedule_jobs(work, IfExists::Refuse).unwrap();
     nodes.iter().for_each(|node| node.start().unwrap());
     wait_until("all have run", LONG, || runs.lock().len() == TRIGGERS);
     cluster.await_quiet();
     assert!(runs.lock().values().all(|count| *count == 1));
     assert!(nodes[0].triggers(&GroupMatcher::Any).unwrap().is_empty());
     for node in &nodes {
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
         let counters = node.health().counters;
         assert_eq!((counters.failed, counters.fenced_writes, counters.lost), (0, 0, 0));
     }
@@ -68,7 +68,7 @@ fn a_job_that_wants_to_be_alone_is_alone_in_the_cluster() {
         .collect();
     let detail = JobDetail::builder(JobKey::named("j"), "alone").disallow_concurrent_execution(true).build().unwrap();
     let triggers = (0..TRIGGERS).map(|n| now(&format!("t{n}"), &detail)).collect();
-    nodes[0].schedule_jobs(vec![(detail, triggers)], false).unwrap();
+    nodes[0].schedule_jobs(vec![(detail, triggers)], IfExists::Refuse).unwrap();
     nodes.iter().for_each(|node| node.start().unwrap());
     // The other node learns of an end by its poll, so this takes some of them.
     wait_until("all have run", LONG, || runs.load(Ordering::SeqCst) == TRIGGERS);
@@ -94,7 +94,7 @@ fn a_node_leaves_job_types_alone_that_it_does_not_know() {
     cluster.await_quiet();
 }
 
-/// What a long job saw of its hold.
+/// A node with a long job that reports whether it still holds its fire.
 fn holding_node(cluster: &Cluster) -> (Scheduler, crossbeam_channel::Receiver<bool>, crossbeam_channel::Sender<()>) {
     let (saw, sights) = unbounded();
     let (end, ends) = bounded::<()>(0);
@@ -223,7 +223,7 @@ fn fires_whose_acquisition_was_not_answered_are_not_forgotten() {
         })
         .collect();
     cluster.database.lose_answer_of("acquire triggers");
-    node.schedule_jobs(work, false).unwrap();
+    node.schedule_jobs(work, IfExists::Refuse).unwrap();
     wait_until("the answer was lost", LONG, || cluster.database.is_off());
     wait_until("the acquirer knows", LONG, || node.health().services[0].errors_in_a_row > 0);
     cluster.database.turn(true);
@@ -253,7 +253,7 @@ fn completions_wait_out_an_outage() {
     cluster.database.turn(true);
     wait_until("it is recorded", LONG, || node.health().unrecorded == 0);
     assert!(node.running_fires().unwrap().is_empty());
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     cluster.assert_sound();
 }
 
@@ -275,7 +275,7 @@ fn in_passive_mode_only_the_longest_serving_node_fires() {
         second.schedule_job(detail.clone(), now(&format!("t{n}"), &detail)).unwrap();
     }
     wait_until("all have run", LONG, || first.health().counters.succeeded == 10);
-    assert!(first.shutdown(true).is_clean());
+    assert!(first.shutdown_and_wait().is_clean());
     wait_until("the second is active", LONG, || second.health().is_active);
     let detail = job("last", "note");
     second.schedule_job(detail.clone(), now("last", &detail)).unwrap();
@@ -283,9 +283,8 @@ fn in_passive_mode_only_the_longest_serving_node_fires() {
     cluster.await_quiet();
 }
 
-/// After a fail-over to a replica that lacks the last commits, what this node has forgotten is
-/// there again as its own. It is compared with memory: every trigger goes on, and no id of a fire
-/// is used twice.
+/// After a fail-over to a replica that lacks the last commits, this node puts its forgotten rows
+/// back. The rows are compared with memory: every trigger goes on, and no fire id is used twice.
 #[cfg(feature = "test-util")]
 #[test]
 fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
@@ -314,7 +313,7 @@ fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
     all_go_on();
     let faults = cluster.memory.as_ref().unwrap().faults();
     for purpose in ["fire triggers", "complete fires", "acquire triggers", "fire triggers", "complete fires"] {
-        // Whoever loses commits also loses connections.
+        // A server that loses commits also loses connections.
         faults.forget(purpose);
         wait_until("it was lost", LONG, || !faults.is_about_to_forget());
         cluster.database.turn(false);
@@ -327,10 +326,11 @@ fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
     seen.sort();
     seen.dedup();
     assert_eq!(seen.len(), count, "no id twice");
-    // What is left over from lost ends is found when rows and memory are compared the next time.
+    // Rows that are left over from lost ends are found when rows and memory are compared the next
+    // time.
     node.pause_all().unwrap();
     wait_until("nothing is left over", LONG, || cluster.store().upkeep().fired_triggers().unwrap().is_empty());
-    let report = node.shutdown(true);
+    let report = node.shutdown_and_wait();
     assert!(report.is_clean(), "{report:?}");
     cluster.assert_sound();
 }

@@ -1,17 +1,18 @@
-//! Continuations with real nodes: children run after their parents, on whichever node, and see them (LT-12, LT-81).
+//! Continuations with real nodes: children run after their parents, on any node, and see them
+//! (LT-12, LT-81).
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::{
-    Continuation, FireOutcome, HistoryQuery, JobContext, JobDetail, JobError, JobKey, JobPolicy, On, Parent,
-    RetryPolicy, Scheduler,
+    Continuation, IfExists, JobContext, JobDetail, JobError, JobKey, JobPolicy, On, Parent, RetryPolicy, Scheduler,
 };
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which child ran, after whom, and what it was given.
+/// The children that ran, each with its parent and the data that it was given.
 type Seen = Arc<Mutex<Vec<(String, Option<Parent>, Option<String>)>>>;
 
 fn note(seen: &Seen, ctx: &JobContext) {
@@ -28,7 +29,12 @@ fn link(parent: &JobDetail, child: &JobDetail, on: On) -> Continuation {
 }
 
 /// Fires with this outcome in the history, when there are so many.
-fn await_history(node: &Scheduler, job: &JobKey, outcome: FireOutcome, rows: usize) -> Vec<carnelian::HistoryRow> {
+fn await_history(
+    node: &Scheduler,
+    job: &JobKey,
+    outcome: FireOutcome,
+    rows: usize,
+) -> Vec<carnelian::history::HistoryRow> {
     let query = HistoryQuery::new().job(job.clone()).outcome(outcome).limit(1000);
     wait_until("the ends are recorded", LONG, || node.history(&query).is_ok_and(|found| found.len() >= rows));
     node.history(&query).unwrap()
@@ -56,11 +62,11 @@ fn children_run_when_their_parent_is_done_and_see_it() {
     let (parent, next, last) = (job("parent", "parent"), durable("next", "child"), durable("last", "child"));
     let alarm = durable("alarm", "child");
     for child in [&next, &last, &alarm] {
-        n1.add_job(child, false).unwrap();
+        n1.add_job(child, IfExists::Refuse).unwrap();
     }
     let trigger = carnelian::Trigger::builder(carnelian::TriggerKey::new("g", "later"), parent.key().clone());
     let trigger = trigger.start_at(chrono::DateTime::<chrono::Utc>::MAX_UTC - chrono::Duration::days(366)).build();
-    n1.schedule_jobs(vec![(parent.clone(), vec![trigger.unwrap()])], false).unwrap();
+    n1.schedule_jobs(vec![(parent.clone(), vec![trigger.unwrap()])], IfExists::Refuse).unwrap();
     n1.follow(&link(&parent, &next, On::Success).data("given", "this")).unwrap();
     n1.follow(&link(&next, &last, On::Any)).unwrap();
     n1.follow(&link(&parent, &alarm, On::Failure)).unwrap();
@@ -104,7 +110,7 @@ fn retries_are_followed_at_their_end() {
         let parent = durable(name, "parent").to_builder().policy(policy).data("fails", fails).build().unwrap();
         let (good, bad) = (durable("good", "child"), durable("bad", "child"));
         for job in [&parent, &good, &bad] {
-            node.add_job(job, true).unwrap();
+            node.add_job(job, IfExists::Replace).unwrap();
         }
         node.follow(&link(&parent, &good, On::Success)).unwrap();
         node.follow(&link(&parent, &bad, On::Failure)).unwrap();
@@ -163,7 +169,7 @@ fn children_follow_once_whatever_fails() {
     await_history(&nodes[0], good.key(), FireOutcome::Succeeded, 54);
     cluster.await_quiet();
     for node in &nodes {
-        node.shutdown(true);
+        node.shutdown_and_wait();
     }
     let mut runs: BTreeMap<(String, JobKey), usize> = BTreeMap::new();
     for (child, parent, _) in seen.lock().iter() {

@@ -1,12 +1,13 @@
-//! Definitions that change while a cluster runs: types come and go, data change their form.
+//! Definitions that change while a cluster runs: job types come and go, and data changes its form.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::store::Orphan;
+use carnelian::definitions::Orphan;
+use carnelian::listener::SchedulerListener;
 use carnelian::{
-    Error, GroupMatcher, JobContext, JobDataMap, JobDetail, JobError, JobKey, JobType, Scheduler, SchedulerBuilder,
-    SchedulerListener, Trigger, TriggerKey, TriggerState,
+    Error, GroupMatcher, IfExists, JobContext, JobDataMap, JobDetail, JobError, JobKey, JobType, Scheduler,
+    SchedulerBuilder, Trigger, TriggerKey, TriggerState,
 };
 use crossbeam_channel::{Sender, unbounded};
 use parking_lot::Mutex;
@@ -29,18 +30,18 @@ impl carnelian::Job for Note {
 
 /// Hears which jobs are orphans.
 #[derive(Clone, Default)]
-struct Ear(Arc<Mutex<Vec<String>>>);
+struct Recorder(Arc<Mutex<Vec<String>>>);
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn orphaned_jobs(&self, orphans: &[Orphan]) {
         self.0.lock().extend(orphans.iter().map(|orphan| orphan.job.name().to_owned()));
     }
 }
 
-impl Ear {
+impl Recorder {
     fn await_alarm(&self, job: &str) {
         wait_until(&format!("an alarm for {job}"), LONG, || self.0.lock().iter().any(|heard| heard == job));
     }
@@ -52,8 +53,8 @@ fn hasty(mut cluster: Cluster) -> Cluster {
     cluster
 }
 
-fn node(cluster: &Cluster, name: &str, ear: &Ear) -> SchedulerBuilder {
-    cluster.node(name, 2).scheduler_listener(ear.clone())
+fn node(cluster: &Cluster, name: &str, recorder: &Recorder) -> SchedulerBuilder {
+    cluster.node(name, 2).scheduler_listener(recorder.clone())
 }
 
 /// `to` becomes `recipient`.
@@ -89,7 +90,7 @@ fn rolling_upgrade(cluster: Cluster) {
     let (runs, ran) = unbounded();
     let note = |node| Note { node, runs: runs.clone() };
     let next = || ran.recv_timeout(LONG).unwrap();
-    let (old_ear, new_ear) = (Ear::default(), Ear::default());
+    let (old_ear, new_ear) = (Recorder::default(), Recorder::default());
     let old = node(&cluster, "old", &old_ear).job("mail", note("old")).job("legacy", note("old")).build().unwrap();
     old.start().unwrap();
     for (name, job_type) in [("m1", "mail"), ("l1", "legacy"), ("r1", "report")] {
@@ -111,7 +112,7 @@ fn rolling_upgrade(cluster: Cluster) {
     assert_eq!(next(), "old l1 legacy to=l1");
     // Data in the new form are left to the new node, however busy it is; in the old form they run anywhere.
     let detail = JobDetail::builder(key("m2"), "mail").durable(true).data("recipient", "m2").build().unwrap();
-    new.add_job(&detail, false).unwrap();
+    new.add_job(&detail, IfExists::Refuse).unwrap();
     for _ in 0..5 {
         old.trigger_job(&key("m2"), JobDataMap::new()).unwrap();
     }
@@ -123,7 +124,7 @@ fn rolling_upgrade(cluster: Cluster) {
     }
 
     cluster.await_quiet();
-    assert!(old.shutdown(true).is_clean());
+    assert!(old.shutdown_and_wait().is_clean());
     new_ear.await_alarm("l1");
     let orphans = new.orphans().unwrap().jobs;
     assert_eq!(orphans.iter().map(|orphan| orphan.job.clone()).collect::<Vec<_>>(), [key("l1")]);
@@ -133,8 +134,8 @@ fn rolling_upgrade(cluster: Cluster) {
     new.trigger_job(&key("l1"), JobDataMap::new()).unwrap();
     assert_eq!(next(), "new l1 legacy recipient=l1");
     cluster.await_quiet();
-    assert_eq!(new.migrate_jobs("legacy", "mail", true).unwrap().changed, [key("l1")]);
-    assert_eq!(new.migrate_jobs("legacy", "mail", false).unwrap().changed, [key("l1")]);
+    assert_eq!(new.preview_migration("legacy", "mail").unwrap().changed, [key("l1")]);
+    assert_eq!(new.migrate_jobs("legacy", "mail").unwrap().changed, [key("l1")]);
     let migrated = new.job(&key("l1")).unwrap().unwrap();
     assert_eq!(
         (migrated.job_type(), migrated.version(), migrated.data().text("recipient")),
@@ -148,7 +149,7 @@ fn rolling_upgrade(cluster: Cluster) {
     let states: Vec<_> = states.iter().map(|trigger| (trigger.key.name(), trigger.state.as_str())).collect();
     assert_eq!(states, [("l1", "WAITING"), ("m1", "WAITING"), ("r1", "WAITING")]);
     assert_eq!(old.health().counters.failed + new.health().counters.failed, 0);
-    assert!(new.shutdown(true).is_clean());
+    assert!(new.shutdown_and_wait().is_clean());
     cluster.assert_sound();
 }
 
@@ -175,15 +176,15 @@ fn a_rolling_upgrade_on_mysql() {
     rolling_upgrade(Cluster::on_server(&crate::support::mysql_url()));
 }
 
-/// What a run stores is in the form that it saw.
+/// A run stores its data in the form that it saw.
 #[test]
 fn upgraded_data_are_stored_by_a_job_that_persists_them() {
     let cluster = Cluster::new();
     let (runs, ran) = unbounded();
     let earlier = cluster.node("n1", 1).build().unwrap();
     let detail = |name| JobDetail::builder(key(name), "mail").durable(true).data("to", name);
-    earlier.add_job(&detail("kept").persist_job_data_after_execution(true).build().unwrap(), false).unwrap();
-    earlier.add_job(&detail("plain").build().unwrap(), false).unwrap();
+    earlier.add_job(&detail("kept").persist_job_data_after_execution(true).build().unwrap(), IfExists::Refuse).unwrap();
+    earlier.add_job(&detail("plain").build().unwrap(), IfExists::Refuse).unwrap();
     let mail = JobType::new(Note { node: "n2", runs }).upgrade(1, to_recipient).upgrade(2, |data| {
         data.put("copies", 1);
         Ok(())
@@ -200,7 +201,7 @@ fn upgraded_data_are_stored_by_a_job_that_persists_them() {
     let stored = |name: &str| node.job(&key(name)).unwrap().unwrap();
     assert_eq!((stored("kept").version(), stored("kept").data().text("recipient")), (Some(3), Some("kept")));
     assert_eq!((stored("plain").version(), stored("plain").data().text("to")), (Some(1), Some("plain")));
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }
 
 /// The run fails, and its reason says why; the job's code does not see half of an upgrade.
@@ -209,11 +210,11 @@ fn data_that_cannot_be_upgraded_fail_the_run() {
     let cluster = Cluster::new();
     let (ends, ended) = unbounded();
     struct Ends(Sender<Option<String>>);
-    impl carnelian::JobListener for Ends {
+    impl carnelian::listener::JobListener for Ends {
         fn name(&self) -> &str {
             "ends"
         }
-        fn job_was_executed(&self, _: &carnelian::FireEvent<'_>, end: &carnelian::FireEnd) {
+        fn job_was_executed(&self, _: &carnelian::listener::FireEvent<'_>, end: &carnelian::listener::FireEnd) {
             let _ = self.0.send(end.error.clone());
         }
     }
@@ -228,9 +229,9 @@ fn data_that_cannot_be_upgraded_fail_the_run() {
     assert_eq!(why, "the job's data cannot be upgraded from version 1: no `to`");
     cluster.await_quiet();
     assert_eq!(node.job(&key("j")).unwrap().unwrap(), detail);
-    let migrated = node.migrate_jobs("mail", "mail", false).unwrap();
+    let migrated = node.migrate_jobs("mail", "mail").unwrap();
     assert_eq!(migrated.failed, [(key("j"), why)]);
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }
 
 /// DS-97.
@@ -253,51 +254,52 @@ fn a_deprecated_type_drains() {
     node.schedule_job(forced, now("u", &other)).unwrap();
     assert_eq!(ran.recv_timeout(LONG).unwrap(), "n2 k letter");
     cluster.await_quiet();
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }
 
 /// DS-98, DS-100: what nobody has been able to run for long is deleted, if the settings say so.
 #[test]
 fn unresolved_jobs_are_deleted_when_the_settings_say_so() {
     let cluster = hasty(Cluster::new());
-    let ear = Ear::default();
+    let recorder = Recorder::default();
     let settings =
         |more: &str| format!("threadPool.threadCount = 1\ncarnelian.jobStore.orphanAuditInterval = 10ms\n{more}");
-    let keeping = cluster.node_with("n1", &settings("")).scheduler_listener(ear.clone()).build().unwrap();
+    let keeping = cluster.node_with("n1", &settings("")).scheduler_listener(recorder.clone()).build().unwrap();
     keeping.start().unwrap();
-    keeping.add_job(&durable("j", "gone"), false).unwrap();
+    keeping.add_job(&durable("j", "gone"), IfExists::Refuse).unwrap();
     // An idle one is named by the audits, again and again.
-    wait_until("three alarms", LONG, || ear.0.lock().len() >= 3);
+    wait_until("three alarms", LONG, || recorder.0.lock().len() >= 3);
     assert!(keeping.job_exists(&key("j")).unwrap());
     assert!(keeping.orphans().unwrap().jobs[0].since_ms.is_some());
-    assert!(keeping.shutdown(true).is_clean());
+    assert!(keeping.shutdown_and_wait().is_clean());
 
     let deleting = settings("carnelian.jobStore.deleteUnresolvedAfter = 50ms");
     let deleting = cluster.node_with("n2", &deleting).build().unwrap();
     deleting.start().unwrap();
     wait_until("it is deleted", LONG, || !deleting.job_exists(&key("j")).unwrap());
     wait_until("health says so", LONG, || deleting.health().orphans == 0);
-    assert!(deleting.shutdown(true).is_clean());
+    assert!(deleting.shutdown_and_wait().is_clean());
 }
 
-/// One that is due soon is named at once, and once; those that wait for long are left to the audit of the day.
+/// An orphan that is due soon is named at once, and once. Orphans that wait for long are left to
+/// the audit of the day.
 #[test]
 fn an_alarm_is_given_once_before_a_job_is_due() {
     let cluster = hasty(Cluster::new());
-    let ear = Ear::default();
-    let node = node(&cluster, "n1", &ear).build().unwrap();
+    let recorder = Recorder::default();
+    let node = node(&cluster, "n1", &recorder).build().unwrap();
     node.start().unwrap();
     let first = durable("first", "gone");
     node.schedule_job(first.clone(), later(&first)).unwrap();
-    ear.await_alarm("first");
+    recorder.await_alarm("first");
     let (far, second) = (durable("far", "gone"), durable("second", "gone"));
     let tomorrow = starting_in(&far, Duration::from_secs(24 * 3600));
     node.schedule_job(far, tomorrow).unwrap();
     node.schedule_job(second.clone(), later(&second)).unwrap();
-    ear.await_alarm("second");
-    assert_eq!(*ear.0.lock(), ["first", "second"]);
+    recorder.await_alarm("second");
+    assert_eq!(*recorder.0.lock(), ["first", "second"]);
     assert_eq!(node.trigger_state(&TriggerKey::new("g", "first")).unwrap(), Some(TriggerState::Waiting));
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }
 
 #[test]
@@ -320,10 +322,10 @@ fn a_renamed_job_is_told_of_as_two() {
     let node: Scheduler = cluster.node("n1", 1).scheduler_listener(names.clone()).build().unwrap();
     let detail = durable("old", "mail");
     node.schedule_job(detail.clone(), later(&detail)).unwrap();
-    assert_eq!(node.rename_job(&key("old"), &key("new"), true).unwrap().triggers, 1);
-    assert_eq!(node.rename_job(&key("old"), &key("new"), false).unwrap().triggers, 1);
+    assert_eq!(node.preview_rename(&key("old"), &key("new")).unwrap().triggers, 1);
+    assert_eq!(node.rename_job(&key("old"), &key("new")).unwrap().triggers, 1);
     assert_eq!(*names.0.lock(), ["+old", "-old", "+new"]);
-    assert!(node.rename_job(&key("old"), &key("new"), false).unwrap_err().is_not_found());
+    assert!(node.rename_job(&key("old"), &key("new")).unwrap_err().is_not_found());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::support::wait_until;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::Settings;
+use carnelian::store::row::FiredSelection;
 use carnelian::store::{Database, JobStore, Lock, MemoryDatabase, Session, StatementCounts, TxMode, violations};
 use carnelian::{
     DatabaseError, FailureClass, JobDetail, JobKey, Result, Scheduler, SchedulerBuilder, Trigger, TriggerKey,
@@ -27,7 +28,7 @@ pub struct Switch {
     dice: Option<Dice>,
 }
 
-/// Which answer is kept back, whom to tell, and who lets go.
+/// An answer that is kept back, the channel that tells of it, and the channel that lets it go.
 type Hold = (&'static str, Sender<()>, Receiver<()>);
 
 /// One transaction in five gets no connection, of the others one in five is not committed, and of the rest one in five
@@ -93,7 +94,7 @@ impl Switch {
         if dice.throw() < 2 {
             return Err(failure(purpose, FailureClass::Unavailable));
         }
-        // Whether the caller knows that nothing was committed, or not even that.
+        // The caller knows that nothing was committed, or not even that.
         let class = match dice.throw() {
             0 => FailureClass::ConnectionLost,
             1 => FailureClass::CommitUnknown,
@@ -186,7 +187,7 @@ fn fresh_name() -> String {
 pub struct Cluster {
     pub clock: Arc<dyn Clock>,
     pub database: Arc<Switch>,
-    /// The same, where it is in memory.
+    /// The database of the cluster, if it is in memory.
     #[cfg_attr(not(feature = "test-util"), allow(dead_code, reason = "for tests that plan faults"))]
     pub memory: Option<Arc<MemoryDatabase>>,
     pub name: String,
@@ -242,7 +243,7 @@ impl Cluster {
         Self::on(Arc::new(database), clock, name, folder)
     }
 
-    /// The same, failing by dice.
+    /// A cluster on SQLite whose database fails by dice.
     #[cfg(feature = "sqlite")]
     pub fn flaky_on_sqlite() -> Self {
         Self::on_sqlite().with_dice()
@@ -295,11 +296,11 @@ impl Cluster {
         Scheduler::builder().settings(settings).store(self.store()).clock(Arc::clone(&self.clock)).instance_id(instance)
     }
 
-    /// What a peer does with a node that it takes for dead, without recovering anything.
+    /// Does what a peer does with a node that it takes for dead, without recovering anything.
     pub fn convict(&self, instance: &str) {
         self.transact(&mut |session| {
             let ids: Vec<String> =
-                session.fired_of_instance(instance)?.into_iter().map(|fired| fired.fire_id).collect();
+                session.fired(FiredSelection::OfInstance(instance))?.into_iter().map(|fired| fired.fire_id).collect();
             session.delete_fired(&ids)?;
             assert!(session.delete_instance(instance, None)?);
             Ok(())

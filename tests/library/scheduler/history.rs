@@ -1,11 +1,11 @@
-//! The history of real runs: what they log, the four times, vetoes, and what a node forgets by itself.
+//! The history of real runs: their logs, their four times, vetoes, and the rows that a node deletes
+//! by itself.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::{self, wait_until};
-use carnelian::{
-    CaptureLog, FireEvent, FireOutcome, HistoryQuery, HistoryRow, JobContext, JobDataMap, JobDetail, JobError,
-    JobPolicy, KeyMatcher, LogLine, Scheduler, TriggerListener,
-};
+use carnelian::history::{CaptureLog, FireOutcome, HistoryQuery, HistoryRow, LogLine};
+use carnelian::listener::{FireEvent, TriggerListener};
+use carnelian::{IfExists, JobContext, JobDataMap, JobDetail, JobError, JobPolicy, KeyMatcher, Scheduler};
 use crossbeam_channel::bounded;
 use log::{LevelFilter, Log, Metadata, Record};
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl Log for Deaf {
 }
 
 fn store(node: &Scheduler, detail: &JobDetail) {
-    node.schedule_jobs(vec![(detail.clone(), vec![now(detail.key().name(), detail)])], false).unwrap();
+    node.schedule_jobs(vec![(detail.clone(), vec![now(detail.key().name(), detail)])], IfExists::Refuse).unwrap();
 }
 
 fn with_policy(name: &str, job_type: &str, policy: JobPolicy) -> JobDetail {
@@ -196,9 +196,9 @@ fn a_node_forgets_what_is_too_much() {
     let properties = "threadPool.threadCount = 2\ncarnelian.history.cleanUpInterval = 1s";
     let node = cluster.node_with("n1", properties).job_fn("nothing", nothing).build().unwrap();
     let detail = with_policy("j", "nothing", JobPolicy::new().keep_history(2)).to_builder().durable(true);
-    node.add_job(&detail.build().unwrap(), false).unwrap();
+    node.add_job(&detail.build().unwrap(), IfExists::Refuse).unwrap();
     let other = job("other", "nothing").to_builder().durable(true).build().unwrap();
-    node.add_job(&other, false).unwrap();
+    node.add_job(&other, IfExists::Refuse).unwrap();
     let of = |name: &str| HistoryQuery::new().job(job(name, "nothing").key().clone());
     node.start().unwrap();
     for _ in 0..6 {

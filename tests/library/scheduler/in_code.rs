@@ -46,7 +46,7 @@ fn definitions_are_stored_at_the_start_and_run() {
     wait_until("the other runs too", LONG, || ran.try_iter().any(|name| name == "by-hand"));
     assert!(nodes[0].preview_definitions().unwrap().changed_nothing());
     for node in nodes {
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     }
 }
 
@@ -65,8 +65,8 @@ fn a_node_that_is_not_enabled_stores_and_runs_nothing() {
     assert!(!scheduler.is_started());
     assert_eq!(scheduler.store().catalogue().definitions().unwrap(), []);
     assert_eq!(scheduler.store().upkeep().instances().unwrap().len(), 0);
-    // What the program stores itself is stored, for nodes that are enabled.
+    // Work that the program stores itself is stored, for nodes that are enabled.
     scheduler.sync_definitions().unwrap();
     assert!(scheduler.store().catalogue().job(&key("auto")).unwrap().is_some());
-    assert!(scheduler.shutdown(true).is_clean());
+    assert!(scheduler.shutdown_and_wait().is_clean());
 }

@@ -1,8 +1,9 @@
-//! Job files of the settings: loaded at the start, looked at for changes, and what goes wrong on the way.
+//! Job files of the settings: loaded at the start, watched for changes, and refused with a reason.
 
 use crate::scheduler::fixture::{Cluster, LONG};
 use crate::support::wait_until;
-use carnelian::{Error, JobContext, JobKey, Scheduler, SchedulerBuilder, SchedulerListener, TriggerKey};
+use carnelian::listener::SchedulerListener;
+use carnelian::{Error, JobContext, JobKey, Scheduler, SchedulerBuilder, TriggerKey};
 use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,11 +17,11 @@ struct Place {
 }
 
 /// Keeps what nobody else could be told of.
-struct Ear(Arc<Mutex<Vec<String>>>);
+struct Recorder(Arc<Mutex<Vec<String>>>);
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
 
     fn scheduler_error(&self, message: &str) {
@@ -73,7 +74,7 @@ impl Place {
         self.cluster
             .node_with(instance, &properties)
             .job_fn("noop", noop)
-            .scheduler_listener(Ear(Arc::clone(&self.heard)))
+            .scheduler_listener(Recorder(Arc::clone(&self.heard)))
     }
 
     fn start(&self, instance: &str, more: &str) -> Scheduler {
@@ -102,7 +103,7 @@ fn files_are_loaded_before_the_start_returns_and_as_quartz_does_anew_at_each_sta
     let node = place.start("n1", "");
     assert!(place.has("t") && place.heard("added DEFAULT.a"));
     let service = |node: &Scheduler| node.health().services.iter().find(|s| s.name == "job-files").cloned();
-    assert_eq!(service(&node).unwrap().state, carnelian::ServiceState::NotStarted, "nothing is left to do");
+    assert_eq!(service(&node).unwrap().state, carnelian::monitoring::ServiceState::NotStarted, "nothing is left to do");
     let key = TriggerKey::named("t");
     node.pause_trigger(&key).unwrap();
     assert_eq!(place.state("t"), "PAUSED");
@@ -111,7 +112,7 @@ fn files_are_loaded_before_the_start_returns_and_as_quartz_does_anew_at_each_sta
     let third = place.start("n3", "");
     assert_eq!(place.state("t"), "WAITING");
     for node in [node, second, third] {
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     }
     place.cluster.assert_sound();
 }
@@ -127,7 +128,7 @@ fn nodes_that_start_at_once_do_not_disturb_each_other() {
     });
     assert!(place.has("t") && place.has("u"));
     assert!(!place.heard("job file"), "{:?}", place.heard.lock());
-    nodes.iter().for_each(|node| drop(node.shutdown(true)));
+    nodes.iter().for_each(|node| drop(node.shutdown_and_wait()));
     place.cluster.assert_sound();
 }
 
@@ -153,7 +154,7 @@ fn a_changed_file_is_loaded_again_and_leaves_alone_what_it_does_not_change() {
     assert!(place.has("new"), "what a file no longer names stays");
     let mistakes = place.heard.lock().iter().filter(|message| message.contains("not loaded")).count();
     assert_eq!(mistakes, 1);
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }
 
 #[test]
@@ -167,7 +168,7 @@ fn a_missing_file_keeps_the_scheduler_from_being_built_unless_it_may_be_missing(
     let node = place.start("n1", "plugin.files.failOnFileNotFound = false\nplugin.files.scanInterval = 1");
     place.write("a.xml", &[("t", 5)]);
     wait_until("the file that came later is loaded", LONG, || place.has("t"));
-    node.shutdown(true);
+    node.shutdown_and_wait();
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn a_file_with_mistakes_keeps_nobody_from_starting_and_is_told_of() {
     let node = place.start("n1", "");
     assert!(node.is_started() && !node.is_in_standby());
     wait_until("it is told of", LONG, || place.heard("job file not loaded: ") && place.heard("write xmlns="));
-    node.shutdown(true);
+    node.shutdown_and_wait();
 }
 
 #[test]
@@ -192,6 +193,6 @@ fn a_load_whose_answer_is_lost_is_made_good_when_the_database_is_back() {
     place.cluster.database.turn(true);
     wait_until("the file is loaded", LONG, || place.heard("added DEFAULT.a"));
     assert!(place.has("t") && place.cluster.store().catalogue().job(&JobKey::named("a")).unwrap().is_some());
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     place.cluster.assert_sound();
 }

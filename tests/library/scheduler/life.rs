@@ -1,10 +1,11 @@
-//! Start, standby, shutdown.
+//! The life of a node: start, standby, shutdown.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
+use carnelian::listener::{FireEvent, SchedulerListener};
 use carnelian::{
-    Error, FireEvent, GroupMatcher, JobContext, JobDetail, JobKey, KeyMatcher, Scheduler, SchedulerListener, Trigger,
-    TriggerKey, TriggerState,
+    Error, GroupMatcher, IfExists, JobContext, JobDetail, JobKey, KeyMatcher, Scheduler, Trigger, TriggerKey,
+    TriggerState,
 };
 use crossbeam_channel::{bounded, unbounded};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ fn a_start_whose_check_in_fails_says_so_and_starts_nothing() {
     node.start().unwrap();
     assert!(node.is_started() && !node.is_in_standby());
     assert_eq!(node.instances().unwrap().len(), 1);
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     assert!(node.instances().unwrap().is_empty());
     assert!(matches!(node.start(), Err(Error::ShutDown(_))));
     assert!(matches!(node.pause_all(), Err(Error::ShutDown(_))));
@@ -49,16 +50,16 @@ fn a_shutdown_waits_for_jobs_and_can_be_repeated() {
     node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
     begins.recv_timeout(LONG).unwrap();
     let other = node.clone();
-    let ending = std::thread::spawn(move || other.shutdown(true));
+    let ending = std::thread::spawn(move || other.shutdown_and_wait());
     wait_until("the shutdown has begun", LONG, || {
-        node.is_shut_down() && node.health().services[0].state == carnelian::ServiceState::Stopped
+        node.is_shut_down() && node.health().services[0].state == carnelian::monitoring::ServiceState::Stopped
     });
     // The job is still its own while the node waits for it.
     assert_eq!(node.running_here().len(), 1);
     go.send(()).unwrap();
     let report = ending.join().unwrap();
     assert!(report.is_clean(), "{report:?}");
-    assert_eq!(node.shutdown(false), report);
+    assert_eq!(node.shutdown_now(), report);
     assert_eq!(node.health().counters.succeeded, 1);
     assert!(node.running_fires().unwrap().is_empty());
     cluster.assert_sound();
@@ -83,7 +84,7 @@ fn a_job_that_never_ends_is_left_behind_at_the_deadline_and_its_fire_to_others()
     node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
     begins.recv_timeout(LONG).unwrap();
     let before = cluster.clock.ticks();
-    let report = node.shutdown(true);
+    let report = node.shutdown_and_wait();
     let took = cluster.clock.ticks() - before;
     assert!(took < Duration::from_secs(5), "{took:?}");
     assert_eq!((report.abandoned_jobs.len(), report.left_executing), (1, 1), "{report:?}");
@@ -109,7 +110,7 @@ fn a_shutdown_interrupts_jobs_if_the_settings_say_so() {
     let detail = job("j", "sleep");
     node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
     wait_until("it runs", LONG, || node.running_here().iter().any(|run| run.running_for.is_some()));
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     assert_eq!(node.health().counters.succeeded, 1);
 }
 
@@ -127,7 +128,7 @@ fn with_one_that_looks(cluster: &Cluster, properties: &str) -> Scheduler {
     node
 }
 
-/// Its run is recorded as interrupted, and its work waits for another node.
+/// Asserts that the run is recorded as interrupted, and that its work waits for another node.
 fn assert_interrupted(cluster: &Cluster, node: &Scheduler) {
     assert_eq!((node.health().counters.interrupted, node.health().counters.succeeded), (1, 0));
     assert!(node.running_fires().unwrap().is_empty());
@@ -140,7 +141,7 @@ fn assert_interrupted(cluster: &Cluster, node: &Scheduler) {
 fn a_shutdown_that_does_not_wait_stops_the_jobs_that_look() {
     let cluster = Cluster::new();
     let node = with_one_that_looks(&cluster, "threadPool.threadCount = 1");
-    let report = node.shutdown(false);
+    let report = node.shutdown_now();
     assert!(report.is_clean(), "{report:?}");
     assert_interrupted(&cluster, &node);
 }
@@ -163,7 +164,7 @@ fn a_shutdown_that_interrupts_gives_up_the_jobs_that_do_not_look() {
     let detail = JobDetail::builder(JobKey::new("g", "j"), "stubborn").requests_recovery(true).build().unwrap();
     node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
     begins.recv_timeout(LONG).unwrap();
-    let report = node.shutdown(false);
+    let report = node.shutdown_now();
     assert_eq!((report.abandoned_jobs.len(), report.left_executing), (0, 0), "{report:?}");
     assert_interrupted(&cluster, &node);
     go.send(()).unwrap();
@@ -175,7 +176,7 @@ fn a_shutdown_that_interrupts_gives_up_the_jobs_that_do_not_look() {
 fn a_job_that_is_waited_for_is_told_when_the_time_is_over() {
     let cluster = Cluster::new();
     let node = with_one_that_looks(&cluster, "threadPool.threadCount = 1\ncarnelian.shutdown.deadline = 4s");
-    let report = node.shutdown(true);
+    let report = node.shutdown_and_wait();
     assert!(report.is_clean(), "{report:?}");
     assert_interrupted(&cluster, &node);
 }
@@ -198,14 +199,14 @@ fn standby_gives_reservations_back_and_start_resumes() {
     cluster.assert_sound();
     node.start().unwrap();
     runs.recv_timeout(LONG).unwrap();
-    // What is reserved at a shutdown goes back as well.
+    // Reserved triggers go back at a shutdown as well.
     let detail = job("k", "note");
     let start = chrono::DateTime::from_timestamp_millis(cluster.clock.wall_ms() + 1500).unwrap();
     let later = Trigger::builder(key.clone(), detail.key().clone()).start_at(start).build().unwrap();
     wait_until("the first is recorded", LONG, || !node.trigger_exists(&key).unwrap());
     node.schedule_job(detail, later).unwrap();
     wait_until("it is reserved", LONG, || node.trigger_state(&key).unwrap() == Some(TriggerState::Acquired));
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     assert_eq!(node.trigger_state(&key).unwrap(), Some(TriggerState::Waiting));
     cluster.assert_sound();
 }
@@ -221,7 +222,7 @@ fn what_ends_after_a_standby_in_the_middle_of_a_backlog_is_recorded() {
     let node = cluster.node("n1", 2).job_fn("stop", stop).build().unwrap();
     let detail = job("j", "stop");
     let triggers = ["a", "b", "c", "d", "e", "f"].map(|name| now(name, &detail));
-    node.schedule_jobs(vec![(detail.clone(), triggers.into())], false).unwrap();
+    node.schedule_jobs(vec![(detail.clone(), triggers.into())], IfExists::Refuse).unwrap();
     node.start().unwrap();
     wait_until("it is in standby", LONG, || node.is_in_standby());
     wait_until("all ends are recorded", LONG, || {
@@ -231,7 +232,7 @@ fn what_ends_after_a_standby_in_the_middle_of_a_backlog_is_recorded() {
             && node.store().upkeep().fired_triggers().unwrap().is_empty()
     });
     cluster.assert_sound();
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }
 
 #[test]
@@ -242,7 +243,7 @@ fn a_delayed_start_happens_unless_the_scheduler_is_gone() {
     wait_until("it has started", LONG, || node.is_started());
     let gone = cluster.node("n2", 1).build().unwrap();
     gone.start_delayed(Duration::from_secs(3600)).unwrap();
-    assert!(gone.shutdown(true).is_clean());
+    assert!(gone.shutdown_and_wait().is_clean());
     assert!(!gone.is_started());
 }
 
@@ -272,7 +273,7 @@ fn a_scheduler_that_was_never_started_stores_and_shuts_down() {
     let detail = job("j", "nobody knows");
     node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
     assert_eq!(node.triggers(&GroupMatcher::Any).unwrap().len(), 1);
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }
 
 #[test]
@@ -306,7 +307,7 @@ fn a_listener_may_ask_the_scheduler_about_itself() {
     let node = cluster.node("n1", 1).scheduler_listener(asks.clone()).build().unwrap();
     *asks.0.lock() = Some(node.clone());
     node.start().unwrap();
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     assert_eq!(*asks.1.lock(), [false, true, false]);
     asks.0.lock().take();
 }
@@ -318,7 +319,7 @@ struct Once {
     of: Arc<std::sync::OnceLock<std::sync::Weak<Scheduler>>>,
 }
 
-impl carnelian::JobListener for Once {
+impl carnelian::listener::JobListener for Once {
     fn name(&self) -> &str {
         "once"
     }
@@ -367,12 +368,12 @@ fn listeners_come_and_go_while_the_scheduler_runs() {
 #[test]
 fn scheduler_listeners_hear_of_everything_in_its_order() {
     #[derive(Clone, Default)]
-    struct Ear(Arc<parking_lot::Mutex<Vec<String>>>);
+    struct Recorder(Arc<parking_lot::Mutex<Vec<String>>>);
     macro_rules! hears {
         ($($event:ident($($of:ident: $kind:ty),*) $text:expr;)*) => {
-            impl SchedulerListener for Ear {
+            impl SchedulerListener for Recorder {
                 fn name(&self) -> &str {
-                    "ear"
+                    "recorder"
                 }
                 $(fn $event(&self, $($of: $kind),*) {
                     self.0.lock().push(format!("{} {}", stringify!($event), $text).trim().to_owned());
@@ -401,8 +402,8 @@ fn scheduler_listeners_hear_of_everything_in_its_order() {
         scheduler_shutdown() "";
         scheduling_data_cleared() "";
     }
-    let (cluster, ear) = (Cluster::new(), Ear::default());
-    let node = cluster.node("n1", 1).scheduler_listener(ear.clone()).build().unwrap();
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
+    let node = cluster.node("n1", 1).scheduler_listener(recorder.clone()).build().unwrap();
     let (detail, t, u) = (job("j", "nobody knows"), TriggerKey::new("g", "t"), TriggerKey::new("g", "u"));
     let group = GroupMatcher::equals("g");
     node.start().unwrap();
@@ -429,14 +430,14 @@ fn scheduler_listeners_hear_of_everything_in_its_order() {
     node.standby();
     node.standby();
     node.start().unwrap();
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     let expected = "scheduler_starting, scheduler_started, job_added g.j, job_scheduled g.t, job_scheduled g.u, \
         job_unscheduled g.u, job_scheduled g.u, job_unscheduled g.u, \
         trigger_paused g.t, trigger_resumed g.t, triggers_paused Equals(\"g\"), triggers_resumed Equals(\"g\"), \
         job_paused g.j, job_resumed g.j, jobs_paused Equals(\"g\"), jobs_resumed Equals(\"g\"), \
         triggers_paused Any, triggers_resumed Any, job_deleted g.j, scheduling_data_cleared, \
         scheduler_in_standby_mode, scheduler_starting, scheduler_started, scheduler_shutting_down, scheduler_shutdown";
-    assert_eq!(ear.0.lock().join(", "), expected);
+    assert_eq!(recorder.0.lock().join(", "), expected);
 }
 
 #[test]
@@ -477,6 +478,6 @@ fn a_scheduler_says_what_it_is_and_since_when_it_runs() {
     }
     node.start().unwrap();
     assert_eq!(node.metadata().running_since, Some(since), "the first start counts");
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     assert!(node.metadata().is_shut_down && !node.metadata().is_started);
 }

@@ -1,11 +1,12 @@
-//! The database goes away in the middle of acquire, complete and check-in (scenario 7; QZ-44), for longer than a node may be
-//! silent: it commits, does not answer, and is gone. When it is back, every fire runs to its end, and no trigger stays
-//! `ACQUIRED` or `BLOCKED`. On every database.
+//! The database goes away in the middle of acquire, complete and check-in (scenario 7; QZ-44), for
+//! longer than a node may be silent: it commits, does not answer, and is gone. Afterwards every
+//! fire runs to its end, and no trigger stays `ACQUIRED` or `BLOCKED`. On every database.
 
 use crate::scheduler::fixture::{Cluster, LONG, now};
 use crate::support::{mysql_url, postgres_url, wait_until};
+use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Signal, SimpleSchedule, Trigger, TriggerKey};
+use carnelian::{JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ fn gone_in_the_middle_of(purpose: &'static str, database: &str) {
     let nodes = [node(&cluster, "a", &ran), node(&cluster, "b", &ran)];
     let mut was_off = false;
     match purpose {
-        // One that finds nothing is too small to be lost: check-ins are refused instead.
+        // A check-in that finds nothing is too small to be lost: check-ins are refused instead.
         CHECK_IN => cluster.database.refuse(Some(purpose)),
         _ => cluster.database.lose_answer_of(purpose),
     }
@@ -58,7 +59,8 @@ fn gone_in_the_middle_of(purpose: &'static str, database: &str) {
         let job = JobDetail::builder(JobKey::new("g", name), "work").requests_recovery(true);
         let job = job.disallow_concurrent_execution(n % 2 == 0).build().unwrap();
         let trigger = if n % 3 == 0 { twice(name, &job) } else { now(name, &job) };
-        // It may be gone before the last is stored: then they are stored when it is back.
+        // The database may be gone before the last jobs are stored: these are stored when it is
+        // back.
         while nodes[0].schedule_job(job.clone(), trigger.clone()).is_err() {
             was_off |= wait_out(&cluster);
         }
@@ -78,7 +80,7 @@ fn gone_in_the_middle_of(purpose: &'static str, database: &str) {
         done && cluster.store().upkeep().snapshot().is_ok_and(|s| s.fired.is_empty() && s.triggers.is_empty())
     });
     cluster.assert_sound();
-    assert!(nodes.iter().all(|node| node.shutdown(true).is_clean()));
+    assert!(nodes.iter().all(|node| node.shutdown_and_wait().is_clean()));
     cluster.store().database().forget_scheduler().unwrap();
 }
 
@@ -137,10 +139,12 @@ fn an_audit_that_hangs_delays_no_check_in() {
         let service = |name: &str| a.health().services.into_iter().find(|service| service.name == name).unwrap();
         let before = service("cluster").runs;
         wait_until("it has checked in a few times more", LONG, || service("cluster").runs > before + 5);
-        assert_eq!(service("audit").state, carnelian::ServiceState::Working, "it is still at it");
+        assert_eq!(service("audit").state, carnelian::monitoring::ServiceState::Working, "it is still at it");
         go.send(()).unwrap();
-        wait_until("the audit has ended", LONG, || service("audit").state == carnelian::ServiceState::Waiting);
-        assert!(a.shutdown(true).is_clean());
+        wait_until("the audit has ended", LONG, || {
+            service("audit").state == carnelian::monitoring::ServiceState::Waiting
+        });
+        assert!(a.shutdown_and_wait().is_clean());
         cluster.store().database().forget_scheduler().unwrap();
     }
 }

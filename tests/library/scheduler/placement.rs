@@ -1,9 +1,11 @@
-//! Where work runs: nodes that take none, preferred nodes, limits of groups, observers (LT-17, LT-60, LT-61, DS-86, QZ-22).
+//! Placement: nodes that take no work, preferred nodes, limits of groups, and observers (LT-17,
+//! LT-60, LT-61, DS-86, QZ-22).
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
-use carnelian::store::BlacklistEntry;
-use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Outcome, Placement, Scheduler, StopReason};
+use carnelian::placement::BlacklistEntry;
+use carnelian::placement::Placement;
+use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Outcome, Scheduler, StopReason};
 use crossbeam_channel::bounded;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -66,7 +68,7 @@ fn a_blacklisted_node_takes_nothing_more_and_goes_on_with_what_it_runs() {
     cluster.assert_sound();
 }
 
-/// Which node a run was on, and why it was to stop.
+/// The node of a run, and the reason for which the run was to stop.
 type Seen = (String, Option<StopReason>);
 
 #[test]
@@ -91,7 +93,7 @@ fn a_node_that_is_drained_with_stop_gives_its_work_to_others() {
     first.schedule_job(detail.clone(), now("t", &detail)).unwrap();
     wait_until("it runs", LONG, || first.running_here().len() == 1);
     let second = build("n2");
-    second.drain("n1", true).unwrap();
+    second.drain_and_stop("n1").unwrap();
     wait_until("it has run elsewhere", LONG, || succeeded(&second) == 1);
     let expected = [("n1".to_owned(), Some(StopReason::Drained)), ("n2".to_owned(), None)];
     assert_eq!(*seen.lock(), expected);
@@ -117,14 +119,14 @@ fn others_take_the_work_of_a_preferred_node_when_that_is_gone() {
     };
     (0..10).for_each(|n| prefer(format!("j{n}")));
     wait_until("all have run", LONG, || succeeded(&second) == 10);
-    assert!(second.shutdown(true).is_clean());
+    assert!(second.shutdown_and_wait().is_clean());
     (0..10).for_each(|n| prefer(format!("k{n}")));
     wait_until("all have run", LONG, || succeeded(&first) == 10);
     cluster.await_quiet();
     cluster.assert_sound();
 }
 
-/// How many runs there are on each node, and the most there ever were there and in all.
+/// The number of runs on each node, and the largest number ever, there and in all.
 #[derive(Default)]
 struct Inside {
     now: BTreeMap<&'static str, usize>,
@@ -203,7 +205,7 @@ fn an_observer_looks_after_the_cluster_and_runs_nothing() {
     wait_until("the second is active", LONG, || second.health().is_active);
     schedule(&observer, "k", 10);
     wait_until("all have run", LONG, || succeeded(&second) == 10);
-    assert!(second.shutdown(true).is_clean());
+    assert!(second.shutdown_and_wait().is_clean());
     wait_until("the first is active again", LONG, || first.health().is_active);
     let health = observer.health();
     assert!(health.is_registered && !health.is_active && !health.is_firing);
@@ -219,7 +221,7 @@ fn a_drained_active_node_hands_over() {
         carnelian.cluster.mode = active-passive";
     let (first, second) = (node(&cluster, "n1", passive), node(&cluster, "n2", passive));
     wait_until("the first is active", LONG, || first.health().is_active);
-    second.drain("n1", false).unwrap();
+    second.drain("n1").unwrap();
     wait_until("the second is active", LONG, || second.health().is_active);
     assert!(!first.health().is_active);
     schedule(&first, "j", 5);

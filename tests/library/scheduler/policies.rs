@@ -1,10 +1,12 @@
-//! What triggers want when their runs meet, come late or fail; and backfills.
+//! Policies of triggers whose runs meet, come late or fail, and backfills.
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;
+use carnelian::backfill::Backfill;
+use carnelian::listener::{SchedulerListener, SkipReason, SkippedFires, TriggerListener};
 use carnelian::{
-    Backfill, CronSchedule, JobContext, JobDetail, JobError, Overlap, Scheduler, SchedulerListener, SimpleSchedule,
-    SkipReason, SkippedFires, Trigger, TriggerBuilder, TriggerKey, TriggerListener, TriggerState,
+    CronSchedule, JobContext, JobDetail, JobError, Overlap, Scheduler, SimpleSchedule, Trigger, TriggerBuilder,
+    TriggerKey, TriggerState,
 };
 use chrono::{DateTime, Utc};
 use crossbeam_channel::unbounded;
@@ -15,15 +17,15 @@ use std::time::Duration;
 
 /// Writes down what is left out, and what is paused.
 #[derive(Clone, Default)]
-struct Ear {
+struct Recorder {
     skipped: Arc<Mutex<Vec<SkippedFires>>>,
     paused: Arc<Mutex<Vec<TriggerKey>>>,
     misfired: Arc<Mutex<Vec<TriggerKey>>>,
 }
 
-impl TriggerListener for Ear {
+impl TriggerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn fires_skipped(&self, skipped: &SkippedFires) {
         self.skipped.lock().push(skipped.clone());
@@ -33,9 +35,9 @@ impl TriggerListener for Ear {
     }
 }
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn trigger_paused(&self, trigger: &TriggerKey) {
         self.paused.lock().push(trigger.clone());
@@ -50,7 +52,7 @@ fn every(ms: u64, detail: &JobDetail) -> TriggerBuilder {
     Trigger::builder(key(), detail.key().clone()).schedule(SimpleSchedule::every(Duration::from_millis(ms)))
 }
 
-/// How many of the job's runs are under way, and the most there ever were at once.
+/// The number of the job's runs that are under way, and the largest number ever.
 #[derive(Default)]
 struct Runs {
     now: AtomicUsize,
@@ -67,9 +69,9 @@ impl Runs {
 }
 
 /// Two nodes fire every 20 ms what takes longer, until three runs have ended; no two meet.
-fn runs_never_meet(overlap: Overlap) -> (Cluster, Vec<Scheduler>, Ear) {
+fn runs_never_meet(overlap: Overlap) -> (Cluster, Vec<Scheduler>, Recorder) {
     let cluster = Cluster::new();
-    let (runs, ear) = (Arc::new(Runs::default()), Ear::default());
+    let (runs, recorder) = (Arc::new(Runs::default()), Recorder::default());
     let nodes: Vec<Scheduler> = ["n1", "n2"]
         .map(|instance| {
             let runs = Arc::clone(&runs);
@@ -77,7 +79,7 @@ fn runs_never_meet(overlap: Overlap) -> (Cluster, Vec<Scheduler>, Ear) {
                 runs.during(|| ctx.wait(Duration::from_millis(70)));
                 Ok(())
             };
-            cluster.node(instance, 4).job_fn("work", work).trigger_listener(ear.clone()).build().unwrap()
+            cluster.node(instance, 4).job_fn("work", work).trigger_listener(recorder.clone()).build().unwrap()
         })
         .into();
     nodes.iter().for_each(|node| node.start().unwrap());
@@ -89,14 +91,14 @@ fn runs_never_meet(overlap: Overlap) -> (Cluster, Vec<Scheduler>, Ear) {
     cluster.await_quiet();
     assert_eq!(runs.most.load(Ordering::SeqCst), 1, "{overlap:?}");
     cluster.assert_sound();
-    (cluster, nodes, ear)
+    (cluster, nodes, recorder)
 }
 
 #[test]
 fn fires_that_would_meet_a_run_are_skipped_counted_and_told() {
-    let (_cluster, nodes, ear) = runs_never_meet(Overlap::Skip);
+    let (_cluster, nodes, recorder) = runs_never_meet(Overlap::Skip);
     let counted: u64 = nodes.iter().map(|node| node.health().counters.skipped).sum();
-    let told = ear.skipped.lock();
+    let told = recorder.skipped.lock();
     assert!(told.iter().all(|one| one.trigger == key() && one.reason == SkipReason::Overlap));
     assert_eq!(told.iter().map(|one| one.times).sum::<u64>(), counted);
     assert!(counted >= 3, "{counted}");
@@ -147,18 +149,18 @@ fn a_run_is_cancelled_by_the_next_fire_of_its_trigger() {
 #[test]
 fn a_failed_run_pauses_its_trigger_until_somebody_resumes_it() {
     let cluster = Cluster::new();
-    let ear = Ear::default();
+    let recorder = Recorder::default();
     let work = |ctx: &mut JobContext| match ctx.data().text("fails") {
         Some(_) => Err(JobError::new("no such file")),
         None => Ok(()),
     };
-    let node = cluster.node("n1", 2).job_fn("work", work).scheduler_listener(ear.clone()).build().unwrap();
+    let node = cluster.node("n1", 2).job_fn("work", work).scheduler_listener(recorder.clone()).build().unwrap();
     node.start().unwrap();
     let detail = job("j", "work");
     let trigger = every(3_600_000, &detail).pause_on_failure(true).data("fails", "yes");
     node.schedule_job(detail.clone(), trigger.build().unwrap()).unwrap();
     wait_until("it is paused", LONG, || node.trigger_state(&key()).unwrap() == Some(TriggerState::Paused));
-    wait_until("it is told", LONG, || *ear.paused.lock() == [key()]);
+    wait_until("it is told", LONG, || *recorder.paused.lock() == [key()]);
     assert_eq!((node.health().counters.failed, node.health().counters.paused_on_failure), (1, 1));
     let good = every(3_600_000, &detail).pause_on_failure(true).build().unwrap();
     node.reschedule(&key(), good).unwrap();
@@ -170,8 +172,9 @@ fn a_failed_run_pauses_its_trigger_until_somebody_resumes_it() {
 #[test]
 fn what_is_too_late_is_told_as_a_misfire_and_as_left_out() {
     let cluster = Cluster::new();
-    let ear = Ear::default();
-    let node = cluster.node("n1", 2).job_fn("work", |_: &mut JobContext| Ok(())).trigger_listener(ear.clone()).build();
+    let recorder = Recorder::default();
+    let node =
+        cluster.node("n1", 2).job_fn("work", |_: &mut JobContext| Ok(())).trigger_listener(recorder.clone()).build();
     let node = node.unwrap();
     let detail = job("j", "work");
     // Not late enough for a misfire of Quartz.
@@ -179,11 +182,11 @@ fn what_is_too_late_is_told_as_a_misfire_and_as_left_out() {
     let late = every(3_600_000, &detail).start_at(start).catch_up_window(Duration::from_secs(10));
     node.schedule_job(detail, late.build().unwrap()).unwrap();
     node.start().unwrap();
-    wait_until("it is told", LONG, || ear.skipped.lock().len() == 1);
+    wait_until("it is told", LONG, || recorder.skipped.lock().len() == 1);
     wait_until("it is counted", LONG, || node.health().counters.skipped == 1);
-    let left_out = ear.skipped.lock()[0].clone();
+    let left_out = recorder.skipped.lock()[0].clone();
     assert_eq!((left_out.reason, left_out.times), (SkipReason::CatchUp, 1));
-    assert_eq!(*ear.misfired.lock(), [key()]);
+    assert_eq!(*recorder.misfired.lock(), [key()]);
     let counters = node.health().counters;
     assert_eq!((counters.misfires, counters.succeeded), (1, 0));
 }

@@ -1,10 +1,11 @@
-//! What users of Quartz reported, told again here, by the numbers of its tracker.
+//! Bugs that users of Quartz reported, told again here by their numbers in its tracker.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
+use carnelian::listener::{FireEvent, SchedulerListener, TriggerListener};
 use carnelian::{
-    FireEvent, GroupMatcher, JobContext, JobDetail, JobKey, MisfireInstruction, Scheduler, SchedulerListener,
-    SimpleSchedule, Trigger, TriggerKey, TriggerListener, TriggerState,
+    GroupMatcher, IfExists, JobContext, JobDetail, JobKey, MisfireInstruction, Scheduler, SimpleSchedule, Trigger,
+    TriggerKey, TriggerState,
 };
 use crossbeam_channel::{Receiver, bounded, unbounded};
 use parking_lot::Mutex;
@@ -56,7 +57,7 @@ fn a_start_after_an_end_in_mid_job_fires_again_what_was_blocked_and_has_misfired
     let often = every_ms("t", &detail, 50, 100_000).build().unwrap();
     first.schedule_job(detail.clone(), often).unwrap();
     begins.recv_timeout(LONG).unwrap();
-    assert_eq!(first.shutdown(false).left_executing, 1);
+    assert_eq!(first.shutdown_now().left_executing, 1);
     assert_eq!(first.trigger_state(&key).unwrap(), Some(TriggerState::Blocked));
     assert_eq!(first.running_fires().unwrap().len(), 1);
     let due = first.trigger(&key).unwrap().unwrap().next_fire_time().unwrap().timestamp_millis();
@@ -66,7 +67,7 @@ fn a_start_after_an_end_in_mid_job_fires_again_what_was_blocked_and_has_misfired
     begins.recv_timeout(LONG).unwrap();
     begins.recv_timeout(LONG).unwrap();
     assert_eq!(second.health().counters.recoveries_lost, 1, "the job asks for no recovery");
-    assert!(second.shutdown(true).is_clean());
+    assert!(second.shutdown_and_wait().is_clean());
     cluster.assert_sound();
 }
 
@@ -84,7 +85,7 @@ fn a_shutdown_between_a_fire_and_its_worker_still_runs_it_and_leaves_nothing_to_
         node.schedule_job(detail.clone(), trigger.build().unwrap()).unwrap();
         held.recv_timeout(LONG).unwrap();
         let other = node.clone();
-        let ending = std::thread::spawn(move || other.shutdown(true));
+        let ending = std::thread::spawn(move || other.shutdown_and_wait());
         wait_until("the end has begun", LONG, || node.is_shut_down());
         assert!(runs.is_empty());
         go.send(()).unwrap();
@@ -96,7 +97,7 @@ fn a_shutdown_between_a_fire_and_its_worker_still_runs_it_and_leaves_nothing_to_
         next.start().unwrap();
         assert!(next.triggers(&GroupMatcher::Any).unwrap().is_empty() && runs.is_empty());
         assert_eq!(next.health().counters.recoveries_recovered, 0);
-        assert!(next.shutdown(true).is_clean());
+        assert!(next.shutdown_and_wait().is_clean());
         cluster.assert_sound();
     }
 }
@@ -111,7 +112,7 @@ fn what_was_reserved_when_the_database_went_fires_once_when_it_is_back() {
     let start = in_ms(&cluster, 1000);
     let soon = |name: &&str| Trigger::builder(TriggerKey::new("g", *name), detail.key().clone()).start_at(start);
     let triggers = ["a", "b", "c"].iter().map(|name| soon(name).build().unwrap()).collect();
-    node.schedule_jobs(vec![(detail.clone(), triggers)], false).unwrap();
+    node.schedule_jobs(vec![(detail.clone(), triggers)], IfExists::Refuse).unwrap();
     wait_until("all are reserved", LONG, || node.health().reserved == 3);
     cluster.database.turn(false);
     let acquirer = || node.health().services.into_iter().find(|service| service.name == "acquirer").unwrap();
@@ -142,7 +143,8 @@ fn a_change_between_the_look_for_due_triggers_and_the_wait_is_not_missed() {
     cluster.await_quiet();
 }
 
-/// Who stores what is due takes it without looking; if it cannot be taken, the time that was waited for is not forgotten.
+/// A node that stores a due trigger takes it without a poll. If the trigger cannot be taken, the
+/// time of the next poll stays.
 #[test]
 fn what_is_stored_and_may_not_run_hides_no_later_time() {
     let cluster = Cluster::new();
@@ -192,7 +194,7 @@ fn of_triggers_due_at_the_same_time_the_higher_priority_runs_first() {
         trigger("usual").build().unwrap(),
         trigger("high").priority(10).build().unwrap(),
     ];
-    node.schedule_jobs(vec![(detail.clone(), triggers)], false).unwrap();
+    node.schedule_jobs(vec![(detail.clone(), triggers)], IfExists::Refuse).unwrap();
     node.start().unwrap();
     let ran: Vec<String> = (0..3).map(|_| runs.recv_timeout(LONG).unwrap().0).collect();
     assert_eq!(ran, ["high", "usual", "low"]);
@@ -203,21 +205,21 @@ fn of_triggers_due_at_the_same_time_the_higher_priority_runs_first() {
 #[test]
 fn a_trigger_ends_once_for_its_listeners_whichever_of_its_fires_is_vetoed() {
     #[derive(Clone, Default)]
-    struct Ear {
+    struct Recorder {
         vetoed: i64,
         ends: Arc<Mutex<Vec<TriggerKey>>>,
     }
-    impl TriggerListener for Ear {
+    impl TriggerListener for Recorder {
         fn name(&self) -> &str {
-            "ear"
+            "recorder"
         }
         fn veto_job_execution(&self, fire: &FireEvent<'_>) -> bool {
             (fire.scheduled_fire_time() - fire.trigger().start_time()).num_milliseconds() == self.vetoed
         }
     }
-    impl SchedulerListener for Ear {
+    impl SchedulerListener for Recorder {
         fn name(&self) -> &str {
-            "ear"
+            "recorder"
         }
         fn trigger_finalized(&self, trigger: &TriggerKey) {
             self.ends.lock().push(trigger.clone());
@@ -225,17 +227,17 @@ fn a_trigger_ends_once_for_its_listeners_whichever_of_its_fires_is_vetoed() {
     }
     for vetoed in [0, 50, 100] {
         let cluster = Cluster::new();
-        let ear = Ear { vetoed, ends: Arc::default() };
+        let recorder = Recorder { vetoed, ends: Arc::default() };
         let (ran, runs) = unbounded();
         let node = cluster.node("n1", 1).job_fn("note", move |_: &mut JobContext| Ok(ran.send(())?));
-        let node = node.trigger_listener(ear.clone()).scheduler_listener(ear.clone()).build().unwrap();
+        let node = node.trigger_listener(recorder.clone()).scheduler_listener(recorder.clone()).build().unwrap();
         node.start().unwrap();
         let detail = job("j", "note");
         node.schedule_job(detail.clone(), every_ms("t", &detail, 50, 2).build().unwrap()).unwrap();
-        wait_until("its end is told", LONG, || !ear.ends.lock().is_empty());
-        assert!(node.shutdown(true).is_clean());
+        wait_until("its end is told", LONG, || !recorder.ends.lock().is_empty());
+        assert!(node.shutdown_and_wait().is_clean());
         assert_eq!((runs.len(), node.health().counters.vetoed), (2, 1), "vetoed at {vetoed} ms");
-        assert_eq!(*ear.ends.lock(), [TriggerKey::new("g", "t")]);
+        assert_eq!(*recorder.ends.lock(), [TriggerKey::new("g", "t")]);
         assert!(!node.job_exists(detail.key()).unwrap());
     }
 }
@@ -264,12 +266,12 @@ fn data_that_a_run_leaves_as_it_was_is_not_written_back() {
             JobDetail::builder(JobKey::new("g", "j"), "touch").persist_job_data_after_execution(true).durable(true);
         job.data("x", x).build().unwrap()
     };
-    node.add_job(&detail("first"), false).unwrap();
+    node.add_job(&detail("first"), IfExists::Refuse).unwrap();
     for (changes, after) in [(false, "stored meanwhile"), (true, "touched")] {
-        node.add_job(&detail("first"), true).unwrap();
+        node.add_job(&detail("first"), IfExists::Replace).unwrap();
         node.schedule_trigger(now("t", &detail("first"))).unwrap();
         assert_eq!(begins.recv_timeout(LONG).unwrap(), "first");
-        node.add_job(&detail("stored meanwhile"), true).unwrap();
+        node.add_job(&detail("stored meanwhile"), IfExists::Replace).unwrap();
         go.send(changes).unwrap();
         cluster.await_quiet();
         wait_until("its trigger has gone", LONG, || !node.trigger_exists(&TriggerKey::new("g", "t")).unwrap());
@@ -277,5 +279,5 @@ fn data_that_a_run_leaves_as_it_was_is_not_written_back() {
         assert_eq!(data.data().text("x"), Some(after));
         assert_eq!(data.data().integer("y"), changes.then_some(1));
     }
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }

@@ -1,5 +1,5 @@
-//! Reservations that outlive their node: others fire what it had reserved, long before it is
-//! declared dead.
+//! Reservations that outlive their node: peers fire the reserved triggers long before they declare
+//! the node dead.
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;
@@ -40,7 +40,7 @@ fn what_a_dead_node_had_reserved_fires_on_the_survivor(cluster: &Cluster) {
     assert_eq!(runs.recv_timeout(LONG).unwrap(), "ours");
     let left = store.upkeep().instances().unwrap();
     assert!(left.iter().any(|one| one.instance == "dead"), "it is not declared dead: {left:?}");
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     wait_until("nothing is left", LONG, || store.upkeep().fired_triggers().is_ok_and(|fires| fires.is_empty()));
     cluster.assert_sound();
 }

@@ -1,16 +1,15 @@
-//! Outcomes and retries: what a job says at its end, and where its work goes on.
+//! Outcomes and retries: the end that a job reports, and the place where its work goes on.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
-use carnelian::{
-    FireOutcome, HistoryQuery, HistoryRow, JobContext, JobDetail, JobError, JobPolicy, Outcome, Rerun, RerunReason,
-    RetryPolicy, Scheduler,
-};
+use carnelian::history::{FireOutcome, HistoryQuery, HistoryRow};
+use carnelian::recovery::{Rerun, RerunReason};
+use carnelian::{IfExists, JobContext, JobDetail, JobError, JobPolicy, Outcome, RetryPolicy, Scheduler};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What ran: the node, the attempt, why again.
+/// The runs: the node, the attempt, the reason of the rerun.
 type Runs = Arc<Mutex<Vec<(String, i64, Option<RerunReason>)>>>;
 
 fn note(runs: &Runs, ctx: &JobContext) -> usize {
@@ -24,7 +23,7 @@ fn with_policy(name: &str, job_type: &str, policy: RetryPolicy) -> JobDetail {
 }
 
 fn store(node: &Scheduler, detail: &JobDetail) {
-    node.schedule_jobs(vec![(detail.clone(), vec![now(detail.key().name(), detail)])], false).unwrap();
+    node.schedule_jobs(vec![(detail.clone(), vec![now(detail.key().name(), detail)])], IfExists::Refuse).unwrap();
 }
 
 /// The history of a job, the oldest first, when there are so many rows.
@@ -125,7 +124,7 @@ fn a_retry_runs_wherever_there_is_a_node() {
     let detail = with_policy("j", "work", RetryPolicy::fixed(Duration::from_millis(300)));
     store(&first, &detail);
     assert_eq!(told(&history(&first, &detail, 1)), [(FireOutcome::Failed, 0)]);
-    assert!(first.shutdown(true).is_clean());
+    assert!(first.shutdown_and_wait().is_clean());
     let second = node("n2");
     second.start().unwrap();
     assert_eq!(told(&history(&second, &detail, 2)), [(FireOutcome::Failed, 0), (FireOutcome::Succeeded, 1)]);
@@ -166,7 +165,7 @@ fn what_a_shutdown_interrupts_goes_on_elsewhere_at_once() {
             .any(|fire| first.store().firing().read_checkpoint(&fire.fire_id).unwrap().is_some())
     });
     second.start().unwrap();
-    assert!(first.shutdown(true).is_clean());
+    assert!(first.shutdown_and_wait().is_clean());
     let rows = history(&second, &detail, 2);
     assert_eq!(told(&rows), [(FireOutcome::Interrupted, 0), (FireOutcome::Succeeded, 0)]);
     let runs: Vec<_> = runs.lock().clone();

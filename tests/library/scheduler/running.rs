@@ -1,11 +1,13 @@
-//! What happens in one fire.
+//! One fire from its begin to its end.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
+use carnelian::history::FireOutcome;
+use carnelian::listener::{FireEnd, FireEvent, JobListener, SchedulerListener, TriggerListener};
 use carnelian::store::CompletionInstruction;
 use carnelian::{
-    FireEnd, FireEvent, FireOutcome, GroupMatcher, JobContext, JobDetail, JobError, JobKey, JobListener,
-    SchedulerListener, SimpleSchedule, Submission, Trigger, TriggerKey, TriggerListener, TriggerState,
+    GroupMatcher, IfExists, JobContext, JobDetail, JobError, JobKey, SimpleSchedule, Submission, Trigger, TriggerKey,
+    TriggerState,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
@@ -14,9 +16,9 @@ use std::time::Duration;
 
 /// Writes down what it hears.
 #[derive(Clone, Default)]
-struct Ear(Arc<Mutex<Vec<String>>>);
+struct Recorder(Arc<Mutex<Vec<String>>>);
 
-impl Ear {
+impl Recorder {
     fn hear(&self, what: impl Into<String>) {
         self.0.lock().push(what.into());
     }
@@ -25,9 +27,9 @@ impl Ear {
     }
 }
 
-impl JobListener for Ear {
+impl JobListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn job_to_be_executed(&self, _: &FireEvent<'_>) {
         self.hear("to be executed");
@@ -40,9 +42,9 @@ impl JobListener for Ear {
     }
 }
 
-impl TriggerListener for Ear {
+impl TriggerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn trigger_fired(&self, _: &FireEvent<'_>) {
         self.hear("fired");
@@ -56,9 +58,9 @@ impl TriggerListener for Ear {
     }
 }
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn trigger_finalized(&self, trigger: &TriggerKey) {
         self.hear(format!("finalized: {trigger}"));
@@ -74,7 +76,7 @@ fn run_channel() -> (Sender<String>, Receiver<String>) {
 
 #[test]
 fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
-    let (cluster, ear) = (Cluster::new(), Ear::default());
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
     let (sender, runs) = run_channel();
     let name = cluster.name.clone();
     let node = cluster
@@ -87,9 +89,9 @@ fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
             sender.send(text)?;
             Ok(())
         })
-        .job_listener(ear.clone())
-        .trigger_listener(ear.clone())
-        .scheduler_listener(ear.clone())
+        .job_listener(recorder.clone())
+        .trigger_listener(recorder.clone())
+        .scheduler_listener(recorder.clone())
         .build()
         .unwrap();
     node.start().unwrap();
@@ -97,9 +99,9 @@ fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
     let trigger = Trigger::builder(TriggerKey::named("t"), detail.key().clone()).data("b", "3").build().unwrap();
     node.schedule_job(detail, trigger).unwrap();
     assert_eq!(runs.recv_timeout(LONG).unwrap(), "1 3");
-    wait_until("the trigger is finalized", LONG, || ear.heard().iter().any(|line| line.starts_with("finalized")));
+    wait_until("the trigger is finalized", LONG, || recorder.heard().iter().any(|line| line.starts_with("finalized")));
     assert_eq!(
-        ear.heard(),
+        recorder.heard(),
         [
             "fired",
             "asked",
@@ -111,7 +113,7 @@ fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
     );
     assert!(!node.trigger_exists(&TriggerKey::named("t")).unwrap());
     assert!(!node.job_exists(&JobKey::named("j")).unwrap());
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     assert!(node.health().services.iter().all(|service| service.errors + service.panics == 0));
     assert_eq!(node.health().counters.succeeded, 1);
     cluster.assert_sound();
@@ -119,12 +121,12 @@ fn a_due_trigger_runs_its_job_once_with_its_data_and_goes() {
 
 #[test]
 fn a_veto_keeps_the_job_from_running_and_the_fire_still_ends() {
-    let (cluster, ear) = (Cluster::new(), Ear::default());
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
     let node = cluster
         .node("n1", 1)
         .job_fn("never", |_: &mut JobContext| -> Result<(), JobError> { panic!("it was vetoed") })
-        .job_listener_for(GroupMatcher::equals("g"), ear.clone())
-        .trigger_listener(ear.clone())
+        .job_listener_for(GroupMatcher::equals("g"), recorder.clone())
+        .trigger_listener(recorder.clone())
         .build()
         .unwrap();
     node.start().unwrap();
@@ -132,7 +134,7 @@ fn a_veto_keeps_the_job_from_running_and_the_fire_still_ends() {
     node.schedule_job(unwanted.clone(), now("t", &unwanted)).unwrap();
     wait_until("it was vetoed", LONG, || node.health().counters.vetoed == 1);
     cluster.await_quiet();
-    assert_eq!(ear.heard(), ["fired", "asked", "vetoed"]);
+    assert_eq!(recorder.heard(), ["fired", "asked", "vetoed"]);
     assert!(!node.trigger_exists(&TriggerKey::new("g", "t")).unwrap());
     cluster.assert_sound();
 }
@@ -160,13 +162,13 @@ impl TriggerListener for Clumsy {
 
 #[test]
 fn panics_of_jobs_and_listeners_leak_neither_fire_nor_worker() {
-    let (cluster, ear) = (Cluster::new(), Ear::default());
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
     let node = cluster
         .node("n1", 1)
         .job_fn("bomb", |_: &mut JobContext| -> Result<(), JobError> { panic!("no good") })
         .job_listener(Clumsy)
         .trigger_listener(Clumsy)
-        .scheduler_listener(ear.clone())
+        .scheduler_listener(recorder.clone())
         .build()
         .unwrap();
     node.start().unwrap();
@@ -176,18 +178,22 @@ fn panics_of_jobs_and_listeners_leak_neither_fire_nor_worker() {
         .build()
         .unwrap();
     let triggers = (0..5).map(|n| now(&format!("t{n}"), &detail)).collect();
-    node.schedule_jobs(vec![(detail, triggers)], false).unwrap();
+    node.schedule_jobs(vec![(detail, triggers)], IfExists::Refuse).unwrap();
     wait_until("all have failed", LONG, || node.health().counters.failed == 5);
     cluster.await_quiet();
     wait_until("the worker is free", LONG, || node.health().free_workers == 1);
     assert!(node.triggers(&GroupMatcher::Any).unwrap().is_empty());
-    assert!(ear.heard().contains(&"error: job `g.j` panicked: panic: no good".to_owned()), "{:?}", ear.heard());
+    assert!(
+        recorder.heard().contains(&"error: job `g.j` panicked: panic: no good".to_owned()),
+        "{:?}",
+        recorder.heard()
+    );
     cluster.assert_sound();
 }
 
 #[test]
 fn what_a_job_error_asks_for_is_done() {
-    let (cluster, ear) = (Cluster::new(), Ear::default());
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
     let node = cluster
         .node("n1", 1)
         .job_fn("again", |ctx: &mut JobContext| match ctx.refire_count() {
@@ -196,7 +202,7 @@ fn what_a_job_error_asks_for_is_done() {
         })
         .job_fn("no more", |_: &mut JobContext| Err::<(), _>(JobError::new("enough").unschedule_all_triggers()))
         .job_fn("not I", |_: &mut JobContext| Err::<(), _>(JobError::new("enough").unschedule_firing_trigger()))
-        .trigger_listener(ear.clone())
+        .trigger_listener(recorder.clone())
         .build()
         .unwrap();
     node.start().unwrap();
@@ -205,7 +211,7 @@ fn what_a_job_error_asks_for_is_done() {
     cluster.await_quiet();
     wait_until("it was repeated", LONG, || node.health().counters.succeeded == 1);
     assert_eq!(node.health().counters.failed, 3);
-    assert_eq!(ear.heard().iter().filter(|line| *line == "fired").count(), 1);
+    assert_eq!(recorder.heard().iter().filter(|line| *line == "fired").count(), 1);
 
     let for_ever = |name: &str, job: &JobDetail| {
         Trigger::builder(TriggerKey::new("g", name), job.key().clone())
@@ -219,7 +225,7 @@ fn what_a_job_error_asks_for_is_done() {
             .start_at(chrono::DateTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000))
             .build()
             .unwrap();
-        node.schedule_jobs(vec![(detail.clone(), vec![for_ever("a", &detail), later])], true).unwrap();
+        node.schedule_jobs(vec![(detail.clone(), vec![for_ever("a", &detail), later])], IfExists::Replace).unwrap();
         for name in gone {
             let key = TriggerKey::new("g", name);
             wait_until("the trigger is gone or complete", LONG, || {
@@ -249,7 +255,7 @@ fn data_is_kept_from_run_to_run_if_the_job_says_so() {
             .build()
             .unwrap();
         let triggers = (0..10).map(|n| now(&format!("{name}{n}"), &detail)).collect();
-        node.schedule_jobs(vec![(detail.clone(), triggers)], false).unwrap();
+        node.schedule_jobs(vec![(detail.clone(), triggers)], IfExists::Refuse).unwrap();
         wait_until("all triggers are gone", LONG, || node.triggers_of_job(detail.key()).unwrap().is_empty());
         cluster.await_quiet();
         assert_eq!(node.job(detail.key()).unwrap().unwrap().data().integer("n"), expected, "{name}");
@@ -306,7 +312,7 @@ fn an_interrupted_job_wakes_and_is_cancelled() {
         .unwrap();
     node.start().unwrap();
     let detail = job("j", "sleep");
-    node.schedule_jobs(vec![(detail.clone(), vec![now("a", &detail), now("b", &detail)])], false).unwrap();
+    node.schedule_jobs(vec![(detail.clone(), vec![now("a", &detail), now("b", &detail)])], IfExists::Refuse).unwrap();
     wait_until("both run", LONG, || node.running_here().iter().filter(|run| run.running_for.is_some()).count() == 2);
     assert_eq!(node.running_fires().unwrap().len(), 2);
     assert_eq!(node.interrupt(&JobKey::named("other")), 0);

@@ -1,10 +1,11 @@
-//! What Quartz asks of every scheduler, on memory and on a database; and the same where a fifth of everything fails.
+//! Stories that Quartz tells of every scheduler, on memory and on a database, and again while a
+//! fifth of all operations fail.
 
 use crate::scheduler::fixture::{Cluster, LONG, now};
 use crate::support::wait_until;
 use carnelian::{
-    DataValue, GroupMatcher, JobContext, JobDataMap, JobDetail, JobDetailBuilder, JobKey, Scheduler, SimpleSchedule,
-    Trigger, TriggerKey, TriggerState,
+    DataValue, GroupMatcher, IfExists, JobContext, JobDataMap, JobDetail, JobDetailBuilder, JobKey, Scheduler,
+    SimpleSchedule, Trigger, TriggerKey, TriggerState,
 };
 use crossbeam_channel::{Receiver, bounded, unbounded};
 use std::time::Duration;
@@ -69,7 +70,7 @@ fn builder(name: &str, job_type: &str) -> JobDetailBuilder {
 
 fn end(cluster: &Cluster, node: &Scheduler) {
     cluster.await_quiet();
-    let report = node.shutdown(true);
+    let report = node.shutdown_and_wait();
     assert!(report.is_clean(), "{report:?}");
     cluster.assert_sound();
 }
@@ -80,7 +81,7 @@ fn what_is_stored_can_be_found_paused_resumed_and_deleted(cluster: Cluster) {
     assert!(!node.job_exists(&j).unwrap() && !node.trigger_exists(&t).unwrap());
     assert_eq!((node.job(&j).unwrap(), node.trigger(&t).unwrap(), node.trigger_state(&t).unwrap()), (None, None, None));
     let detail = durable("j");
-    node.add_job(&detail, false).unwrap();
+    node.add_job(&detail, IfExists::Refuse).unwrap();
     assert!(node.job_exists(&j).unwrap() && !node.trigger_exists(&t).unwrap());
     node.schedule_trigger(much_later("t", &detail)).unwrap();
     assert_eq!((node.job(&j).unwrap(), node.trigger(&t).unwrap().unwrap().job_key()), (Some(detail.clone()), &j));
@@ -91,7 +92,7 @@ fn what_is_stored_can_be_found_paused_resumed_and_deleted(cluster: Cluster) {
         let key = TriggerKey::new("h", name);
         Trigger::builder(key, other.key().clone()).start_at(much_later("t", &detail).start_time()).build().unwrap()
     };
-    node.schedule_jobs(vec![(other.clone(), vec![in_h("t"), in_h("u")])], false).unwrap();
+    node.schedule_jobs(vec![(other.clone(), vec![in_h("t"), in_h("u")])], IfExists::Refuse).unwrap();
     assert_eq!(node.job_groups().unwrap(), ["g", "h"]);
     assert_eq!(node.trigger_groups().unwrap(), ["g", "h"]);
     assert_eq!(node.jobs(&GroupMatcher::equals("g")).unwrap().len(), 1);
@@ -125,15 +126,15 @@ fn a_job_that_is_not_durable_waits_for_its_first_trigger_and_goes_with_the_last(
     let (node, _) = noting(&cluster);
     node.start().unwrap();
     let detail = job("j", "note");
-    assert!(node.add_job(&detail, false).is_err());
-    node.add_job_awaiting_trigger(&detail, false).unwrap();
+    assert!(node.add_job(&detail, IfExists::Refuse).is_err());
+    node.add_job_awaiting_trigger(&detail, IfExists::Refuse).unwrap();
     assert!(node.job_exists(detail.key()).unwrap());
     assert_eq!((node.job_groups().unwrap(), node.trigger_groups().unwrap()), (vec!["g".to_owned()], Vec::new()));
     node.schedule_trigger(now("t", &detail)).unwrap();
     wait_until("it went with its trigger", LONG, || !node.job_exists(detail.key()).unwrap());
     let keys = ["a", "b"].map(|name| TriggerKey::new("g", name));
     let later = ["a", "b"].iter().map(|name| much_later(name, &detail)).collect();
-    node.schedule_jobs(vec![(detail.clone(), later)], false).unwrap();
+    node.schedule_jobs(vec![(detail.clone(), later)], IfExists::Refuse).unwrap();
     assert_eq!(node.unschedule_all(&keys).unwrap(), 2);
     assert!(!node.job_exists(detail.key()).unwrap());
     end(&cluster, &node);
@@ -155,7 +156,7 @@ fn a_durable_job_stays_when_its_last_trigger_has_gone(cluster: Cluster) {
 fn what_is_due_fires_at_once_whether_it_came_before_the_start_or_after(cluster: Cluster) {
     let (node, runs) = noting(&cluster);
     let detail = durable("j");
-    node.add_job(&detail, false).unwrap();
+    node.add_job(&detail, IfExists::Refuse).unwrap();
     node.schedule_trigger(now("stored before", &detail)).unwrap();
     let triggered = node.trigger_job(detail.key(), JobDataMap::new()).unwrap();
     assert!(runs.try_recv().is_err(), "nothing fires before the start");
@@ -174,7 +175,9 @@ fn several_triggers_of_a_job_are_stored_in_one_call_and_each_fires(cluster: Clus
     let (node, runs) = noting(&cluster);
     node.start().unwrap();
     let detail = job("j", "note");
-    let stored = node.schedule_jobs(vec![(detail.clone(), vec![now("a", &detail), now("b", &detail)])], false).unwrap();
+    let stored = node
+        .schedule_jobs(vec![(detail.clone(), vec![now("a", &detail), now("b", &detail)])], IfExists::Refuse)
+        .unwrap();
     assert!(stored.len() == 2 && stored.iter().all(|trigger| trigger.next_fire_time().is_some()));
     let mut ran = [runs.recv_timeout(LONG).unwrap(), runs.recv_timeout(LONG).unwrap()];
     ran.sort();
@@ -218,8 +221,10 @@ fn with_a_job_at_work(cluster: &Cluster) -> (Scheduler, crossbeam_channel::Sende
 fn a_shutdown_that_waits_ends_with_the_job_and_leaves_no_thread(cluster: Cluster) {
     let (node, go) = with_a_job_at_work(&cluster);
     let other = node.clone();
-    let ending = std::thread::spawn(move || other.shutdown(true));
-    wait_until("the acquirer has ended", LONG, || node.health().services[0].state == carnelian::ServiceState::Stopped);
+    let ending = std::thread::spawn(move || other.shutdown_and_wait());
+    wait_until("the acquirer has ended", LONG, || {
+        node.health().services[0].state == carnelian::monitoring::ServiceState::Stopped
+    });
     assert!(!ending.is_finished());
     go.send(()).unwrap();
     let report = ending.join().unwrap();
@@ -232,7 +237,7 @@ fn a_shutdown_that_waits_ends_with_the_job_and_leaves_no_thread(cluster: Cluster
 
 fn a_shutdown_that_does_not_wait_leaves_the_job_running_and_no_thread_after_it(cluster: Cluster) {
     let (node, go) = with_a_job_at_work(&cluster);
-    let report = node.shutdown(false);
+    let report = node.shutdown_now();
     assert_eq!((report.abandoned_jobs.len(), report.left_executing), (1, 1), "{report:?}");
     assert_eq!(node.health().counters.succeeded, 0);
     assert_eq!(node.running_fires().unwrap().len(), 1, "whoever comes next recovers it");

@@ -2,11 +2,9 @@
 
 use crate::scheduler::fixture::{Cluster, LONG};
 use crate::support::wait_until;
-use carnelian::store::BlacklistEntry;
-use carnelian::{
-    EligibleNode, Error, JobContext, JobDetail, JobKey, JobPolicy, NodePart, Placement, Scheduler, SimpleSchedule,
-    Strategy, Tick, Trigger, TriggerKey,
-};
+use carnelian::placement::BlacklistEntry;
+use carnelian::placement::{EligibleNode, NodePart, Placement, Strategy, Tick};
+use carnelian::{Error, JobContext, JobDetail, JobKey, JobPolicy, Scheduler, SimpleSchedule, Trigger, TriggerKey};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,7 +43,7 @@ fn each_tick_runs_once_on_each_node_that_may(mut cluster: Cluster) {
 
     let count = |name: &str| seen.lock().get(name).map_or(0, Vec::len);
     wait_until("30 ticks", 2 * LONG, || count("n3") >= 30);
-    assert!(n3.shutdown(true).is_clean());
+    assert!(n3.shutdown_and_wait().is_clean());
     wait_until("60 ticks", 2 * LONG, || count("n1") >= 60);
     let n6 = node(&cluster, "n6", &seen);
     n6.start().unwrap();

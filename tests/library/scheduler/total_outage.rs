@@ -1,10 +1,13 @@
-//! Scenario 10: no node is left while ten thousand triggers come due; the first node afterwards says so, drains them in order
-//! of priority, and then everything is as before. On every database.
+//! A total outage (scenario 10), on every database: no node is left while ten thousand triggers
+//! come due. The first node afterwards says so, and drains the triggers in order of priority. Then
+//! everything is as before.
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::{mysql_url, postgres_url, wait_until};
+use carnelian::listener::SchedulerListener;
+use carnelian::recovery::Outage;
 use carnelian::store::Membership;
-use carnelian::{JobContext, Outage, SchedulerListener, SimpleSchedule, Trigger, TriggerKey};
+use carnelian::{JobContext, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -15,11 +18,11 @@ const MISSED: usize = 10_000;
 const WORKERS: usize = 50;
 
 #[derive(Clone, Default)]
-struct Ear(Arc<Mutex<Vec<String>>>, Arc<Mutex<Vec<Outage>>>);
+struct Recorder(Arc<Mutex<Vec<String>>>, Arc<Mutex<Vec<Outage>>>);
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
-        "ear"
+        "recorder"
     }
     fn outage_ended(&self, outage: &Outage) {
         self.1.lock().push(outage.clone());
@@ -60,11 +63,11 @@ fn missed_by_all(mut cluster: Cluster) {
     });
 
     let ran: Arc<Mutex<Vec<(i32, String)>>> = Arc::default();
-    let (note, ear) = (Arc::clone(&ran), Ear::default());
+    let (note, recorder) = (Arc::clone(&ran), Recorder::default());
     let properties = format!(
         "threadPool.threadCount = {WORKERS}\ncarnelian.monitor.interval = 200ms\ncarnelian.monitor.overdueAfter = 100ms\n"
     );
-    let node = cluster.node_with("c", &properties).scheduler_listener(ear.clone());
+    let node = cluster.node_with("c", &properties).scheduler_listener(recorder.clone());
     let run = move |ctx: &mut JobContext| {
         note.lock().push((ctx.trigger().priority(), ctx.trigger().key().name().to_owned()));
         Ok(())
@@ -74,11 +77,11 @@ fn missed_by_all(mut cluster: Cluster) {
     node.start().unwrap();
     assert!(node.store().is_in_recovery(), "before anything is taken");
     wait_until("all have run and the mode is left", Duration::from_secs(60), || {
-        ran.lock().len() >= MISSED && ear.0.lock().len() == 2
+        ran.lock().len() >= MISSED && recorder.0.lock().len() == 2
     });
     println!("drained in {:?}", cluster.clock.ticks() - asked);
 
-    let told = ear.1.lock().clone();
+    let told = recorder.1.lock().clone();
     let outage = &told[0];
     assert_eq!((told.len(), outage.began_ms, outage.instance.as_str()), (1, began_ms, "c"));
     assert!(outage.ended_ms >= began_ms + 1_200);
@@ -96,13 +99,13 @@ fn missed_by_all(mut cluster: Cluster) {
         let overtaken = least_before.iter().filter(|before| *before < priority).count();
         assert!(overtaken <= 2 * WORKERS, "{name} of priority {priority} was the {n}th, after {overtaken} of less");
     }
-    assert_eq!(*ear.0.lock(), ["started", "ended"]);
+    assert_eq!(*recorder.0.lock(), ["started", "ended"]);
     assert_eq!((node.store().is_in_recovery(), node.recovery_mode().unwrap()), (false, None));
 
     // By command, and back.
     assert!(node.start_recovery().unwrap().since_ms.is_some());
     wait_until("nothing is overdue, so it ends by itself", LONG, || node.recovery_mode().unwrap().is_none());
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
     cluster.assert_sound();
     cluster.store().database().forget_scheduler().unwrap();
 }
@@ -113,13 +116,11 @@ fn a_total_outage_is_drained_by_priority_on_sqlite() {
     missed_by_all(Cluster::on_sqlite());
 }
 
-/// The same.
 #[test]
 fn a_total_outage_is_drained_by_priority_on_postgres() {
     missed_by_all(Cluster::on_server(&postgres_url()));
 }
 
-/// The same.
 #[test]
 fn a_total_outage_is_drained_by_priority_on_mysql() {
     missed_by_all(Cluster::on_server(&mysql_url()));
@@ -142,9 +143,9 @@ fn a_rate_is_kept_while_a_backlog_is_drained() {
     };
     store.catalogue().schedule(vec![(work.clone(), triggers())], true).unwrap();
     let ran: Arc<Mutex<Vec<Duration>>> = Arc::default();
-    let (note, clock, ear) = (Arc::clone(&ran), Arc::clone(&cluster.clock), Ear::default());
+    let (note, clock, recorder) = (Arc::clone(&ran), Arc::clone(&cluster.clock), Recorder::default());
     let properties = "threadPool.threadCount = 10\ncarnelian.recovery.rate = 20\ncarnelian.monitor.interval = 1h\n";
-    let node = cluster.node_with("c", properties).scheduler_listener(ear);
+    let node = cluster.node_with("c", properties).scheduler_listener(recorder);
     let run = move |_: &mut JobContext| {
         note.lock().push(clock.ticks());
         Ok(())
@@ -157,5 +158,5 @@ fn a_rate_is_kept_while_a_backlog_is_drained() {
     // A second's worth may have been saved up; the other ten take half a second.
     let took = *ran.last().unwrap() - *ran.first().unwrap();
     assert!(took >= Duration::from_millis(450), "{took:?}");
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }

@@ -1,5 +1,6 @@
-//! The properties file of a clustered Java service, with plugins, listeners and the settings of two pools: it loads
-//! unchanged, and each of its keys has an effect that is seen here, or a warning that gives the reason.
+//! The properties file of a clustered Java service, with plugins, listeners and the settings of two
+//! pools. The file loads unchanged, and each key has an effect that is seen here, or a warning with
+//! the reason.
 
 use carnelian::settings::{ClockSource, InstanceIdSetting, Settings, StoreKind};
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! Beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone, a caller's transaction takes it
-//! and keeps it to its end.
+//! A caller's transaction beside nodes of Quartz, which rely on `TRIGGER_ACCESS` alone: the
+//! transaction takes that lock and keeps it to its end.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn of_java(name: &str) -> (JobDetail, Trigger) {
     (job.to_builder().job_type("com.acme.Work").build().unwrap(), trigger)
 }
 
-/// Whether another session is granted the lock, waiting for it or not; gives it back at once.
+/// True if another session is granted the lock, waiting for it or not; gives the lock back at once.
 fn takes_lock(app: &App, waits: bool) -> bool {
     let nowait = if waits { "" } else { " NOWAIT" };
     let text = format!("{LOCK}'{}' FOR UPDATE{nowait}", app.scheduler_name);
@@ -96,8 +96,8 @@ pub fn changes_take_the_lock_to_their_end(app: &App) {
     end(app, &scheduler);
 }
 
-/// The same by a program that submits and runs nothing: no check-in has told it of the nodes of
-/// Quartz.
+/// A program that submits and runs nothing takes the lock too, although no check-in has told it of
+/// the nodes of Quartz.
 pub fn a_program_that_only_submits_takes_the_lock(app: &App) {
     let scheduler = app.scheduler().build().unwrap();
     java_joins(app);
@@ -112,7 +112,9 @@ fn stores_under_the_lock(app: &App, scheduler: &Scheduler, effects: i64) {
         let far = chrono::DateTime::from_timestamp_millis(4_102_444_800_000).unwrap();
         let trigger = Trigger::builder(TriggerKey::named("later"), job.key().clone()).start_at(far).build().unwrap();
         let stored = holds_lock(app, is_committed, &mut |connection| {
-            Ok(scheduler.schedule_in(connection, vec![(job.clone(), vec![trigger.clone()])], false).map(drop)?)
+            Ok(scheduler
+                .schedule_in(connection, vec![(job.clone(), vec![trigger.clone()])], IfExists::Refuse)
+                .map(drop)?)
         });
         assert_eq!(stored.is_ok(), is_committed, "{stored:?}");
         assert_eq!(scheduler.job_exists(job.key()).unwrap(), is_committed);
@@ -159,7 +161,7 @@ pub fn a_lock_that_is_not_granted_is_an_error(app: &App) {
         transaction!(app, c => {
             c.batch_execute(limit)?;
             c.batch_execute(&effect)?;
-            Ok(scheduler.schedule_in(c, vec![work.clone()], false).map(drop)?)
+            Ok(scheduler.schedule_in(c, vec![work.clone()], IfExists::Refuse).map(drop)?)
         })
     };
     let error = fallen(schedule(limit).unwrap_err());
@@ -188,7 +190,7 @@ pub fn a_session_that_stops_gives_the_lock_up(app: &App) {
     let done: Result<(), Problem> = transaction!(app, c => {
         c.batch_execute("SET LOCAL idle_in_transaction_session_timeout = '300ms'")?;
         c.batch_execute(&effect)?;
-        scheduler.schedule_in(c, vec![(job.clone(), vec![trigger.clone()])], false)?;
+        scheduler.schedule_in(c, vec![(job.clone(), vec![trigger.clone()])], IfExists::Refuse)?;
         assert!(takes_lock(app, true), "the lock was not given up");
         Ok(())
     });

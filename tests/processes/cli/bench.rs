@@ -1,4 +1,5 @@
-//! `carnelian bench`: its figures in each mode, and that nothing is left of it, also if it is interrupted.
+//! `carnelian bench`: its figures in each mode. Nothing is left of a bench, even of an interrupted
+//! one.
 
 use super::{Place, write_config};
 use crate::support::wait_until;
@@ -21,7 +22,8 @@ struct Rows {
     n: i64,
 }
 
-/// How many rows of which tables belong to a scheduler of a bench; none before the tables are made.
+/// The tables with rows of a bench's scheduler, and the number of rows in each; none before the
+/// tables are made.
 fn rows(place: &Place) -> Vec<(String, i64)> {
     let path = place.path("carnelian.db");
     if !path.exists() {

@@ -1,4 +1,5 @@
-//! Calendars: put, list, show, delete; scheduling by one; what doctor and explain say of one.
+//! Calendars: put, listed, shown, deleted, named by triggers, and explained by `explain` and
+//! `doctor`.
 
 use super::{Place, text};
 use serde_json::json;
@@ -35,7 +36,7 @@ fn a_calendar_is_put_listed_shown_and_deleted() {
     );
     assert!(place.fine("calendar list").contains("no work"));
 
-    // What is shown can be put again.
+    // A shown definition can be put again.
     let shown = place.json("calendar show work");
     assert_eq!(shown["calendar"], json!("work"));
     assert_eq!(shown["definition"], serde_json::from_str::<serde_json::Value>(HOLIDAYS).unwrap());

@@ -1,9 +1,9 @@
-//! `check`, as a monitor asks it.
+//! `carnelian check`, as a monitor calls it.
 
 use super::{Place, configuration::sql};
 use serde_json::{Value, json};
 
-/// What `check` says when a bound is broken.
+/// The answer of `check` when a bound is broken.
 fn refused(place: &Place, line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     place.run(&words).with(1, line).out

@@ -1,4 +1,4 @@
-//! Storing, listing, pausing, explaining, checking.
+//! The commands that store, list, pause, explain and check.
 
 use super::{Place, text};
 use serde_json::{Value, json};
@@ -400,7 +400,7 @@ fn policies_are_stored_shown_and_explained() {
 fn a_backfill_is_planned_stored_and_not_repeated() {
     let place = Place::new();
     place.fine("schedule --job g.work --type t --trigger g.t --calendar-interval 1day --start 2026-01-01T12:00:00Z");
-    // It has still to fire all of its times itself.
+    // The trigger has still to fire all of its times itself.
     let range = "trigger backfill g.t --from 2026-01-01T00:00:00Z --to 2026-01-03T23:00:00Z";
     assert_eq!(place.json(range)["fires"], json!([]));
     let mut words = "schedule --job g.noon --type t --trigger g.noon --cron".split(' ').collect::<Vec<_>>();

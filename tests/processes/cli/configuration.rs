@@ -1,4 +1,4 @@
-//! Which settings are used, and what becomes of wrong ones.
+//! The settings that the command uses, and the errors of wrong ones.
 
 use super::{Place, write_config};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Jobs that no node can run; jobs that get other keys and types.
+//! Jobs that no node can run, and jobs that get other keys and types.
 
 use super::{Place, text, write_config};
 use crate::cli::node::{Node, until};
@@ -85,7 +85,7 @@ fn jobs_of_a_type_get_another() {
     assert_eq!(place.json("job show g.c")["data_version"], json!(3));
     place.refused(2, "job migrate --type old");
 
-    // Where nobody has the new type, that is said.
+    // The command warns if no node has the new type.
     let node = Node::start(&place);
     let ran = place.run(&["job", "migrate", "--type", "new", "newer"]).with(0, "migrate");
     assert!(ran.err.contains("warning: no live node has job type `newer`"), "{}", ran.err);
@@ -134,7 +134,7 @@ fn jobs_follow_others() {
         let outcomes: Vec<&str> = rows.as_array().unwrap().iter().map(|row| text(row, "outcome")).collect();
         assert_eq!(outcomes, ["succeeded"], "{job}");
     }
-    // What waits for a node says whom it follows.
+    // A waiting trigger names the job that it follows.
     place.fine("group pause FOLLOWING_JOBS");
     place.fine("job run g.report");
     let node = Node::start(&place);

@@ -1,4 +1,4 @@
-//! `carnelian history`: what is shown of runs, in full and in sum, and what is forgotten.
+//! `carnelian history`: runs in full and in sum, and the rows that are deleted.
 
 use super::node::{Node, until};
 use super::{Place, text, write_config};
@@ -104,7 +104,7 @@ fn runs_of_a_node_are_listed_summed_up_and_forgotten() {
     assert!(place.fine("history --summary --job c.says").contains("succeeded"));
     assert_eq!(node.stop(), Some(0));
 
-    // What is forgotten.
+    // Rows that are too old are deleted.
     let pruned = |line: &str| place.json(line)["rows"].as_i64();
     assert_eq!(pruned("history prune"), Some(0));
     assert_eq!(pruned("history prune --job c.says --older-than 0ms --dry-run"), Some(1));

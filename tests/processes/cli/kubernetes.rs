@@ -1,4 +1,5 @@
-//! The manifest of `docs/kubernetes.md` (DS-66): its settings are read by the loader, its probes are run against a node.
+//! The manifest of `docs/kubernetes.md` (DS-66): the loader reads its settings, and its probes run
+//! against a node.
 
 use super::node::{Node, until};
 use super::{Place, text};
@@ -46,7 +47,7 @@ impl Manifest {
     }
 }
 
-/// What the pod's environment says, asked for by a file that must name nothing else.
+/// The settings by the pod's environment, in a file that must name nothing else.
 fn settings(manifest: &Manifest, pod: Option<&str>) -> Settings {
     let variables = manifest.variables();
     Settings::from_text("carnelian.properties", &manifest.properties(), |name| {

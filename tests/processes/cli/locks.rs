@@ -1,4 +1,4 @@
-//! `carnelian lock`: who holds what, and taking a lock from a holder that is gone.
+//! `carnelian lock`: the holders of locks, and a lock taken from a holder that is gone.
 
 use super::{Place, text};
 use carnelian::Scheduler;

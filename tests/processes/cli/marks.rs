@@ -1,4 +1,5 @@
-//! What jobs are known by (PA-01, DS-99, LT-03, LT-14); fires that are declared failed (DS-120); pauses that stop (LT-83).
+//! Marks of jobs (PA-01, DS-99, LT-03, LT-14), fires that are declared failed (DS-120), and pauses
+//! that stop runs (LT-83).
 
 use super::{Place, text};
 use crate::cli::node::Node;
@@ -32,7 +33,8 @@ fn jobs_and_triggers_are_listed_by_what_they_are_known_by() {
     let shown = place.fine("job show g.bill");
     assert!(shown.contains("billing v2") && shown.contains("team = books"), "{shown}");
     assert!(place.fine("job list").contains("billing v2"));
-    // The same once more is another trigger of the same job; with other marks it is another job.
+    // A second call with the same definition adds a trigger to the job. Other marks make another
+    // job, which is refused.
     let again = "schedule --job g.mail --type demo.sleep --durable --at 2040-01-01T00:00:00Z";
     place.fine(&format!("{again} --trigger g.m1 --tag billing"));
     let complaint = place.refused(1, &format!("{again} --trigger g.m2 --tag other"));

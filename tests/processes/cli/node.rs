@@ -98,7 +98,7 @@ fn a_node_runs_commands_and_stops_on_a_signal() {
     place.run(&["cancel", &fire]).with(1, "does not run");
     until("its job is gone", || place.json("job list").as_array().is_some_and(Vec::is_empty));
 
-    // So does the end of the node, as this file has it.
+    // The end of the node stops the run too, by the settings of this file.
     schedule("long", "sh -c 'touch begun; sleep 60'", &["--data", &folder]);
     until("the long command has begun", || place.path("begun").exists());
     let running = place.json("running");

@@ -38,7 +38,7 @@ fn a_node_is_shown_with_everything_it_says() {
     let shown = place.fine("cluster n1");
     assert!(shown.contains("3.1.4") && shown.contains("4, 4 of them free"), "{shown}");
 
-    // Whatever somebody has written into the row by hand, the node is shown.
+    // The command shows the node, also if somebody has written nonsense into its row by hand.
     super::configuration::sql(
         &place,
         "UPDATE QRTZ_CN_NODES SET LABELS = 'nonsense', NODE_ROLE = 'boss', ACTIVITY = '?', PID = -1, THREADS = -7",

@@ -49,7 +49,7 @@ fn outages_are_listed() {
     let lasted = list[0]["ended_ms"].as_i64().unwrap() - list[0]["began_ms"].as_i64().unwrap();
     assert!((2_001..60_000).contains(&lasted), "{lasted}");
     assert!(place.fine("outages").contains("first"));
-    node.shutdown(true);
+    node.shutdown_and_wait();
 }
 
 /// DS-87: a small drill with two node processes that are killed; nothing is left of it.

@@ -1,4 +1,5 @@
-//! Where work runs, by hand: drained nodes, the blacklist, limits, placements; and a preferred node that is killed.
+//! Placement by hand: drained nodes, the blacklist, limits, placements, and a preferred node that
+//! is killed.
 
 use super::{Place, text, write_config};
 use crate::cli::node::{Node, until};

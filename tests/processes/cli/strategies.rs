@@ -1,4 +1,4 @@
-//! `--strategy` (LT-13).
+//! The option `--strategy` (LT-13).
 
 use super::{Place, text};
 

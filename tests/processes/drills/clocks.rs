@@ -1,12 +1,11 @@
-//! Nodes whose wall clocks are wrong (scenario 6; QZ-36, QZ-45): a minute ahead, a minute behind, jumping. Nobody is taken
-//! for dead, no check-in stalls, and every fire runs, once.
+//! Nodes with wrong wall clocks (scenario 6; QZ-36, QZ-45): a minute ahead, a minute behind,
+//! jumping. No node is taken for dead, no check-in stalls, and every fire runs once.
 
 use super::support::wait_until;
 use super::*;
-use carnelian::{
-    FireOutcome, HistoryQuery, JobContext, JobDetail, JobKey, Scheduler, Signal, SimpleSchedule, Trigger, TriggerKey,
-    Woken,
-};
+use carnelian::clock::{Signal, Woken};
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::{JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 const MINUTE: i64 = 60_000;
@@ -53,7 +52,8 @@ fn node(place: &Place, name: &str, clock: &Arc<Skewed>, ran: &Arc<AtomicUsize>) 
     scheduler
 }
 
-/// How often a trigger fires, every 100 ms: for several windows of failure detection.
+/// The number of fires of a trigger, one each 100 ms: enough for several windows of failure
+/// detection.
 const FIRES: u32 = 50;
 
 fn schedule(node: &Scheduler) {
@@ -80,7 +80,7 @@ fn assert_calm(place: &Place, nodes: &[Scheduler]) {
 
 fn end(place: Place, nodes: &[Scheduler]) {
     for node in nodes {
-        assert!(node.shutdown(true).is_clean());
+        assert!(node.shutdown_and_wait().is_clean());
     }
     place.end();
 }

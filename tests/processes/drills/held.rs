@@ -1,12 +1,12 @@
 //! Transactions of jobs and callers that stay open for long: nothing else is late.
 //!
-//! `CARNELIAN_HELD` is for how many seconds they stay open.
+//! `CARNELIAN_HELD` is the number of seconds for which they stay open.
 
 use super::history::text;
 use super::standing_still::stop;
 use super::support::wait_until;
 use super::*;
-use carnelian::store::CallersConnection;
+use carnelian::database::CallersConnection;
 use carnelian::{
     JobDetail, JobKey, JobPolicy, MisfireInstruction, SimpleSchedule, Trigger, TriggerBuilder, TriggerKey,
 };
@@ -70,7 +70,7 @@ fn hold_open(place: &Place, held: Duration) {
         }
         DataSourceUrl::Postgres { url } => {
             let mut own = PgConnection::establish(url.reveal()).unwrap();
-            // Its own limit; without one the server would end the session after 5 s.
+            // A limit of the session's own: without one the server would end the session after 5 s.
             own.batch_execute("SET idle_in_transaction_session_timeout = '10min'").unwrap();
             own.transaction(|c| hold(c.into()))
         }
@@ -133,7 +133,7 @@ fn held_up_is_nobody(database: &'static str) {
         fires.len()
     );
     assert!(latest_ms < LATEST_MS && after_ms < LATEST_MS, "{latest_ms} {after_ms}");
-    // What the node that stands still had begun is not theirs to run.
+    // The fires that the stopped node had begun are not the others' to run.
     assert!(i64::try_from(fires.len()).unwrap() >= due * 9 / 10, "{} of {due}", fires.len());
     assert_eq!((started(&place, "plain"), started(&place, "timed")), (1, 1), "a guarded fire was taken away");
     a.kill();

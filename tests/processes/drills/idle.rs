@@ -1,4 +1,4 @@
-//! Ten long jobs that are due together, on three idle nodes of five threads: each begins at its
+//! Ten long jobs that are due together, on three idle nodes of five threads: each job begins at its
 //! time, under its own key.
 
 use super::history::text;
@@ -8,8 +8,9 @@ use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How late one may begin on a machine that others use too. On an idle one it is as long as two of three nodes take to look
-/// where they do not hear of it, less than 240 ms, and a few milliseconds else.
+/// The largest lateness of a begin, on a machine that others use too. On an idle machine it is the
+/// time until two of three nodes poll: less than 240 ms without notifications, and a few
+/// milliseconds with them.
 const LATEST_MS: i64 = 500;
 
 fn all_begin_at_their_time(place: &Place) {

@@ -1,7 +1,7 @@
-//! A database that answers now at once and now slowly: a node that is dead is found as soon as
+//! A database that answers sometimes at once and sometimes slowly: a dead node is found as soon as
 //! ever.
 //!
-//! `CARNELIAN_JITTER` is the longest delay, in seconds; check-ins and their tolerance grow with it.
+//! `CARNELIAN_JITTER` is the longest delay, in seconds. Check-ins and their tolerance grow with it.
 
 use super::support::{cutting_proxy::Proxy, wait_until};
 use super::*;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// What part of the longest delay a transaction waits, turn by turn.
+/// The parts of the longest delay that transactions wait, turn by turn.
 const TURNS: [f64; 8] = [0.0, 1.0, 0.03, 0.96, 0.5, 0.0, 0.83, 0.2];
 
 fn a_dead_node_is_found(database: &'static str) {

@@ -1,5 +1,5 @@
-//! An outage of the database that is longer than the window: the nodes come back one after the other, and none of them
-//! declares those dead that are not back yet. One that died meanwhile is found.
+//! An outage of the database that is longer than the window. The nodes come back one after the
+//! other, and none declares those dead that are not back yet. A node that died meanwhile is found.
 
 use super::history::text;
 use super::support::{cutting_proxy::Proxy, wait_until};

@@ -1,6 +1,5 @@
-//! The promotion of an asynchronous replica, which has lost what the primary had committed last: no
-//! trigger waits for ever, no id of a fire comes twice, fences go on, and so do the nodes, by
-//! themselves.
+//! The promotion of an asynchronous replica that lacks the last commits of the primary: no trigger
+//! waits for ever, no fire id comes twice, fences and nodes go on by themselves.
 
 use super::history::text;
 use super::replica::Pair;

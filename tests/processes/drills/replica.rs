@@ -1,5 +1,5 @@
-//! A PostgreSQL and a replica that follows it asynchronously: servers of a test's own, as
-//! `tests/servers.sh` starts them.
+//! A PostgreSQL and a replica that follows it asynchronously: servers of one test, started as in
+//! `tests/servers.sh`.
 
 use super::support::{free_port, wait_until};
 use diesel::connection::SimpleConnection;
@@ -21,8 +21,8 @@ fn programs() -> PathBuf {
     PathBuf::from(String::from_utf8(said.stdout).unwrap().trim_end())
 }
 
-/// A command of the server's: PostgreSQL refuses to run as root. It ends with the thread that
-/// starts it.
+/// A command of the server's user, since PostgreSQL refuses to run as root. The command ends with
+/// the thread that starts it.
 fn as_server(program: PathBuf) -> Command {
     let mut command = Command::new("setpriv");
     if getuid().is_root() {
@@ -127,7 +127,7 @@ impl Pair {
         Self { replica, primary, _folder: folder }
     }
 
-    /// What the primary commits from now on does not reach the replica.
+    /// Cuts the replica off from all later commits of the primary.
     pub fn separate(&self) {
         let stop = ["ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()"];
         let mut replica = self.replica.connect();

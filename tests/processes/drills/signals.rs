@@ -1,14 +1,15 @@
-//! SIGTERM with running and acquired work (scenario 16; DS-67, LT-87 to LT-90): what is acquired is released at once, what
-//! runs is finished or interrupted within the grace, and the node takes its rows with it.
+//! SIGTERM with running and acquired work (scenario 16; DS-67, LT-87 to LT-90): the node releases
+//! acquired work at once, finishes or interrupts runs within the grace, and deletes its rows.
 
 use super::node::NodeProcess;
 use super::support::wait_until;
 use super::*;
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::store::row::FiredState;
-use carnelian::{FireOutcome, GroupMatcher, HistoryQuery, JobDetail, JobKey, Trigger, TriggerKey};
+use carnelian::{GroupMatcher, JobDetail, JobKey, Trigger, TriggerKey};
 use rustix::process::Signal;
 
-/// How many triggers are due one after the other, half a second apart.
+/// The number of triggers that are due one after the other, half a second apart.
 const SOON: i64 = 40;
 
 /// A node that runs this job, and holds reservations for moments to come.
@@ -47,7 +48,7 @@ fn outcome(place: &Place) -> (FireOutcome, String) {
     (row.outcome, row.error.unwrap_or_default())
 }
 
-/// It ends by itself, with exit code 0, and nobody waits for its death.
+/// The node ends by itself, with exit code 0, and nobody waits for its death.
 fn ends(place: &Place, node: &mut NodeProcess) {
     node.expect_success();
     assert!(place.store.upkeep().instances().unwrap().is_empty());

@@ -1,8 +1,8 @@
 //! Processes that stand still and go on when a peer has their work: `ctx.holds_fire()` is false at
-//! once, also where the machine was suspended, so that its monotonic clock stood still too.
+//! once. A suspended machine, whose monotonic clock stood still too, is no exception.
 //!
-//! `CARNELIAN_STOP` is how many seconds a process stands still, if that is longer than its peer
-//! needs.
+//! `CARNELIAN_STOP` is the number of seconds for which a process stands still, if that is longer
+//! than its peer needs.
 
 use super::history::text;
 use super::node::NodeProcess;

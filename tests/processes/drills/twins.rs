@@ -1,5 +1,5 @@
-//! Two processes under one instance id (QZ-46): the one that lives goes on, and one that was killed
-//! is followed at once.
+//! Two processes under one instance id (QZ-46): a living process goes on, and a killed one is
+//! followed at once.
 
 use super::node::NodeProcess;
 use super::support::wait_until;

@@ -1,7 +1,7 @@
-//! Acquisition: which due triggers a node takes, and in which order.
+//! Acquisition: the due triggers that a node takes, and their order.
 
 use super::*;
-use carnelian::store::row::{ScheduleRow, TriggerRow};
+use carnelian::store::row::{ScheduleRow, TriggerRow, TriggerSelection};
 use carnelian::{CronSchedule, JobDetail, MisfireInstruction, TriggerState};
 use std::collections::BTreeSet;
 
@@ -289,7 +289,7 @@ fn fences_grow_and_fire_ids_are_new_for_each_fire() {
 fn break_trigger(cluster: &Cluster, name: &str, change: impl Fn(&mut TriggerRow)) {
     let key = [trigger_key(name)];
     cluster.damage(|s| {
-        let mut rows = s.triggers(&key)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&key))?;
         s.delete_triggers(&key, None)?;
         rows.iter_mut().for_each(&change);
         s.insert_triggers(&rows)

@@ -1,7 +1,9 @@
 //! Backfill: the fires of a range of the past are made up for, each once.
 
 use super::*;
-use carnelian::{BACKFILL_GROUP, Backfill, Backfilled, CronSchedule, Error, GroupMatcher, MisfireInstruction, Overlap};
+use carnelian::backfill::{Backfill, Backfilled};
+use carnelian::key::BACKFILL_GROUP;
+use carnelian::{CronSchedule, Error, GroupMatcher, MisfireInstruction, Overlap};
 
 const HOUR: i64 = 60 * MINUTE;
 

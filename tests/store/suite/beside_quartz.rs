@@ -1,9 +1,11 @@
-//! Beside nodes of Quartz: what they do with the rows, played by hand, and what we make of it.
+//! Nodes of Quartz beside ours: changes that such nodes make to the rows, played by hand, and our
+//! reaction.
 
 use super::*;
+use carnelian::node::{NodeInfo, NodeReport};
 use carnelian::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow, Selection};
 use carnelian::store::{Lock, TxMode};
-use carnelian::{Error, NodeInfo, NodeReport, TriggerKey, TriggerState};
+use carnelian::{Error, TriggerKey, TriggerState};
 
 pub(super) const JAVA: &str = "java";
 
@@ -131,7 +133,7 @@ fn side_rows_whose_rows_are_gone_are_swept() {
         original_scheduled_ms: NOW,
         attempt: 1,
     };
-    cluster.tamper(|s| s.insert_recoveries(std::slice::from_ref(&row)));
+    cluster.tamper(|s| s.insert_all(std::slice::from_ref(&row)));
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 1);
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }

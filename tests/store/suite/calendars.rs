@@ -1,4 +1,4 @@
-//! Calendars: stored, replaced and deleted; what triggers make of them.
+//! Calendars: stored, replaced and deleted, and their effect on triggers.
 
 use super::*;
 use carnelian::calendar::{Calendar, CalendarRule, CronTimes, MonthDays, Weekdays};

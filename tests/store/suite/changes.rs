@@ -1,4 +1,4 @@
-//! Announcements: which transactions tell other nodes that there is something to see.
+//! Notifications: the transactions that tell other nodes of a change.
 
 use super::*;
 use carnelian::JobDataMap;

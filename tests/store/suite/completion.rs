@@ -1,4 +1,4 @@
-//! Completion: what the end of a fire makes of its trigger and its job.
+//! Completion: the effect of the end of a fire on its trigger and its job.
 
 use super::*;
 use carnelian::JobDataMap;

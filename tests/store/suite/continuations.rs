@@ -1,8 +1,12 @@
 //! Continuations: jobs follow the runs of others, once for each run that ends as they ask (LT-12, LT-81).
 
 use super::*;
-use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle, RerunReason};
-use carnelian::{Continuation, FOLLOWING_GROUP, FireOutcome, JobKey, On, Parent, Trigger};
+use carnelian::history::FireOutcome;
+use carnelian::key::FOLLOWING_GROUP;
+use carnelian::recovery::RerunReason;
+use carnelian::store::row::ContinuationSelection;
+use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
+use carnelian::{Continuation, JobKey, On, Parent, Trigger};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -392,7 +396,7 @@ fn a_row_that_nobody_understands_holds_nothing_up() {
     let a = cluster.node("A");
     family(&cluster);
     cluster.tamper(|s| {
-        for mut row in s.all_continuations()? {
+        for mut row in s.continuations(ContinuationSelection::All)? {
             match row.child.name() {
                 "good" => row.on = "full moon".to_owned(),
                 _ => row.data = Some(b"\xff\xfe nobody's".to_vec()),
@@ -433,7 +437,7 @@ fn large_data_hold_nothing_up() {
             [("text", "x".repeat(if use_properties { 65_450 } else { 65_150 }))].into_iter().collect();
         let bytes = if use_properties { data.to_properties_text() } else { data.to_java_bytes() }.unwrap();
         cluster.tamper(|s| {
-            for mut row in s.all_continuations()? {
+            for mut row in s.continuations(ContinuationSelection::All)? {
                 row.data = Some(bytes.clone());
                 s.put(&row)?;
             }

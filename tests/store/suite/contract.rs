@@ -1,8 +1,9 @@
-//! What Quartz's tests ask of every store, told in our terms; `docs/testing.md` says which of our other tests answer the rest.
+//! The tests that Quartz has for every store, told in our terms. `docs/testing.md` names our tests
+//! for the rest.
 
 use super::*;
 use carnelian::store::CompletionInstruction::NoInstruction;
-use carnelian::store::row::{JobRow, ScheduleRow};
+use carnelian::store::row::{JobRow, ScheduleRow, TriggerSelection};
 use carnelian::store::{Acquisition, Reservation};
 use carnelian::{
     CronSchedule, GroupMatcher, JobDetail, JobKey, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerKey,
@@ -258,7 +259,7 @@ fn triggers_that_nobody_can_read_can_be_paused_replaced_and_deleted() {
     cluster.schedule(job("a"), ["t", "u", "v"].map(|name| minutely(name, "a", NOW)));
     let keys = ["t", "u", "v"].map(trigger_key);
     cluster.damage(|s| {
-        let mut rows = s.triggers(&keys)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&keys))?;
         s.delete_triggers(&keys, None)?;
         for row in &mut rows {
             row.kind = "CRON".to_owned();

@@ -1,7 +1,8 @@
-//! Definitions in code (LT-100…103): inserted if missing, updated if the code has changed, remembered by who said them.
+//! Definitions in code (LT-100…103): inserted if missing, updated if the code has changed,
+//! remembered by their source.
 
 use super::*;
-use carnelian::store::{DefinitionReport, OrphanedDefinitions, WhyLeft};
+use carnelian::definitions::{DefinitionReport, OrphanedDefinitions, WhyLeft};
 use carnelian::{CronSchedule, Error, JobDefinition, JobKey, OnChange, Trigger, TriggerKey};
 
 const SOURCE: &str = "billing";

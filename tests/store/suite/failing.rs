@@ -1,9 +1,10 @@
-//! DS-120: somebody outside declares a running fire failed.
+//! Running fires that somebody outside declares failed (DS-120).
 
 use super::*;
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::store::CompletionOutcome;
 use carnelian::store::row::{CheckpointRow, InstanceRow};
-use carnelian::{FireOutcome, HistoryQuery, JobPolicy, RetryPolicy};
+use carnelian::{JobPolicy, RetryPolicy};
 use std::time::Duration;
 
 fn retried() -> JobPolicy {

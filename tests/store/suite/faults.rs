@@ -1,13 +1,14 @@
 //! Every statement of every story may fail, and every commit's answer may be lost.
 
 use super::*;
+use carnelian::backfill::Backfill;
 #[cfg(feature = "job-files")]
 use carnelian::job_file::JobFile;
 use carnelian::store::faults::Fault;
 use carnelian::store::{
     Acquisition, Checkin, Completion, CompletionInstruction, CompletionOutcome, FireBundle, TxMode,
 };
-use carnelian::{Backfill, DatabaseError, FailureClass, GroupMatcher, JobDataMap, Overlap, Result};
+use carnelian::{DatabaseError, FailureClass, GroupMatcher, JobDataMap, Overlap, Result};
 
 /// One story: how it is prepared, and what it does. It says what it came to, as far as that is the same each time.
 struct Story {

@@ -1,6 +1,7 @@
-//! Firing what was reserved, and giving reservations back.
+//! Firing of reserved triggers, and release of reservations.
 
 use super::*;
+use carnelian::store::row::TriggerSelection;
 
 #[test]
 fn a_reserved_trigger_fires_at_its_time() {
@@ -103,7 +104,7 @@ fn a_trigger_whose_time_was_changed_in_place_while_reserved_is_given_back() {
     let reservation = a.reserve_one();
     let key = [trigger_key("t")];
     cluster.tamper(|s| {
-        let mut rows = s.triggers(&key)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&key))?;
         s.delete_triggers(&key, None)?;
         rows[0].next_ms = Some(NOW + MINUTE);
         s.insert_triggers(&rows)

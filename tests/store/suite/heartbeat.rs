@@ -1,10 +1,10 @@
-//! Heartbeats of fires: who is alive, who is dead, whose work is done again and how; orders to stop.
+//! Heartbeats of fires: living and dead ones, the work that is done again, and orders to stop.
 
 use super::*;
+use carnelian::recovery::{DeadFire, DeadFireDecision, DeadFireHandler};
 use carnelian::store::row::Progress;
 use carnelian::store::{
-    CompletionInstruction, CompletionOutcome, DeadFire, DeadFireDecision, DeadFireHandler, FireBundle, FireHeartbeat,
-    HeartbeatPass, Heartbeats,
+    CompletionInstruction, CompletionOutcome, FireBundle, FireHeartbeat, HeartbeatPass, Heartbeats,
 };
 use carnelian::{JobDetailBuilder, JobPolicy, OnDead, TriggerBuilder};
 use std::sync::{Arc, Mutex};

@@ -2,9 +2,9 @@
 
 use super::*;
 use carnelian::clock::Clock;
-use carnelian::store::row::HistoryRow;
+use carnelian::history::HistoryRow;
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
-use carnelian::{FireOutcome, HistoryQuery};
 use std::time::Duration;
 
 fn all(cluster: &Cluster) -> Vec<HistoryRow> {

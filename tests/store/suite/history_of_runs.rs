@@ -1,10 +1,12 @@
-//! A run as the history has it from start to end: running, its times, its chain, what it has logged; and how runs are found.
+//! A run in the history from start to end: running, its times, its chain, its log, and the ways to
+//! find it.
 
 use super::*;
 use carnelian::clock::Clock;
-use carnelian::store::row::HistoryRow;
-use carnelian::store::{CapturedLine, Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
-use carnelian::{FireOutcome, HistoryQuery, RunRecord};
+use carnelian::history::CapturedLine;
+use carnelian::history::HistoryRow;
+use carnelian::history::{FireOutcome, HistoryQuery, RunRecord};
+use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
 use log::Level;
 use std::time::Duration;
 

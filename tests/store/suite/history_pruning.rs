@@ -1,8 +1,10 @@
 //! The history is forgotten: by age, by number, by job, in small batches, with what the runs have logged (LT-86).
 
 use super::*;
-use carnelian::store::row::{HistoryRow, LogRow};
-use carnelian::{FireOutcome, HistoryPruning, HistoryQuery, JobPolicy};
+use carnelian::JobPolicy;
+use carnelian::history::HistoryRow;
+use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery};
+use carnelian::store::row::LogRow;
 use std::time::Duration;
 
 /// Rows of a job that ended in these milliseconds after the start, each with a log.
@@ -27,7 +29,7 @@ fn put(cluster: &Cluster, name: &str, ends: impl Iterator<Item = i64>) {
     let log = |row: &HistoryRow| LogRow { fire_id: row.fire_id.clone(), lines: "[]".to_owned() };
     let logs: Vec<LogRow> = rows.iter().map(log).collect();
     cluster.tamper(|s| {
-        s.put_history(&rows)?;
+        s.put_all(&rows)?;
         s.insert_logs(&logs)
     });
 }

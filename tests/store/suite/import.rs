@@ -1,8 +1,8 @@
 //! Import: a job file meets what is stored, by Quartz's rules, all or nothing.
 
 use super::*;
+use carnelian::definitions::Imported;
 use carnelian::job_file::{JobFile, JobFlags, LOADER_GROUP};
-use carnelian::store::Imported;
 use carnelian::{CronSchedule, Error, JobKey, Result, Schedule, Trigger, TriggerKey};
 
 fn file(parts: &str) -> JobFile {

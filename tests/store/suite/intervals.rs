@@ -1,7 +1,7 @@
 //! Intervals: triggers by the calendar and by the time of day, whose rows are those of Quartz's `SIMPROP_TRIGGERS`.
 
 use super::*;
-use carnelian::store::row::{ScheduleRow, TriggerRow};
+use carnelian::store::row::{ScheduleRow, TriggerRow, TriggerSelection};
 use carnelian::{
     CalendarIntervalSchedule, DailyTimeIntervalSchedule, Error, IntervalUnit, MisfireInstruction, Schedule,
 };
@@ -44,7 +44,7 @@ fn row(cluster: &Cluster, name: &str) -> TriggerRow {
 fn rewrite(cluster: &Cluster, name: &str, change: impl Fn(&mut ScheduleRow)) {
     let key = [trigger_key(name)];
     cluster.tamper(|s| {
-        let mut rows = s.triggers(&key)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&key))?;
         s.delete_triggers(&key, None)?;
         rows.iter_mut().for_each(|row| change(&mut row.schedule));
         s.insert_triggers(&rows)

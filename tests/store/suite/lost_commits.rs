@@ -1,7 +1,8 @@
-//! A database that loses commits which it had answered: an asynchronous replica took its place, or
-//! a backup was put back.
+//! A database that loses commits which it had answered: an asynchronous replica was promoted, or a
+//! backup was put back.
 
 use super::*;
+use carnelian::store::row::FiredSelection;
 use carnelian::store::{CompletionOutcome, LostCommits};
 use std::collections::BTreeSet;
 
@@ -110,7 +111,7 @@ fn fences_that_are_behind_what_the_tables_show_are_found() {
     };
     let largest = fire.fence + 7;
     cluster.tamper(|s| {
-        let mut rows = s.fired_rows(std::slice::from_ref(&fire.fire_id))?;
+        let mut rows = s.fired(FiredSelection::Ids(std::slice::from_ref(&fire.fire_id)))?;
         s.delete_fired(std::slice::from_ref(&fire.fire_id))?;
         rows[0].fire_id = renamed(largest);
         s.insert_fired(rows)

@@ -1,4 +1,4 @@
-//! Check-in: who is a member, who is taken for dead, and when.
+//! Check-in: the members, and the moment at which a silent one counts as dead.
 
 use super::*;
 use carnelian::Error;

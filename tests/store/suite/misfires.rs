@@ -1,7 +1,8 @@
-//! Misfires: what a trigger that is too late is made into. What each instruction computes is golden data's business.
+//! Misfires: the state of a trigger after its instruction. Golden data checks the times that each
+//! instruction computes.
 
 use super::*;
-use carnelian::store::row::ScheduleRow;
+use carnelian::store::row::{ScheduleRow, TriggerSelection};
 use carnelian::{CronSchedule, MisfireInstruction, SimpleSchedule};
 use std::time::Duration;
 
@@ -144,7 +145,7 @@ fn unreadable_rows_do_not_keep_the_handler_from_the_others() {
     let keys: Vec<_> = triggers[..20].iter().map(|t| t.key().clone()).collect();
     cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
     cluster.damage(|s| {
-        let mut rows = s.triggers(&keys)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&keys))?;
         s.delete_triggers(&keys, None)?;
         rows.iter_mut().for_each(|row| row.data = Some(vec![1, 2, 3]));
         s.insert_triggers(&rows)

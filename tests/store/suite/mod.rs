@@ -4,7 +4,6 @@ use super::super::kit::*;
 use super::open;
 
 mod acquisition;
-mod ahead;
 mod backfill;
 mod beside_quartz;
 mod calendars;
@@ -26,6 +25,7 @@ mod history_pruning;
 #[cfg(feature = "job-files")]
 mod import;
 mod intervals;
+mod prefetched;
 
 mod group_commit;
 mod job_types;

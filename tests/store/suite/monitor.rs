@@ -69,8 +69,10 @@ fn triggers_are_counted_by_state() {
 /// PA-08: what is parked, as long as it is, up to a bound.
 #[test]
 fn the_load_counts_parked_work_until_it_is_retried_or_dropped() {
-    use carnelian::store::row::{Parked, Selection};
-    use carnelian::{JobPolicy, Strategy, TriggerState};
+    use carnelian::placement::Strategy;
+    use carnelian::recovery::Parked;
+    use carnelian::store::row::Selection;
+    use carnelian::{JobPolicy, TriggerState};
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     let policy = JobPolicy::new().strategy(Strategy::Broadcast);
@@ -98,8 +100,8 @@ fn the_load_counts_parked_work_until_it_is_retried_or_dropped() {
 /// Who takes no work is seen with the load, however many things keep a node from it.
 #[test]
 fn the_load_says_who_takes_work() {
-    use carnelian::store::BlacklistEntry;
-    use carnelian::{NodeActivity, NodeInfo, NodeReport, NodeRole};
+    use carnelian::node::{NodeActivity, NodeInfo, NodeReport, NodeRole};
+    use carnelian::placement::BlacklistEntry;
     let cluster = Cluster::new(open);
     let reporting = |name: &str, change: &dyn Fn(&mut NodeInfo)| {
         let mut info = NodeInfo::default();

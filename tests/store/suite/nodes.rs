@@ -1,10 +1,12 @@
-//! What nodes say of themselves with their check-ins, and when it goes (LT-30…37, LT-73…75, LT-88).
+//! The rows in which nodes describe themselves with their check-ins, and the end of these rows
+//! (LT-30…37, LT-73…75, LT-88).
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
+use carnelian::monitoring::InstanceStatus;
+use carnelian::node::{Labels, NodeActivity, NodeInfo, NodeReport, NodeRole};
 use carnelian::store::row::{InstanceRow, NodeRow};
-use carnelian::store::{InstanceStatus, Lock, StatementCounts, TxMode};
-use carnelian::{Labels, NodeActivity, NodeInfo, NodeReport, NodeRole};
+use carnelian::store::{Lock, StatementCounts, TxMode};
 use std::time::Duration;
 
 fn report(node_name: &str) -> NodeReport {

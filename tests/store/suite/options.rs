@@ -1,11 +1,13 @@
-//! Options: what triggers do otherwise than Quartz, stored beside their rows, and suspended beside its nodes.
+//! Options: behaviour of triggers that differs from Quartz, stored beside their rows, and suspended
+//! beside its nodes.
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
-use carnelian::store::row::OptionsRow;
+use carnelian::store::row::{OptionsRow, TriggerSelection};
+use carnelian::trigger::TriggerOption;
 use carnelian::{
     CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, Error, IntervalUnit, MisfireInstruction,
-    Schedule, TriggerOption,
+    Schedule,
 };
 use chrono::{DateTime, NaiveTime};
 use chrono_tz::Europe::Berlin;
@@ -235,7 +237,7 @@ fn options_that_mean_nothing_are_named_and_the_trigger_is_left_alone() {
     cluster.schedule(job("good"), [once("good", "good", NOW)]);
     cluster.schedule(job("bad"), ["unknown", "of-another-kind"].map(|n| once(n, "bad", NOW).schedule(mornings())));
     cluster.tamper(|s| {
-        let mut rows = s.triggers(&keys)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&keys))?;
         s.delete_triggers(&keys, None)?;
         for row in &mut rows {
             let names = if row.key == keys[0] { "respect-end-time,faster" } else { "both-passes" };

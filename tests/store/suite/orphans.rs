@@ -124,8 +124,8 @@ fn an_observer_saves_no_orphan_and_hides_none() {
     let cluster = Cluster::new(open);
     cluster.schedule(job("a").job_type("gone"), [once("t", "a", NOW + DAY)]);
     let _a = node_with(&cluster, "A", &[info("work", 1)]);
-    let mut report = carnelian::NodeReport::default();
-    report.info.role = carnelian::NodeRole::Observer;
+    let mut report = carnelian::node::NodeReport::default();
+    report.info.role = carnelian::node::NodeRole::Observer;
     for types in [None, Some(vec![info("gone", 1)])] {
         let mut admin = cluster.stranger("admin");
         admin.me.node = Some(report.clone());

@@ -1,9 +1,12 @@
-//! Total outages and the recovery mode: what is told of a time without nodes, and in which order its backlog is drained.
+//! Total outages and the recovery mode: the report of a time without nodes, and the order in which
+//! its backlog is drained.
 
 use super::*;
+use carnelian::MisfireInstruction;
+use carnelian::node::{NodeActivity, NodeReport, NodeRole};
+use carnelian::recovery::Outage;
 use carnelian::settings::TriggerOrder;
-use carnelian::store::{LateInOrder, Outage};
-use carnelian::{MisfireInstruction, NodeActivity, NodeReport, NodeRole};
+use carnelian::store::LateInOrder;
 use std::time::Duration;
 
 /// Five that are late by an hour, each with another way to deal with it.

@@ -1,5 +1,5 @@
-//! Reservations whose time has come and whose owner has not fired them: others take them, and
-//! exactly one fires.
+//! Overdue reservations, whose owner has not fired them: other nodes take them, and exactly one
+//! fires.
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;

@@ -1,10 +1,9 @@
-//! Overlap, catch-up and pause on failure: what triggers want that Quartz does not know.
+//! Overlap, catch-up and pause on failure: policies of triggers that Quartz does not know.
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
-use carnelian::store::{
-    CompletionInstruction, CompletionOutcome, CompletionReport, FireBundle, Heartbeats, SkipReason, SkippedFires,
-};
+use carnelian::listener::{SkipReason, SkippedFires};
+use carnelian::store::{CompletionInstruction, CompletionOutcome, CompletionReport, FireBundle, Heartbeats};
 use carnelian::{
     CronSchedule, Error, JobPolicy, MisfireInstruction, OnDead, Overlap, SimpleSchedule, TriggerBuilder, TriggerState,
 };

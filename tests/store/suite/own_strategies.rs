@@ -1,11 +1,10 @@
 //! Strategies of the user's own (LT-13, LT-71, LT-79, LT-108).
 
 use super::*;
+use carnelian::node::NodeReport;
+use carnelian::placement::{EligibleNode, ExecutionStrategy, NodePart, StrategyError, Tick};
 use carnelian::store::{CompletionOutcome, FireBundle};
-use carnelian::{
-    EligibleNode, Error, ExecutionStrategy, JobDetailBuilder, JobPolicy, NodePart, NodeReport, SimpleSchedule,
-    StrategyError, Tick, TriggerBuilder,
-};
+use carnelian::{Error, JobDetailBuilder, JobPolicy, SimpleSchedule, TriggerBuilder};
 use std::sync::{Arc, Mutex as Guarded};
 use std::time::Duration;
 
@@ -64,7 +63,7 @@ fn parts(fires: &[FireBundle]) -> Vec<String> {
 
 /// How many parts nobody has begun.
 fn waiting(cluster: &Cluster) -> usize {
-    let is_part = |group: &str| group == carnelian::BROADCAST_GROUP;
+    let is_part = |group: &str| group == carnelian::key::BROADCAST_GROUP;
     cluster.snapshot().triggers.iter().filter(|t| is_part(t.key.group()) && t.state == "WAITING").count()
 }
 

@@ -1,8 +1,9 @@
-//! Parking: what cannot go on is set aside by itself, and the rest goes on.
+//! Parking: work that cannot go on is set aside by itself, and the rest goes on.
 
 use super::*;
+use carnelian::placement::Strategy;
 use carnelian::store::{AuditPass, Checkin, CompletionInstruction, Recovered};
-use carnelian::{JobPolicy, Strategy, TriggerKey};
+use carnelian::{JobPolicy, TriggerKey};
 
 /// B finds the only node that is dead, and recovers as much of it as it may in one check-in.
 fn convict(cluster: &Cluster, b: &mut Node) -> Recovered {

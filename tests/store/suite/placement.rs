@@ -1,9 +1,13 @@
-//! Placement: nodes that take no work, where jobs may run, limits of groups (LT-17, LT-60, LT-61, LT-80).
+//! Placement: nodes that take no work, nodes on which jobs may run, limits of groups (LT-17, LT-60,
+//! LT-61, LT-80).
 
 use super::beside_quartz::java_joins;
 use super::*;
-use carnelian::store::{BlacklistEntry, CompletionOutcome, Refusal};
-use carnelian::{Error, JobDetail, JobDetailBuilder, JobPolicy, NodeReport, NodeRole, Placement};
+use carnelian::node::{NodeReport, NodeRole};
+use carnelian::placement::Placement;
+use carnelian::placement::{BlacklistEntry, Refusal};
+use carnelian::store::CompletionOutcome;
+use carnelian::{Error, JobDetail, JobDetailBuilder, JobPolicy};
 use std::time::Duration;
 
 fn says(name: &str, labels: &str, role: NodeRole) -> NodeReport {

@@ -1,7 +1,9 @@
-//! Polling: how due triggers are taken beside other nodes, and in which order (DS-41, DS-46, DS-48, DS-65).
+//! Polling: the ways and the order in which due triggers are taken beside other nodes (DS-41,
+//! DS-46, DS-48, DS-65).
 
 use super::*;
 use carnelian::settings::{PollingStrategy, TriggerOrder};
+use carnelian::store::row::TriggerSelection;
 use carnelian::store::{CompletionInstruction, CompletionOutcome, TxMode};
 use carnelian::{MisfireInstruction, TriggerKey};
 use std::collections::BTreeMap;
@@ -260,7 +262,7 @@ fn what_is_held_by_another_is_passed_over() {
     let hold = |key: &str| vec![(trigger_key(key), NOW)];
     database
         .transact("hold", TxMode::Claiming, &mut |s| {
-            assert_eq!(s.hold_waiting(&hold("t"))?, [trigger_key("t")]);
+            assert_eq!(s.trigger_keys(TriggerSelection::FreeWaiting(&hold("t")))?, [trigger_key("t")]);
             if cluster.store.settings().job_store.polling_strategy == PollingStrategy::LockAndFetch {
                 inner = Some(a.try_acquire(10)?);
             }

@@ -1,9 +1,10 @@
-//! Recovery: what becomes of the fires of a node that is gone.
+//! Recovery: the fate of the fires of a node that is gone.
 
 use super::*;
+use carnelian::key::RECOVERY_GROUP;
 use carnelian::store::Recovered;
-use carnelian::store::row::{FiredRow, FiredState, ScheduleRow, Selection};
-use carnelian::{GroupMatcher, RECOVERY_GROUP, TriggerState};
+use carnelian::store::row::{FiredRow, FiredState, ScheduleRow, Selection, TriggerSelection};
+use carnelian::{GroupMatcher, TriggerState};
 
 /// B alone is left and finds A dead.
 fn kill(cluster: &Cluster, b: &mut Node) -> Recovered {
@@ -261,7 +262,7 @@ fn a_trigger_that_cannot_be_read_does_not_keep_its_fire_from_being_recovered() {
     a.fire_one();
     let key = [trigger_key("t")];
     cluster.damage(|s| {
-        let mut rows = s.triggers(&key)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&key))?;
         s.delete_triggers(&key, None)?;
         rows[0].data = Some(vec![9, 9, 9]);
         s.insert_triggers(&rows)

@@ -2,7 +2,7 @@
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
-use carnelian::store::row::ScheduleRow;
+use carnelian::store::row::{ScheduleRow, TriggerSelection};
 use carnelian::{Error, MisfireInstruction, RecurrenceSchedule, Schedule};
 use chrono::NaiveDate;
 use chrono_tz::Europe::Berlin;
@@ -207,7 +207,7 @@ fn a_rule_that_cannot_be_read_is_named_and_the_others_go_on() {
     cluster.schedule(job("good"), [once("good", "good", NOW).schedule(daily())]);
     cluster.schedule(job("bad"), ["rule", "zone"].map(|name| once(name, "bad", NOW).schedule(daily())));
     cluster.tamper(|s| {
-        let mut rows = s.triggers(&keys)?;
+        let mut rows = s.triggers(TriggerSelection::Keys(&keys))?;
         s.delete_triggers(&keys, None)?;
         for row in &mut rows {
             let ScheduleRow::Recurrence { rule, zone } = &mut row.schedule else { panic!("{row:?}") };

@@ -2,7 +2,8 @@
 
 use super::job_types::{info, node_with};
 use super::*;
-use carnelian::store::{Migrated, Request};
+use carnelian::definitions::Migrated;
+use carnelian::store::Request;
 use carnelian::{Error, JobDataMap, JobPolicy};
 
 fn rename(cluster: &Cluster, old: &str, new: &str) -> carnelian::Result<usize> {

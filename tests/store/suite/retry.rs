@@ -1,9 +1,12 @@
 //! Reruns: the work of a run that failed, was interrupted or asked for it goes on in a fire of its own.
 
 use super::*;
+use carnelian::TriggerKey;
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::key::RETRY_GROUP;
+use carnelian::recovery::RerunReason;
 use carnelian::store::row::CheckpointRow;
-use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle, RerunReason};
-use carnelian::{FireOutcome, HistoryQuery, RETRY_GROUP, TriggerKey};
+use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
 use std::time::Duration;
 
 fn goes_on(bundle: &FireBundle, reason: RerunReason, delay_ms: u64) -> Completion {

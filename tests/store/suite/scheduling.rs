@@ -1,4 +1,5 @@
-//! Scheduling: what is stored, what is refused, what survives a replacement.
+//! Scheduling: the work that is stored, the work that is refused, and the state that survives a
+//! replacement.
 
 use super::*;
 use carnelian::{CronSchedule, DataValue, Error, JobDataMap, JobDetail, SimpleSchedule, Trigger, TriggerKey};

@@ -2,11 +2,11 @@
 
 use super::beside_quartz::java_joins;
 use super::*;
-use carnelian::store::{BlacklistEntry, CompletionOutcome, FireBundle};
-use carnelian::{
-    Error, FireOutcome, HistoryQuery, JobDetailBuilder, JobPolicy, OnDead, Overlap, Placement, RetryPolicy,
-    SimpleSchedule, Strategy, TriggerBuilder,
-};
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::placement::BlacklistEntry;
+use carnelian::placement::{Placement, Strategy};
+use carnelian::store::{CompletionOutcome, FireBundle};
+use carnelian::{Error, JobDetailBuilder, JobPolicy, OnDead, Overlap, RetryPolicy, SimpleSchedule, TriggerBuilder};
 use std::sync::Mutex as Guarded;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn earliest(node: &Node) -> Option<i64> {
 
 /// How many parts nobody has begun.
 fn waiting(cluster: &Cluster) -> usize {
-    let is_part = |group: &str| group == carnelian::BROADCAST_GROUP;
+    let is_part = |group: &str| group == carnelian::key::BROADCAST_GROUP;
     cluster.snapshot().triggers.iter().filter(|t| is_part(t.key.group()) && t.state == "WAITING").count()
 }
 
@@ -177,7 +177,7 @@ fn shares_of_a_dead_node_are_given_to_another() {
 }
 
 #[test]
-fn a_node_that_leaves_or_is_barred_gives_up_its_parts() {
+fn a_node_that_leaves_or_is_refused_gives_up_its_parts() {
     let cluster = Cluster::new(open);
     let (mut a, b, c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
     cluster.schedule(broadcast("j"), [once("t", "j", NOW)]);

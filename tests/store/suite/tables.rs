@@ -1,7 +1,9 @@
-//! Declared tables: what is written is read, by every operation, on every database.
+//! Declared tables: written rows are read again, by every operation, on every database.
 
 use super::*;
-use carnelian::store::row::{AheadRow, BlacklistKind, BlacklistRow, CheckpointRow, LockRow, NodeRow, Outage};
+use carnelian::placement::BlacklistRow;
+use carnelian::recovery::Outage;
+use carnelian::store::row::{AheadRow, BlacklistKind, CheckpointRow, LockRow, NodeRow};
 
 fn outages() -> [Outage; 3] {
     [1, 2, 3].map(|at| {
@@ -91,7 +93,7 @@ fn a_guarded_write_changes_what_fits_and_nothing_else() {
 fn a_stamp_is_the_time_of_the_transaction_and_kept_fields_stay() {
     let cluster = Cluster::new(open);
     let node = |started_ms, seen_ms, running| {
-        let mut info = carnelian::NodeInfo::default();
+        let mut info = carnelian::node::NodeInfo::default();
         (info.node_name, info.running) = ("n".to_owned(), running);
         info.load.memory_total = Some(u64::from(u32::MAX) * 2);
         NodeRow { instance: "gone".to_owned(), started_ms, seen_ms, info }

@@ -1,8 +1,9 @@
-//! Taking more than there are free workers, and taking fires back that have not begun.
+//! Prefetch: more fires than free workers are taken, and those that have not begun are given back.
 
 use super::*;
+use carnelian::history::HistoryQuery;
 use carnelian::store::{FireBundle, Prefetch, Unfired};
-use carnelian::{HistoryQuery, JobDetailBuilder, Overlap, TriggerBuilder};
+use carnelian::{JobDetailBuilder, Overlap, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 

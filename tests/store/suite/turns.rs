@@ -1,4 +1,4 @@
-//! Turns: what has ended is recorded, and what is due taken, in one transaction.
+//! Turns: one transaction that records ended fires and takes due triggers.
 
 use super::*;
 use carnelian::store::CompletionInstruction::NoInstruction;

@@ -72,12 +72,12 @@ pub struct Schedule {
     #[arg(long, value_name = "TIME", value_parser = value::moment)]
     pub end: Option<Moment>,
     /// The treatment of a fire that could not happen in time
-    #[arg(long, value_name = "NAME", default_value = "smart", value_parser = value::misfire())]
+    #[arg(long, value_name = "NAME", default_value = "smart", value_parser = value::named(MisfireInstruction::ALL, MisfireInstruction::name))]
     pub misfire: MisfireInstruction,
     #[command(flatten)]
     pub policies: TriggerPolicies,
     /// Higher fires first among triggers of one moment
-    #[arg(long, value_name = "N", default_value_t = carnelian::DEFAULT_PRIORITY, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = carnelian::trigger::DEFAULT_PRIORITY, allow_negative_numbers = true)]
     pub priority: i32,
     /// The calendar whose excluded times the trigger leaves out
     #[arg(long, value_name = "NAME")]
@@ -106,7 +106,7 @@ pub struct Policy {
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub stuck_after: Option<Duration>,
     /// The action on a stuck run [default: log]
-    #[arg(long, value_name = "ACTION", requires = "stuck_after", value_parser = value::stuck_action())]
+    #[arg(long, value_name = "ACTION", requires = "stuck_after", value_parser = value::named(StuckAction::ALL, StuckAction::name))]
     pub on_stuck: Option<StuckAction>,
     /// The number of times in a row that its work is taken over from a run that died before it is
     /// parked; 0 for no limit [default: carnelian.recovery.maxTakeovers]
@@ -119,7 +119,7 @@ pub struct Policy {
     #[arg(long, value_name = "N")]
     pub missed_heartbeats: Option<u32>,
     /// With --recover: what becomes of the work of a dead fire [default: recovery-trigger]
-    #[arg(long, value_name = "POLICY", value_parser = value::on_dead())]
+    #[arg(long, value_name = "POLICY", value_parser = value::named(OnDead::ALL, OnDead::name))]
     pub on_dead: Option<OnDead>,
     #[command(flatten)]
     pub retry: RetryFlags,

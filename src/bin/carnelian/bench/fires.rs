@@ -1,7 +1,8 @@
 //! `Fires`: what the measured jobs note when they begin.
 
+use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::{JobContext, JobError, Signal};
+use carnelian::{JobContext, JobError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;

@@ -43,7 +43,7 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
         .and_then(|last| wait_for_records(scratch).map(|()| last));
     let after = counts(&nodes);
     for (node, _) in &nodes {
-        node.shutdown(true);
+        node.shutdown_and_wait();
     }
     let elapsed = outcome?.saturating_sub(begun);
     if fires.began() != expected {

@@ -7,7 +7,8 @@ use super::{Bench, Figures};
 use crate::failure::{Failure, Outcome};
 use crate::output::fields;
 use carnelian::clock::Clock;
-use carnelian::{JobContext, JobKey, Scheduler, Signal, SimpleSchedule};
+use carnelian::clock::Signal;
+use carnelian::{JobContext, JobKey, Scheduler, SimpleSchedule};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,9 +55,9 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
         let other = other.as_ref().map(|other| samples_of(scratch, &start, other, job.key(), "other", samples));
         Ok((same, other.transpose()?))
     });
-    node.shutdown(true);
+    node.shutdown_and_wait();
     if let Some(other) = &other {
-        other.shutdown(true);
+        other.shutdown_and_wait();
     }
     let (same, other) = apart?;
     Ok(figures(scratch, options, samples, &same, other.as_deref()))

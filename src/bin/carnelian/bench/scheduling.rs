@@ -6,7 +6,7 @@ use super::{Bench, Figures};
 use crate::failure::{Failure, Outcome};
 use crate::output::fields;
 use carnelian::store::StatementCounts;
-use carnelian::{JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule};
+use carnelian::{IfExists, JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule};
 use serde_json::json;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -23,7 +23,7 @@ struct Calls<'a> {
     due_ms: i64,
 }
 
-/// What a way of calling came to.
+/// The rate that one way of calling reached.
 struct Rate {
     per_second: f64,
     statements: f64,
@@ -43,7 +43,7 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
     let many = caller.rate("many", calls, threads, |name| caller.trigger(name))?;
     let with_job = caller.rate("pair", calls, 1, |name| caller.job_and_trigger(name))?;
     let bulk = caller.bulk(calls)?;
-    caller.node.shutdown(true);
+    caller.node.shutdown_and_wait();
 
     let lines = [
         ("one_thread", "a trigger a call, 1 thread", &one),
@@ -138,7 +138,7 @@ impl Calls<'_> {
             let job = self.scratch.job(&format!("bulk-{bulk}"))?;
             let one = |number| trigger(&format!("bulk-{number}"), job.key(), Some(self.due_ms), SimpleSchedule::once());
             let triggers = (bulk * size..(bulk + 1) * size).map(one).collect::<Outcome<Vec<_>>>()?;
-            self.node.schedule_jobs(vec![(job, triggers)], false)?;
+            self.node.schedule_jobs(vec![(job, triggers)], IfExists::Refuse)?;
         }
         Ok(self.since(begun, before, bulks * size))
     }

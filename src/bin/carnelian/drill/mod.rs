@@ -4,12 +4,14 @@
 use crate::config::{Config, open};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
+use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::listener::SchedulerListener;
+use carnelian::recovery::Outage;
 use carnelian::settings::{InstanceIdSetting, PluginSettings, Settings};
-use carnelian::store::{JobStore, Outage};
+use carnelian::store::JobStore;
 use carnelian::{
-    GroupMatcher, JobContext, JobDetail, JobKey, MisfireInstruction, Scheduler, SchedulerListener, Signal,
-    SimpleSchedule, Trigger, TriggerKey,
+    GroupMatcher, JobContext, JobDetail, JobKey, MisfireInstruction, Scheduler, SimpleSchedule, Trigger, TriggerKey,
 };
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -52,12 +54,12 @@ pub struct Drill {
 type Runs = Arc<Mutex<Vec<(String, i32)>>>;
 
 #[derive(Clone, Default)]
-struct Ear {
+struct Recorder {
     outages: Arc<Mutex<Vec<Outage>>>,
     ended: Arc<AtomicU32>,
 }
 
-impl SchedulerListener for Ear {
+impl SchedulerListener for Recorder {
     fn name(&self) -> &str {
         "drill"
     }
@@ -120,7 +122,7 @@ fn be_a_node(settings: Settings) -> Outcome {
     crate::output::write(&format!("READY {}\n", node.instance_id()))?;
     // Until it is killed, or whoever started it is gone and closes the pipe.
     let _ = std::io::stdin().lines().next();
-    node.shutdown(true);
+    node.shutdown_and_wait();
     Ok(())
 }
 
@@ -189,7 +191,7 @@ fn lose_all(
         Ok(late && store.upkeep().instances()?.iter().all(|node| !node.alive))
     })?;
 
-    let (runs, ear) = (Runs::default(), Ear::default());
+    let (runs, recorder) = (Runs::default(), Recorder::default());
     let note = Arc::clone(&runs);
     let work = move |ctx: &mut JobContext| {
         let trigger = ctx.trigger();
@@ -198,17 +200,17 @@ fn lose_all(
         Ok(())
     };
     let builder = Scheduler::builder().settings(settings.clone()).store(open(settings)?);
-    let node = builder.job_fn(TYPE, work).scheduler_listener(ear.clone()).build()?;
+    let node = builder.job_fn(TYPE, work).scheduler_listener(recorder.clone()).build()?;
     node.start()?;
     let drained = wait(store, "the backlog to be drained", |store| {
-        Ok(ear.ended.load(Ordering::SeqCst) > 0
+        Ok(recorder.ended.load(Ordering::SeqCst) > 0
             && store.catalogue().trigger_summaries(&GroupMatcher::any())?.len() <= left())
     });
     let mode = store.outages().recovery_mode()?;
-    node.shutdown(true);
+    node.shutdown_and_wait();
     drained?;
     let runs = runs.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let outages = ear.outages.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let outages = recorder.outages.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok(judge(options, alive, began_ms, &outages, &runs, mode.is_none()))
 }
 

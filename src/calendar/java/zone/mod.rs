@@ -1,7 +1,8 @@
-//! `ZoneTable`: what the JVM keeps of a time zone and stores with every object that has one.
+//! `ZoneTable`: the table that the JVM keeps of a time zone and stores with every object that has
+//! one.
 //!
-//! A JVM does not look up a stored zone by its name: it believes the table in the stream. So ours are made to be the same,
-//! value by value, as those that Java makes of the same rules.
+//! A JVM does not look up a stored zone by its name but believes the table in the stream. These
+//! tables are therefore equal, value by value, to those that Java makes of the same rules.
 
 mod rule;
 mod spans;
@@ -22,7 +23,8 @@ const LAST_YEAR: i64 = 2_114_380_800;
 /// The first instant after a table.
 const END: i64 = 2_145_916_800;
 
-/// The fields of a `sun.util.calendar.ZoneInfo`, apart from those that are always the same. Offsets are milliseconds.
+/// The fields of a `sun.util.calendar.ZoneInfo`, without those that never differ. Offsets are
+/// milliseconds.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ZoneTable {
     pub(super) raw_offset: i32,
@@ -36,7 +38,8 @@ pub(super) struct ZoneTable {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Transitions {
-    /// The instant in milliseconds, shifted to make place for the numbers of the saving and of the offset.
+    /// The instant in milliseconds, shifted to make room for the numbers of the saving and of the
+    /// offset.
     pub(super) coded: Vec<i64>,
     pub(super) offsets: Vec<i32>,
 }
@@ -72,7 +75,8 @@ impl Transitions {
         let last_change = last_change.and_then(|pair| pair.last()).map_or(BEGIN, |span| span.from);
         for span in spans {
             let offset = table.number_of(span.wall, 0);
-            // A change of the standard time alone is not told apart after the last change of the clocks.
+            // A change of the standard time alone is not recorded after the last change of the
+            // clocks.
             let saves = span.wall != span.standard && span.from <= last_change;
             let saving = if saves { table.number_of(span.wall - span.standard, 1) } else { 0 };
             table.push(span.from, saving, offset);
@@ -129,7 +133,7 @@ mod tests {
         assert_eq!(checksum(Tz::Asia__Kolkata), -859_642_511);
         assert_eq!(checksum(Tz::Pacific__Chatham), 1_642_562_780);
         assert_eq!(checksum(Tz::Australia__Lord_Howe), -964_105_134);
-        // Whose winter is a negative summer in the sources of the data.
+        // Ireland's winter is a negative summer in the sources of the data.
         assert_eq!(checksum(Tz::Europe__Dublin), 26_623_827);
         assert_eq!(checksum(Tz::Africa__Casablanca), -462_638_179);
         assert_eq!(

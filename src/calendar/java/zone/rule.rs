@@ -25,7 +25,8 @@ pub(in crate::calendar::java) struct DaylightRule {
 pub(in crate::calendar::java) struct RuleDay {
     /// From 0.
     pub(in crate::calendar::java) month: i32,
-    /// The weekday, 1 for Sunday, is the first from this day of the month on; the last of the month if −1.
+    /// The first day of the month that may be the weekday (1 is Sunday), or −1 for the last such
+    /// weekday of the month.
     pub(in crate::calendar::java) day: i32,
     pub(in crate::calendar::java) weekday: i32,
     /// Milliseconds of the day.
@@ -33,7 +34,7 @@ pub(in crate::calendar::java) struct RuleDay {
     pub(in crate::calendar::java) clock: Clock,
 }
 
-/// Which clock shows the time of a change; the numbers are Java's.
+/// The clock that shows the time of a change. The numbers are Java's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::calendar::java) enum Clock {
     Wall = 0,
@@ -77,7 +78,8 @@ impl RuleDay {
             after.from + offset
         };
         let times: Vec<i64> = changes.iter().map(local).collect();
-        // A midnight that is now at the end of a month and now at the beginning of the next is meant as the end of a day.
+        // A midnight that is sometimes at the end of a month and sometimes at the beginning of the
+        // next is the end of a day.
         Self::in_one_month(&times, clock, 0).or_else(|| Self::in_one_month(&times, clock, DAY))
     }
 

@@ -24,7 +24,8 @@ pub(super) fn spans(zone: Tz, from: i64, end: i64) -> Vec<Span> {
     while at < end {
         let here = offsets(zone, at);
         if spans.is_empty() || here != known {
-            // Where in the last step it became so, or something in between.
+            // The span begins at the first instant of the last step whose offsets differ. These may
+            // be offsets in between.
             let begins = if spans.is_empty() { from } else { first_other(zone, known, at - STEP, at) };
             known = offsets(zone, begins);
             spans.push(Span { from: begins, standard: known.0, wall: known.1 });
@@ -57,8 +58,8 @@ fn offsets(zone: Tz, at: i64) -> (i64, i64) {
     (java_standard(zone, at).unwrap_or(base.num_seconds()), wall)
 }
 
-/// Java has no negative summer time: where the sources of the zone data let the clocks go back for winter or Ramadan, its
-/// standard time is the earlier one.
+/// The standard time as Java has it. Java knows no negative summer time. If the sources of the zone
+/// data let the clocks go back for winter or Ramadan, the earlier time is Java's standard time.
 fn java_standard(zone: Tz, at: i64) -> Option<i64> {
     let (from, until, standard) = match zone {
         Tz::Europe__Dublin | Tz::Eire => (-37_242_000, i64::MAX, 0),

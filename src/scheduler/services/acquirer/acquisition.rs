@@ -185,7 +185,7 @@ impl Acquirer {
         let owner = Arc::new(owner.clone());
         let now = node.clock.ticks();
         self.hand_over.begin(now);
-        node.prefetch.waiting().enter(prefetched(&bundles));
+        node.prefetch.not_begun().enter(prefetched(&bundles));
         for mut bundle in bundles {
             let late_ms = u64::try_from(bundle.fired_ms.saturating_sub(bundle.scheduled_ms)).unwrap_or(0);
             node.metrics.lateness.observe(Duration::from_millis(late_ms));

@@ -72,7 +72,7 @@ impl Prefetch {
     pub(super) fn is_allowed(&self, node: &Node, now: Duration) -> bool {
         // In recovery the order counts: what waits for a worker is overtaken by nothing that
         // matters more. Nodes of Quartz, which are slower, would be left next to nothing.
-        let is_barred = node.store.is_in_recovery() || node.store.is_beside_quartz();
-        !node.settings.scheduler.take_ahead.is_zero() && !is_barred && !self.window.is_cooling(now)
+        let is_ruled_out = node.store.is_in_recovery() || node.store.is_beside_quartz();
+        !node.settings.scheduler.take_ahead.is_zero() && !is_ruled_out && !self.window.is_cooling(now)
     }
 }

@@ -14,7 +14,7 @@ use crate::rules::declared::{Decision, WhyLeft};
 use crate::store::Catalogue;
 use crate::store::Session;
 use crate::store::calendars::Calendars;
-use crate::store::row::{DefinitionRow, Selection, TriggerRow};
+use crate::store::row::{DefinitionRow, Selection, TriggerRow, TriggerSelection};
 use crate::trigger::{Trigger, TriggerState};
 use std::collections::BTreeSet;
 
@@ -148,7 +148,7 @@ impl Catalogue<'_> {
         report: &mut DefinitionReport,
     ) -> Result<()> {
         let keys = std::slice::from_ref(&trigger.key);
-        let before = s.triggers(keys)?.pop();
+        let before = s.triggers(TriggerSelection::Keys(keys))?.pop();
         if let Some(other) = before.as_ref().filter(|row| row.job != definition.job.key) {
             return Err(Error::Refused(format!(
                 "the definition of job `{}` has trigger `{}`, which is stored for job `{}`: choose another name",
@@ -188,7 +188,7 @@ impl Catalogue<'_> {
         if gone.is_empty() {
             return Ok(());
         }
-        let own = s.triggers(&gone)?.into_iter().filter(|row| row.job == definition.job.key);
+        let own = s.triggers(TriggerSelection::Keys(&gone))?.into_iter().filter(|row| row.job == definition.job.key);
         let own: Vec<TriggerKey> = own.map(|row| row.key).collect();
         s.delete_reservations(&own)?;
         s.delete_triggers(&own, None).map(drop)

@@ -5,6 +5,7 @@ use crate::rules::declared::{Decision, WhyLeft};
 
 /// The treatment of jobs that a program has declared once and declares no longer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OrphanedDefinitions {
     /// The report names the jobs; the jobs stay.
     #[default]

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::job::{JobDefinition, JobDetail};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::declared::{Decision, Stored, decide};
-use crate::store::row::{DefinitionRow, TriggerRow};
+use crate::store::row::{DefinitionRow, TriggerRow, TriggerSelection};
 use crate::store::{Catalogue, Session};
 use crate::trigger::{START_WHEN_STORED, Trigger, TriggerState};
 use std::collections::BTreeMap;
@@ -47,8 +47,11 @@ impl<'a> Survey<'a> {
         let wanted = self.definitions.iter().flat_map(|d| &d.triggers).map(|trigger| trigger.key.clone());
         let undefined = noted.values().flat_map(|row| row.triggers.iter().cloned());
         let triggers: Vec<TriggerKey> = wanted.chain(undefined).collect();
-        let triggers: BTreeMap<TriggerKey, TriggerRow> =
-            s.triggers(&crate::key::distinct(triggers.iter()))?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let triggers: BTreeMap<TriggerKey, TriggerRow> = s
+            .triggers(TriggerSelection::Keys(&crate::key::distinct(triggers.iter())))?
+            .into_iter()
+            .map(|row| (row.key.clone(), row))
+            .collect();
         let mut judged = Vec::with_capacity(self.definitions.len());
         for definition in self.definitions.iter().filter(|definition| (self.meant)(definition)) {
             // A note of another program about a job that is gone binds nobody.

@@ -2,13 +2,13 @@
 
 use crate::error::Result;
 use crate::rules::begun::BeginMark;
-use crate::store::Owner;
-use crate::store::database::BegunRows;
+use crate::store::database::Owner;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 
-impl BegunRows for SqlSession<'_, '_> {
-    fn note_begun(&mut self, owner: &Owner, mark: &BeginMark) -> Result<bool> {
+impl SqlSession<'_, '_> {
+    /// See [`ExecutionRows::note_begun`](crate::store::ExecutionRows::note_begun).
+    pub(super) fn write_begun(&mut self, owner: &Owner, mark: &BeginMark) -> Result<bool> {
         let text = "UPDATE {p}CN_BEGUN SET mark_number = ?, last_fence = ?, waiting = ? WHERE sched_name = ? \
              AND instance_name = ? AND incarnation = ? AND closed = 0 AND mark_number <= ?";
         let values = [

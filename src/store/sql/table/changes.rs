@@ -1,6 +1,6 @@
 //! `CN_CHANGES`, and what nodes read again and again while nothing happens: one statement each.
 
-use super::fired::RESERVED_BY_OTHERS;
+use super::selected_fires::RESERVED_BY_OTHERS;
 use super::time;
 use super::waiting::{waiting, waiting_values};
 use crate::error::Result;

@@ -49,7 +49,7 @@ impl SqlSession<'_, '_> {
         }
     }
 
-    /// See [`TriggerRows::hold_waiting`](crate::store::TriggerRows::hold_waiting).
+    /// The keys of [`TriggerSelection::FreeWaiting`](crate::store::row::TriggerSelection::FreeWaiting).
     pub(super) fn hold_free_rows(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
         let keys: Vec<TriggerKey> = triggers.iter().map(|(key, _)| key.clone()).collect();
         let columns = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, \

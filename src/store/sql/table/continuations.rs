@@ -4,8 +4,7 @@ use super::executing::job_executes_alone;
 use super::job_keys;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::database::ContinuationRows;
-use crate::store::row::{ContinuationRow, JobRow};
+use crate::store::row::{ContinuationRow, ContinuationSelection, JobRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text};
@@ -72,9 +71,18 @@ impl SqlSession<'_, '_> {
         )
     }
 
-    fn load_continuations(&mut self, keys: [&str; 2], jobs: &[JobKey]) -> Result<Vec<ContinuationRow>> {
-        let head = format!("{} AND", self.continuations_where());
-        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &keys, &job_keys(jobs))?;
+    /// See [`JobRows::continuations`](crate::store::JobRows::continuations).
+    pub(super) fn load_continuations(&mut self, which: ContinuationSelection<'_>) -> Result<Vec<ContinuationRow>> {
+        let text = self.continuations_where();
+        let (keys, jobs) = match which {
+            ContinuationSelection::All => {
+                let rows: Vec<Row> = self.load(&text, &[self.name()])?;
+                return Ok(rows.into_iter().map(ContinuationRow::from).collect());
+            }
+            ContinuationSelection::ChildrenOf(parents) => (["l.parent_name", "l.parent_group"], parents),
+            ContinuationSelection::ParentsOf(children) => (["l.child_name", "l.child_group"], children),
+        };
+        let rows: Vec<Row> = self.load_for_keys(&format!("{text} AND"), &[self.name()], &keys, &job_keys(jobs))?;
         Ok(rows.into_iter().map(ContinuationRow::from).collect())
     }
 
@@ -96,20 +104,5 @@ impl SqlSession<'_, '_> {
              AND parent_group = ?";
         let values = [(&job.job_type).into(), self.name(), job.key.name().into(), job.key.group().into()];
         self.execute(text, &values).map(drop)
-    }
-}
-
-impl ContinuationRows for SqlSession<'_, '_> {
-    fn children_of(&mut self, parents: &[JobKey]) -> Result<Vec<ContinuationRow>> {
-        self.load_continuations(["l.parent_name", "l.parent_group"], parents)
-    }
-
-    fn parents_of(&mut self, children: &[JobKey]) -> Result<Vec<ContinuationRow>> {
-        self.load_continuations(["l.child_name", "l.child_group"], children)
-    }
-
-    fn all_continuations(&mut self) -> Result<Vec<ContinuationRow>> {
-        let rows: Vec<Row> = self.load(&self.continuations_where(), &[self.name()])?;
-        Ok(rows.into_iter().map(ContinuationRow::from).collect())
     }
 }

@@ -60,12 +60,9 @@ impl SqlSession<'_, '_> {
         (text, all)
     }
 
-    /// The rows of a table that a condition of its own names.
-    pub(super) fn rows_where<T: Table>(&mut self, condition: &str, further: &[Value]) -> Result<Vec<T>> {
-        let text = format!("{} AND {condition}", select_of(T::DEF));
-        let mut values = vec![self.name()];
-        values.extend_from_slice(further);
-        let rows: Vec<RawRow> = self.load(&text, &values)?;
+    /// The rows of a table, up to a further text with all values, the name of the scheduler first.
+    pub(super) fn rows_after<T: Table>(&mut self, tail: &str, values: &[Value]) -> Result<Vec<T>> {
+        let rows: Vec<RawRow> = self.load(&format!("{}{tail}", select_of(T::DEF)), values)?;
         rows.into_iter().map(|row| T::from_cells(row.cells(T::DEF)?)).collect()
     }
 
@@ -107,13 +104,6 @@ impl TableRows for SqlSession<'_, '_> {
             }
         };
         rows.into_iter().map(|row| row.cells(table)).collect()
-    }
-
-    fn count_in(&mut self, table: &'static TableDef, which: &Which) -> Result<u64> {
-        let (tests, values) = self.tests(which);
-        let rows =
-            self.count(&format!("SELECT COUNT(*) AS n FROM {{p}}{} WHERE sched_name = ?{tests}", table.name), &values)?;
-        Ok(u64::try_from(rows).unwrap_or(0))
     }
 
     fn insert_into(&mut self, table: &'static TableDef, mut rows: Vec<Vec<Cell>>) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Whether jobs and triggers execute: `FIRED_TRIGGERS` by the index of executing fires, and by no
+//! True if jobs and triggers execute: `FIRED_TRIGGERS` by the index of executing fires, and by no
 //! other.
 //!
 //! The planner must not choose. While all that executes is of one job, statistics say that the
@@ -6,11 +6,10 @@
 //! fires. So PostgreSQL compares names in the collation that this index alone has, and MySQL and
 //! SQLite are told its name.
 
-use super::fired::{COLUMNS, Row};
+use super::fired_row::{COLUMNS, Row};
 use super::{JOB_KEY, job_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::FiredRow;
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
@@ -94,17 +93,16 @@ impl SqlSession<'_, '_> {
         Ok(rows.into_iter().map(|row| (JobKey::new(row.job_group, row.job_name), row.alone > 0)).collect())
     }
 
-    /// See [`FiredRows::executing_of_job`](crate::store::FiredRows::executing_of_job).
-    pub(super) fn load_executing_of_job(&mut self, job: &JobKey) -> Result<Vec<FiredRow>> {
+    /// The executing fires of a job.
+    pub(super) fn load_executing_of_job(&mut self, job: &JobKey) -> Result<Vec<Row>> {
         let same = |name| format!(" AND {} = ?", column(self.backend(), name));
         let of_job = executing(self.backend(), "?") + &same("job_group") + &same("job_name");
         let values = [self.name(), job.group().into(), job.name().into()];
-        let rows: Vec<Row> = self.load(&format!("SELECT {COLUMNS} {of_job}"), &values)?;
-        Ok(rows.into_iter().map(FiredRow::from).collect())
+        self.load(&format!("SELECT {COLUMNS} {of_job}"), &values)
     }
 
-    /// See [`FiredRows::executing_of_triggers`](crate::store::FiredRows::executing_of_triggers).
-    pub(super) fn load_executing(&mut self, triggers: &[(TriggerKey, JobKey)]) -> Result<Vec<FiredRow>> {
+    /// The executing fires of these triggers, each for this job only.
+    pub(super) fn load_executing(&mut self, triggers: &[(TriggerKey, JobKey)]) -> Result<Vec<Row>> {
         let backend = self.backend();
         let head = format!("SELECT {COLUMNS} {} AND", executing(backend, "?"));
         let keys = ["job_group", "job_name", "is_nonconcurrent", "trigger_name", "trigger_group"].map(|name| {
@@ -115,7 +113,6 @@ impl SqlSession<'_, '_> {
             vec![job.group().into(), job.name().into(), flag.into(), trigger.name().into(), trigger.group().into()]
         };
         let rows: Vec<_> = triggers.iter().flat_map(|one| [row(one, true), row(one, false)]).collect();
-        let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &keys.each_ref().map(String::as_str), &rows)?;
-        Ok(rows.into_iter().map(FiredRow::from).collect())
+        self.load_for_keys(&head, &[self.name()], &keys.each_ref().map(String::as_str), &rows)
     }
 }

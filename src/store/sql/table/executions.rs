@@ -1,20 +1,13 @@
-//! `CN_BEATS` and `CN_CANCELS`.
+//! `CN_BEATS`, `CN_CANCELS`, and `CN_LOCKS` as held locks are renewed.
 
 use super::declared::{values, written};
 use crate::error::Result;
-use crate::store::database::{ExecutionRows, Session};
-use crate::store::row::{CancelRow, HeartbeatRow, Table};
-use crate::store::sql::by_place::by_place;
+use crate::rules::begun::BeginMark;
+use crate::store::database::{ExecutionRows, Owner, Session};
+use crate::store::row::{HeartbeatRow, Table};
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
-use diesel::sql_types::Text;
-
-by_place! {
-    struct Cancel {
-        entry_id: String as Text,
-        who: String as Text,
-    }
-}
+use crate::store::sql::statement::Value;
 
 impl ExecutionRows for SqlSession<'_, '_> {
     fn put_heartbeats(&mut self, rows: &[HeartbeatRow]) -> Result<()> {
@@ -23,8 +16,8 @@ impl ExecutionRows for SqlSession<'_, '_> {
     }
 
     fn notable_heartbeats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<HeartbeatRow>> {
-        let condition = "((instance_name = ? AND beat_ms = ?) OR beat_ms + limit_ms < ? OR beat_ms > ?)";
-        self.rows_where(condition, &[instance.into(), now_ms.into(), now_ms.into(), future_ms.into()])
+        let tail = " AND ((instance_name = ? AND beat_ms = ?) OR beat_ms + limit_ms < ? OR beat_ms > ?)";
+        self.rows_after(tail, &[self.name(), instance.into(), now_ms.into(), now_ms.into(), future_ms.into()])
     }
 
     fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize> {
@@ -46,10 +39,13 @@ impl ExecutionRows for SqlSession<'_, '_> {
         Ok(noted)
     }
 
-    fn cancels_for(&mut self, instance: &str) -> Result<Vec<CancelRow>> {
-        let text = "SELECT c.entry_id AS entry_id, c.who AS who FROM {p}CN_CANCELS c JOIN {p}FIRED_TRIGGERS f \
-             ON f.sched_name = c.sched_name AND f.entry_id = c.entry_id WHERE c.sched_name = ? AND f.instance_name = ?";
-        let rows: Vec<Cancel> = self.load(text, &[self.name(), instance.into()])?;
-        Ok(rows.into_iter().map(|row| CancelRow { fire_id: row.entry_id, who: row.who }).collect())
+    fn note_begun(&mut self, owner: &Owner, mark: &BeginMark) -> Result<bool> {
+        self.write_begun(owner, mark)
+    }
+
+    fn renew_locks(&mut self, locks: &[(String, String)], now_ms: i64) -> Result<usize> {
+        let head = "UPDATE {p}CN_LOCKS SET expires_ms = ? + ttl_ms WHERE expires_ms > ? AND sched_name = ? AND";
+        let keys: Vec<Vec<Value>> = locks.iter().map(|(name, holder)| vec![name.into(), holder.into()]).collect();
+        self.execute_for_keys(head, &[now_ms.into(), now_ms.into(), self.name()], &["lock_name", "holder"], &keys, "")
     }
 }

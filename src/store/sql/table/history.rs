@@ -1,12 +1,13 @@
 //! `CN_HISTORY`: what became of fires.
 
 use super::declared::{select_of, values, written};
-use super::fired::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
+use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::texts;
 use crate::error::{FailureClass, Result};
 use crate::hash::HashMap;
-use crate::store::database::{FiredRows, HistoryRows};
-use crate::store::row::{EndRow, FiredRow, HistoryFilter, HistoryRow, RunSample, Table};
+use crate::key::JobKey;
+use crate::store::database::{FiredRows, HistoryRows, Session};
+use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryRow, Table, TableDef};
 use crate::store::sql::bulk::{by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
@@ -157,7 +158,10 @@ impl SqlSession<'_, '_> {
         }
         match self.insert_history(&rows) {
             // Of a fire that ended before, in a database that has lost commits since.
-            Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => self.put_history(&rows)?,
+            Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => {
+                let session: &mut dyn Session = self;
+                session.put_all(&rows)?;
+            }
             other => other?,
         }
         Ok(there)
@@ -171,10 +175,8 @@ impl SqlSession<'_, '_> {
         self.keep_ended(gone, ends)
     }
 
-    /// The rows that are asked for, the newest first; without those of an outcome that only a later
-    /// version knows.
-    fn load_history<T: Table>(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<T>> {
-        let mut text = select_of(T::DEF);
+    fn load_history(&mut self, table: &TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
+        let mut text = select_of(table);
         let mut values = vec![self.name()];
         let mut and = |condition: &str, further: &[Value]| {
             text.push_str(" AND ");
@@ -221,8 +223,7 @@ impl SqlSession<'_, '_> {
         text.push_str(" ORDER BY ended_ms DESC, fire_id DESC LIMIT ?");
         values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
         let rows: Vec<RawRow> = self.load(&text, &values)?;
-        let cells: Result<Vec<_>> = rows.into_iter().map(|row| row.cells(T::DEF)).collect();
-        Ok(cells?.into_iter().filter_map(|cells| T::from_cells(cells).ok()).collect())
+        rows.into_iter().map(|row| row.cells(table)).collect()
     }
 
     fn insert_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
@@ -244,17 +245,11 @@ impl HistoryRows for SqlSession<'_, '_> {
         }
     }
 
-    fn put_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
-        let ids: Vec<String> = rows.iter().map(|row| row.fire_id.clone()).collect();
-        self.delete_rows("CN_HISTORY", &["fire_id"], &texts(&ids), "")?;
-        self.insert_history(rows)
+    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
+        self.load_history(table, filter)
     }
 
-    fn history(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
-        self.load_history(filter)
-    }
-
-    fn run_samples(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<RunSample>> {
-        self.load_history(filter)
+    fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
+        self.count_by_job(since_ms, more_than, limit)
     }
 }

@@ -2,8 +2,6 @@
 
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::database::HistoryUpkeepRows;
-use crate::store::row::PolicyRow;
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -21,8 +19,9 @@ fn whole(count: u64) -> Value {
     i64::try_from(count).unwrap_or(i64::MAX).into()
 }
 
-impl HistoryUpkeepRows for SqlSession<'_, '_> {
-    fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
+impl SqlSession<'_, '_> {
+    /// See [`HistoryRows::history_by_job`](crate::store::HistoryRows::history_by_job).
+    pub(super) fn count_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
         let text = "SELECT job_name AS job_name, job_group AS job_group, COUNT(*) AS n FROM {p}CN_HISTORY \
              WHERE sched_name = ? AND ended_ms >= ? AND job_name IS NOT NULL AND job_group IS NOT NULL \
              GROUP BY job_name, job_group HAVING COUNT(*) > ? ORDER BY COUNT(*) DESC LIMIT ?";
@@ -30,9 +29,5 @@ impl HistoryUpkeepRows for SqlSession<'_, '_> {
         let rows: Vec<JobCount> = self.load(text, &values)?;
         let count = |row: JobCount| (JobKey::new(row.job_group, row.job_name), u64::try_from(row.n).unwrap_or(0));
         Ok(rows.into_iter().map(count).collect())
-    }
-
-    fn policies_with(&mut self, word: &str) -> Result<Vec<PolicyRow>> {
-        self.load_policies_with(word)
     }
 }

@@ -7,7 +7,7 @@
 use super::stray::stray_rows;
 use crate::error::Result;
 use crate::store::database::{ClusterRows, Owner};
-use crate::store::row::{InstanceRow, ProcessRow};
+use crate::store::row::{InstanceRow, Late, LoadRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use diesel::sql_types::{BigInt, Nullable, Text};
@@ -19,14 +19,6 @@ by_place! {
         checkin_interval: i64 as BigInt,
         incarnation: Option<String> as Nullable<Text>,
         joined: Option<i64> as Nullable<BigInt>,
-    }
-}
-
-by_place! {
-    struct ProcessColumns {
-        process: Option<String> as Nullable<Text>,
-        host_name: Option<String> as Nullable<Text>,
-        pid: Option<i64> as Nullable<BigInt>,
     }
 }
 
@@ -47,7 +39,7 @@ impl ClusterRows for SqlSession<'_, '_> {
              checkin_interval, {INCARNATION} AS incarnation, i.joined AS joined \
              FROM {{p}}SCHEDULER_STATE s {SIDE_ROWS} WHERE s.sched_name = ? ORDER BY s.instance_name"
         );
-        let rows: Vec<Row> = self.load(&text, &[self.name()])?;
+        let rows: Vec<Row> = SqlSession::load(self, &text, &[self.name()])?;
         let instance = |row: Row| InstanceRow {
             name: row.instance_name,
             last_checkin_ms: row.last_checkin_time,
@@ -79,17 +71,6 @@ impl ClusterRows for SqlSession<'_, '_> {
         self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], vec![side.to_vec()])
     }
 
-    fn process_of(&mut self, name: &str) -> Result<ProcessRow> {
-        let text = format!(
-            "SELECT r.process AS process, n.host_name AS host_name, n.pid AS pid FROM {{p}}SCHEDULER_STATE s {SIDE_ROWS} \
-             LEFT JOIN {{p}}CN_PROCESSES r ON r.sched_name = i.sched_name AND r.instance_name = i.instance_name \
-             AND r.incarnation = {INCARNATION} WHERE s.sched_name = ? AND s.instance_name = ?"
-        );
-        let rows: Vec<ProcessColumns> = self.load(&text, &[self.name(), name.into()])?;
-        let row = |row: ProcessColumns| ProcessRow { process: row.process, host: row.host_name, pid: row.pid };
-        Ok(rows.into_iter().next().map(row).unwrap_or_default())
-    }
-
     fn forget_replaced(&mut self, name: &str) -> Result<()> {
         let key = [self.name(), name.into()];
         let text = "DELETE FROM {p}CN_NODES WHERE sched_name = ? AND instance_name = ? AND seen_ms <> (SELECT \
@@ -101,19 +82,15 @@ impl ClusterRows for SqlSession<'_, '_> {
         Ok(())
     }
 
-    fn stray_side_rows(&mut self) -> Result<usize> {
+    fn stray_side_rows(&mut self, sweeps: bool) -> Result<usize> {
+        if sweeps {
+            let mut deletes = stray_rows().map(|rows| format!("DELETE FROM {rows}"));
+            return deletes.try_fold(0, |swept, text| Ok(swept + self.execute(&text, &[self.name()])?));
+        }
         let counts: Vec<String> = stray_rows().map(|rows| format!("(SELECT COUNT(*) FROM {rows})")).collect();
         let values = vec![self.name(); counts.len()];
         let stray = self.count(&format!("SELECT {} AS n", counts.join(" + ")), &values)?;
         Ok(usize::try_from(stray).unwrap_or(0))
-    }
-
-    fn sweep_side_rows(&mut self) -> Result<usize> {
-        let mut swept = 0;
-        for rows in stray_rows() {
-            swept += self.execute(&format!("DELETE FROM {rows}"), &[self.name()])?;
-        }
-        Ok(swept)
     }
 
     fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {
@@ -132,5 +109,13 @@ impl ClusterRows for SqlSession<'_, '_> {
             }
         }
         Ok(deleted > 0)
+    }
+
+    fn load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {
+        self.load_of_cluster(late, most)
+    }
+
+    fn count_states(&mut self) -> Result<Vec<(String, usize)>> {
+        self.triggers_by_state()
     }
 }

@@ -6,11 +6,12 @@ use super::marks::MARKS;
 use super::policies::POLICY;
 use super::{JOB_KEY, job_keys};
 use crate::error::Result;
-use crate::job::JobFilter;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
-use crate::store::row::{JobRow, PolicyRow};
+use crate::store::row::{ContinuationRow, ContinuationSelection, JobRow, JobSelection, TypeVersions, UnknownJobRow};
 use crate::store::sql::by_place::by_place;
+use crate::store::sql::connection::Backend;
+use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Flag, FlagType, Value};
 use diesel::sql_types::{BigInt, Binary, Nullable, Text};
@@ -86,6 +87,16 @@ const COLUMNS: &str = "j.job_name AS job_name, j.job_group AS job_group, j.descr
      AS job_class_name, j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS \
      is_update_data, j.requests_recovery AS requests_recovery, y.policy AS policy, m.marks AS marks";
 
+/// The jobs of a scheduler without their data, up to further conditions.
+fn without_data(backend: Backend) -> String {
+    let no_data = match backend {
+        // An untyped NULL is text to PostgreSQL.
+        Backend::Postgres => "CAST(NULL AS bytea)",
+        Backend::Mysql | Backend::Sqlite => "NULL",
+    };
+    format!("SELECT {COLUMNS}, {no_data} AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} WHERE j.sched_name = ?")
+}
+
 const BY_KEY: &str = " ORDER BY j.job_group, j.job_name";
 
 /// No trigger points to the job.
@@ -108,15 +119,7 @@ impl SqlSession<'_, '_> {
     /// Jobs without their data, by further conditions, and in an order; the first value is the
     /// scheduler's name.
     pub(super) fn load_jobs(&mut self, tail: &str, values: &[Value]) -> Result<Vec<JobRow>> {
-        let no_data = match self.backend() {
-            // An untyped NULL is text to PostgreSQL.
-            crate::store::sql::Backend::Postgres => "CAST(NULL AS bytea)",
-            _ => "NULL",
-        };
-        let text = format!(
-            "SELECT {COLUMNS}, {no_data} AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} \
-             WHERE j.sched_name = ?{tail}"
-        );
+        let text = format!("{}{tail}", without_data(self.backend()));
         let rows: Vec<Row> = self.load(&text, values)?;
         Ok(rows.into_iter().map(JobRow::from).collect())
     }
@@ -128,23 +131,32 @@ impl SqlSession<'_, '_> {
 }
 
 impl JobRows for SqlSession<'_, '_> {
-    fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>> {
-        let text = format!(
-            "SELECT {COLUMNS}, j.job_data AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} \
-             WHERE j.sched_name = ? AND j.job_name = ? AND j.job_group = ?"
-        );
-        let rows: Vec<Row> = self.load(&text, &[self.name(), key.name().into(), key.group().into()])?;
-        Ok(rows.into_iter().next().map(JobRow::from))
-    }
-
-    fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
-        let head = "SELECT job_name AS job_name, job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? AND";
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &JOB_KEY, &job_keys(keys))?;
-        Ok(rows.into_iter().map(JobKey::from).collect())
-    }
-
-    fn job_policies(&mut self, keys: &[JobKey]) -> Result<Vec<PolicyRow>> {
-        self.load_policies(keys)
+    fn jobs(&mut self, which: JobSelection<'_>) -> Result<Vec<JobRow>> {
+        match which {
+            JobSelection::All => self.load_jobs(BY_KEY, &[self.name()]),
+            JobSelection::Key(key) => {
+                let text = format!(
+                    "SELECT {COLUMNS}, j.job_data AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} WHERE j.sched_name = ? AND j.job_name = ? \
+                     AND j.job_group = ?"
+                );
+                let rows: Vec<Row> = self.load(&text, &[self.name(), key.name().into(), key.group().into()])?;
+                Ok(rows.into_iter().map(JobRow::from).collect())
+            }
+            JobSelection::Keys(keys) => {
+                let head = format!("{} AND", without_data(self.backend()));
+                let key = ["j.job_name", "j.job_group"];
+                let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &job_keys(keys))?;
+                Ok(rows.into_iter().map(JobRow::from).collect())
+            }
+            JobSelection::Marked(filter) => {
+                let (conditions, values) = self.marked(filter);
+                self.load_jobs(&format!("{conditions}{BY_KEY}"), &[vec![self.name()], values].concat())
+            }
+            JobSelection::WithPolicyWord(word) => {
+                let tail = format!(" AND {}(y.policy, ?) > 0{BY_KEY}", dialect::place_of(self.backend()));
+                self.load_jobs(&tail, &[self.name(), word.into()])
+            }
+        }
     }
 
     fn insert_jobs(&mut self, jobs: &[JobRow]) -> Result<()> {
@@ -225,12 +237,16 @@ impl JobRows for SqlSession<'_, '_> {
         Ok(idle)
     }
 
-    fn jobs(&mut self) -> Result<Vec<JobRow>> {
-        self.load_jobs(BY_KEY, &[self.name()])
+    fn unknown_jobs(
+        &mut self,
+        known: &TypeVersions,
+        due_by_ms: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<UnknownJobRow>> {
+        self.load_unknown_jobs(known, due_by_ms, limit)
     }
 
-    fn marked_jobs(&mut self, filter: &JobFilter) -> Result<Vec<JobRow>> {
-        let (conditions, values) = self.marked(filter);
-        self.load_jobs(&format!("{conditions}{BY_KEY}"), &[vec![self.name()], values].concat())
+    fn continuations(&mut self, which: ContinuationSelection<'_>) -> Result<Vec<ContinuationRow>> {
+        self.load_continuations(which)
     }
 }

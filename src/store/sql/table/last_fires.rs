@@ -1,6 +1,6 @@
 //! Fires that begin in the place of triggers which end with them: `FIRED_TRIGGERS` for `TRIGGERS`.
 
-use super::{BARE_KEY, fired, trigger_keys};
+use super::{BARE_KEY, fired_row, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::database::{FiredRows, TriggerRows};
@@ -38,13 +38,13 @@ impl SqlSession<'_, '_> {
         self.assert_trigger_access();
         let found = by_primary_key(&BARE_KEY, 2);
         let guard = and_guard(&format!("t.trigger_state = '{}'", in_state.name()));
-        let marks = vec!["?"; fired::INSERTED.len()].join(", ");
+        let marks = vec!["?"; fired_row::INSERTED.len()].join(", ");
         let text = format!(
             "WITH gone AS (DELETE FROM {{p}}TRIGGERS AS t USING {found}{guard} RETURNING 1), \
              simple AS (DELETE FROM {{p}}SIMPLE_TRIGGERS AS t USING {found} RETURNING 1), \
              begun AS (INSERT INTO {{p}}FIRED_TRIGGERS (sched_name, {}) SELECT ?, v.* FROM unnest({marks}) AS v) \
              SELECT (SELECT count(*) FROM gone) AS triggers, (SELECT count(*) FROM simple) AS simple",
-            fired::INSERTED.join(", "),
+            fired_row::INSERTED.join(", "),
         );
         let rows = trigger_keys(keys);
         let mut values = Vec::new();
@@ -53,7 +53,7 @@ impl SqlSession<'_, '_> {
             values.extend(transpose(rows.clone(), 2));
         }
         values.push(self.name());
-        values.extend(transpose(fires.iter().map(fired::values).collect(), fired::INSERTED.len()));
+        values.extend(transpose(fires.iter().map(fired_row::values).collect(), fired_row::INSERTED.len()));
         let begun: Vec<Begun> = self.load(&text, &values)?;
         let count = |of: fn(&Begun) -> i64| begun.first().map_or(0, |row| usize::try_from(of(row)).unwrap_or(0));
         if count(|row| row.simple) < keys.len() {

@@ -1,17 +1,20 @@
 //! The load of a cluster: `TRIGGERS`, `FIRED_TRIGGERS` and `SCHEDULER_STATE` in one statement.
 
 use super::instances::{INCARNATION, SIDE_ROWS};
-use super::recoveries::PARKED;
 use super::time;
 use crate::error::Result;
 use crate::node::{NodeActivity, NodeInfo, NodeRole};
-use crate::store::database::MonitorRows;
-use crate::store::row::{BlacklistKind, BlacklistRow, InstanceRow, LoadRow};
+use crate::store::row::{BlacklistKind, BlacklistRow, InstanceRow, Late, LoadRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::sql_types::{BigInt, Nullable, Text};
+
+/// Parked work `k` with its triggers `w`.
+const PARKED: &str = "FROM {p}CN_PARKED k JOIN {p}TRIGGERS w ON w.sched_name = k.sched_name \
+     AND w.trigger_name = k.trigger_name AND w.trigger_group = k.trigger_group \
+     WHERE k.sched_name = ? AND w.trigger_state = 'ERROR'";
 
 by_place! {
     struct Load {
@@ -83,7 +86,7 @@ impl SqlSession<'_, '_> {
         all.extend([most.into(), name.clone()]);
         all.extend_from_slice(values);
         all.extend([name.clone(), most.into(), name]);
-        let rows: Vec<Load> = SqlSession::load(self, &load_text(shown, before), &all)?;
+        let rows: Vec<Load> = self.load(&load_text(shown, before), &all)?;
         let now_ms = rows.first().map_or(0, |row| row.now_ms);
         let count = |n: i64| usize::try_from(n).unwrap_or(0);
         let mut load = LoadRow::default();
@@ -121,25 +124,28 @@ impl SqlSession<'_, '_> {
         }
         Ok((now_ms, load))
     }
-}
 
-impl MonitorRows for SqlSession<'_, '_> {
-    fn load(&mut self, before_ms: i64, most: usize) -> Result<LoadRow> {
-        let shown = dialect::now_in_statement(self.backend()).unwrap_or("0");
-        self.load_before(shown, "?", &[before_ms.into()], most).map(|(_, load)| load)
+    /// See [`ClusterRows::load`](crate::store::ClusterRows::load).
+    pub(super) fn load_of_cluster(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {
+        match late {
+            Late::Before(before_ms) => {
+                let shown = dialect::now_in_statement(self.backend()).unwrap_or("0");
+                self.load_before(shown, "?", &[before_ms.into()], most)
+            }
+            Late::MoreThan(after_ms) => {
+                let now = self.now_in_statement()?;
+                let before: Vec<Value> = now.value.iter().cloned().chain([after_ms.into()]).collect();
+                let (shown_ms, load) = self.load_before(now.shown, &format!("{} - ?", now.text), &before, most)?;
+                Ok((now.or(shown_ms), load))
+            }
+        }
     }
 
-    fn load_now(&mut self, after_ms: i64, most: usize) -> Result<(i64, LoadRow)> {
-        let now = self.now_in_statement()?;
-        let before: Vec<Value> = now.value.iter().cloned().chain([after_ms.into()]).collect();
-        let (shown_ms, load) = self.load_before(now.shown, &format!("{} - ?", now.text), &before, most)?;
-        Ok((now.or(shown_ms), load))
-    }
-
-    fn count_states(&mut self) -> Result<Vec<(String, usize)>> {
+    /// See [`ClusterRows::count_states`](crate::store::ClusterRows::count_states).
+    pub(super) fn triggers_by_state(&mut self) -> Result<Vec<(String, usize)>> {
         let text = "SELECT trigger_state AS trigger_state, COUNT(*) AS n FROM {p}TRIGGERS WHERE sched_name = ? \
              GROUP BY trigger_state";
-        let rows: Vec<State> = SqlSession::load(self, text, &[self.name()])?;
+        let rows: Vec<State> = self.load(text, &[self.name()])?;
         Ok(rows.into_iter().map(|row| (row.trigger_state, usize::try_from(row.n).unwrap_or(0))).collect())
     }
 }

@@ -5,7 +5,8 @@ use super::recurrences::type_and_misfire;
 use super::{BARE_KEY, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
-use crate::store::row::{OptionsRow, TriggerRow};
+use crate::store::database::Session;
+use crate::store::row::{OptionsRow, StoredOptionsRow, TriggerRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
@@ -61,10 +62,15 @@ impl SqlSession<'_, '_> {
         let row = |t: &TriggerRow| {
             let names = &t.options.as_ref()?.names;
             let (trigger_type, _) = type_and_misfire(t);
-            Some(vec![t.key.name().into(), t.key.group().into(), trigger_type.into(), t.start_ms.into(), names.into()])
+            Some(StoredOptionsRow {
+                trigger: t.key.clone(),
+                trigger_type: trigger_type.to_owned(),
+                start_ms: t.start_ms,
+                names: names.clone(),
+            })
         };
-        let columns = ["trigger_name", "trigger_group", "trigger_type", "start_time", "options"];
-        self.insert_rows("CN_TRIGGER_OPTIONS", &columns, triggers.iter().filter_map(row).collect())
+        let session: &mut dyn Session = self;
+        session.insert_all(&triggers.iter().filter_map(row).collect::<Vec<_>>())
     }
 
     /// Deletes the options of triggers of these keys.
@@ -73,8 +79,9 @@ impl SqlSession<'_, '_> {
     }
 
     /// Writes other starts into the options of triggers.
-    pub(super) fn update_option_starts(&mut self, starts: &[(TriggerKey, i64)]) -> Result<()> {
-        let row = |(key, start_ms): &(TriggerKey, i64)| vec![key.name().into(), key.group().into(), (*start_ms).into()];
+    pub(super) fn update_option_starts(&mut self, starts: &[(&TriggerKey, i64)]) -> Result<()> {
+        let row =
+            |(key, start_ms): &(&TriggerKey, i64)| vec![key.name().into(), key.group().into(), (*start_ms).into()];
         let rows: Vec<_> = starts.iter().map(row).collect();
         self.update_rows("CN_TRIGGER_OPTIONS", &BARE_KEY, &[], &["start_time"], &rows).map(drop)
     }

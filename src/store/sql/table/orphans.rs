@@ -4,7 +4,6 @@ use super::job_versions::latest_of;
 use super::time;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::database::OrphanRows;
 use crate::store::row::{TypeVersions, UnknownJobRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
@@ -20,13 +19,6 @@ by_place! {
         version: i64 as BigInt,
         triggers: i64 as BigInt,
         next_fire_time: Option<i64> as Nullable<BigInt>,
-    }
-}
-
-by_place! {
-    struct KeyRow {
-        job_name: String as Text,
-        job_group: String as Text,
     }
 }
 
@@ -54,21 +46,33 @@ impl SqlSession<'_, '_> {
         values.extend(more);
         (format!("({of_types} OR v.version > {latest})"), values)
     }
-}
 
-impl OrphanRows for SqlSession<'_, '_> {
-    fn unknown_jobs(&mut self, known: &TypeVersions, limit: usize) -> Result<Vec<UnknownJobRow>> {
+    /// See [`JobRows::unknown_jobs`](crate::store::JobRows::unknown_jobs).
+    pub(super) fn load_unknown_jobs(
+        &mut self,
+        known: &TypeVersions,
+        due_by_ms: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<UnknownJobRow>> {
         let (is_unknown, types) = self.is_unknown(known);
+        let of_job = "t.sched_name = j.sched_name AND t.job_name = j.job_name AND t.job_group = j.job_group";
+        let from = match due_by_ms {
+            None => {
+                format!("FROM {{p}}JOB_DETAILS j{VERSION} LEFT JOIN {{p}}TRIGGERS t ON {of_job} WHERE j.sched_name = ?")
+            }
+            Some(_) => format!(
+                "FROM {{p}}TRIGGERS t JOIN {{p}}JOB_DETAILS j ON {of_job}{VERSION} \
+                 WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ?"
+            ),
+        };
         let text = format!(
             "SELECT j.job_name AS job_name, j.job_group AS job_group, j.job_class_name AS job_class_name, \
              COALESCE(v.version, 1) AS version, COUNT(t.trigger_name) AS triggers, \
-             MIN(CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time END) AS next_fire_time \
-             FROM {{p}}JOB_DETAILS j{VERSION} LEFT JOIN {{p}}TRIGGERS t ON t.sched_name = j.sched_name \
-             AND t.job_name = j.job_name AND t.job_group = j.job_group \
-             WHERE j.sched_name = ? AND {is_unknown} \
+             MIN(CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time END) AS next_fire_time {from} AND {is_unknown} \
              GROUP BY j.job_name, j.job_group, j.job_class_name, v.version ORDER BY j.job_group, j.job_name LIMIT ?"
         );
         let mut values = vec![self.name()];
+        values.extend(due_by_ms.map(Value::from));
         values.extend(types);
         values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
         let rows: Vec<UnknownRow> = self.load(&text, &values)?;
@@ -80,20 +84,5 @@ impl OrphanRows for SqlSession<'_, '_> {
             next_ms: time(row.next_fire_time),
         };
         Ok(rows.into_iter().map(row).collect())
-    }
-
-    fn unknown_due_jobs(&mut self, known: &TypeVersions, before_ms: i64, limit: usize) -> Result<Vec<JobKey>> {
-        let (is_unknown, types) = self.is_unknown(known);
-        let text = format!(
-            "SELECT DISTINCT j.job_name AS job_name, j.job_group AS job_group FROM {{p}}TRIGGERS t \
-             JOIN {{p}}JOB_DETAILS j ON j.sched_name = t.sched_name AND j.job_name = t.job_name \
-             AND j.job_group = t.job_group{VERSION} WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' \
-             AND t.next_fire_time <= ? AND {is_unknown} ORDER BY j.job_group, j.job_name LIMIT ?"
-        );
-        let mut values = vec![self.name(), before_ms.into()];
-        values.extend(types);
-        values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
-        let rows: Vec<KeyRow> = self.load(&text, &values)?;
-        Ok(rows.into_iter().map(|row| JobKey::new(row.job_group, row.job_name)).collect())
     }
 }

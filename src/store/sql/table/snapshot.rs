@@ -1,6 +1,6 @@
 //! Everything, page by page, for `doctor` and for the invariants.
 
-use super::fired::{COLUMNS as FIRED_COLUMNS, RecoveryColumns, Row as FiredColumns};
+use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::schedules::KIND_TABLES;
 use super::{BARE_KEY, JOB_KEY};
 use crate::error::Result;
@@ -30,12 +30,6 @@ by_place! {
 }
 
 impl SqlSession<'_, '_> {
-    pub(in crate::store::sql) fn read_snapshot(&mut self) -> Result<Snapshot> {
-        let (mut place, mut snapshot) = (SnapshotPlace::default(), Snapshot::default());
-        while self.read_snapshot_page(&mut place, &mut snapshot)? {}
-        Ok(snapshot)
-    }
-
     pub(in crate::store::sql) fn read_snapshot_page(
         &mut self,
         place: &mut SnapshotPlace,
@@ -63,13 +57,7 @@ impl SqlSession<'_, '_> {
             }
             3 => {
                 let (tail, values) = self.page(&["origin_fire_id"], &place.after);
-                let text = format!(
-                    "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group, origin_fire_id AS origin_fire_id, \
-                     root_fire_id AS root_fire_id, original_sched_ms AS original_sched_ms, attempt AS attempt, \
-                     takeovers AS takeovers FROM {{p}}CN_RECOVERIES WHERE sched_name = ?{tail}"
-                );
-                let rows: Vec<RecoveryColumns> = self.load(&text, &values)?;
-                let rows: Vec<RecoveryRow> = rows.into_iter().map(Into::into).collect();
+                let rows: Vec<RecoveryRow> = self.rows_after::<RecoveryRow>(&tail, &values)?;
                 let last = rows.last().map(|row| vec![row.origin_fire_id.clone()]);
                 (rows.len(), last, into.recoveries.extend(rows))
             }

@@ -181,7 +181,7 @@ impl From<WholeRow> for TriggerRow {
     }
 }
 
-/// Whether the row of its kind is in `SIMPROP_TRIGGERS`.
+/// Tells whether the row of its kind is in `SIMPROP_TRIGGERS`.
 pub(super) fn is_of_interval(trigger: &TriggerRow) -> bool {
     matches!(trigger.kind.as_str(), "CAL_INT" | "DAILY_I")
 }
@@ -204,7 +204,7 @@ impl From<Row> for TriggerRow {
             description: row.description,
             next_ms: time(row.next_fire_time),
             previous_ms: time(row.prev_fire_time),
-            priority: row.priority.unwrap_or(crate::DEFAULT_PRIORITY),
+            priority: row.priority.unwrap_or(crate::trigger::DEFAULT_PRIORITY),
             state: row.trigger_state,
             kind: kind_of(row.trigger_type),
             start_ms: row.start_time,
@@ -256,7 +256,7 @@ impl From<CandidateRow> for Candidate {
     }
 }
 
-/// Whether a trigger runs work again, and so may have a recovery row.
+/// Tells whether a trigger runs work again, and so may have a recovery row.
 pub(super) fn is_rerun(trigger: &TriggerKey) -> bool {
     RERUN_GROUPS.contains(&trigger.group())
 }

@@ -6,23 +6,22 @@ use super::job_versions::is_read_here;
 use super::options::{OPTION_COLUMNS, of_trigger_with_options, options};
 use super::policies::POLICY;
 use super::recurrences::{RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
-use super::schedules::KIND_TABLES;
 use super::trigger_row::{
     COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KeyRow, WholeRow, is_of_interval,
     is_rerun, quoted,
 };
-use super::waiting::{misfired, order_of_misfired};
 use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::TriggerRows;
-use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TypeVersions};
+use crate::store::row::{
+    Advance, Candidate, DueQuery, FastPathWork, FiredRow, Selection, TriggerRow, TriggerSelection, TypeVersions,
+};
 use crate::store::sql::bulk::{and_guard, by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use crate::trigger::TriggerOrder;
 use crate::trigger::TriggerState;
 use diesel::sql_types::{BigInt, Text};
 use std::fmt::Write as _;
@@ -159,40 +158,18 @@ impl SqlSession<'_, '_> {
 }
 
 impl TriggerRows for SqlSession<'_, '_> {
-    fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {
-        let head = format!("{} t.sched_name = ? AND", whole_rows());
-        let rows: Vec<WholeRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
+    fn triggers(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerRow>> {
+        let rows: Vec<WholeRow> = self.load_selected(&whole_rows(), which)?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
     }
 
-    fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
-        let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group FROM {p}TRIGGERS WHERE sched_name = ? AND";
-        let rows: Vec<KeyRow> = self.load_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(keys))?;
+    fn trigger_keys(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerKey>> {
+        if let TriggerSelection::FreeWaiting(triggers) = which {
+            return self.hold_free_rows(triggers);
+        }
+        let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {p}TRIGGERS t WHERE";
+        let rows: Vec<KeyRow> = self.load_selected(head, which)?;
         Ok(rows.into_iter().map(TriggerKey::from).collect())
-    }
-
-    fn triggers_of_calendar(&mut self, name: &str) -> Result<Vec<TriggerRow>> {
-        let values = [self.name(), name.into()];
-        self.load_triggers("t.sched_name = ? AND t.calendar_name = ? ORDER BY t.trigger_group, t.trigger_name", &values)
-    }
-
-    fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>> {
-        let values = [self.name(), job.name().into(), job.group().into()];
-        self.load_triggers(
-            "t.sched_name = ? AND t.job_name = ? AND t.job_group = ? ORDER BY t.trigger_group, t.trigger_name",
-            &values,
-        )
-    }
-
-    fn all_triggers(&mut self) -> Result<Vec<TriggerRow>> {
-        let values = [self.name()];
-        self.load_triggers("t.sched_name = ? ORDER BY t.trigger_group, t.trigger_name", &values)
-    }
-
-    fn triggers_in(&mut self, states: &[TriggerState], limit: usize) -> Result<Vec<TriggerRow>> {
-        let values = [self.name(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
-        let condition = format!("t.sched_name = ? AND t.trigger_state IN ({}) LIMIT ?", quoted(states.iter().copied()));
-        self.load_triggers(&condition, &values)
     }
 
     fn trigger_groups(&mut self) -> Result<Vec<String>> {
@@ -223,16 +200,6 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: Vec<FiredRow>) -> Result<usize> {
         self.begin_in_place_of(keys, in_state, fired)
-    }
-
-    fn delete_options(&mut self, keys: &[TriggerKey]) -> Result<()> {
-        self.assert_trigger_access();
-        self.delete_option_rows(&trigger_keys(keys))
-    }
-
-    fn move_options(&mut self, starts: &[(TriggerKey, i64)]) -> Result<()> {
-        self.assert_trigger_access();
-        self.update_option_starts(starts)
     }
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
@@ -317,6 +284,10 @@ impl TriggerRows for SqlSession<'_, '_> {
         let rows: Vec<_> = advances.iter().map(row).collect();
         let matched = self.update_rows("TRIGGERS", &BARE_KEY, &guards, &sets, &rows)?;
         self.write_counts(advances)?;
+        let moved: Vec<_> = advances.iter().filter(|a| a.moves_options).map(|a| (&a.key, a.start_ms)).collect();
+        if !moved.is_empty() {
+            self.update_option_starts(&moved)?;
+        }
         Ok(matched)
     }
 
@@ -331,10 +302,6 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         self.due_candidates(query)
-    }
-
-    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
-        self.hold_free_rows(triggers)
     }
 
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
@@ -362,54 +329,12 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.with_kinds(rows)
     }
 
-    fn misfired(
-        &mut self,
-        before_ms: i64,
-        order: TriggerOrder,
-        limit: usize,
-        offset: usize,
-    ) -> Result<Vec<TriggerRow>> {
-        let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-        let values = [self.name(), before_ms.into(), number(limit).into(), number(offset).into()];
-        let order = order_of_misfired(order);
-        self.load_triggers(&format!("{} ORDER BY {order} LIMIT ? OFFSET ?", misfired("?")), &values)
-    }
-
-    fn misfired_keys(&mut self, before_ms: i64, order: TriggerOrder, limit: usize) -> Result<Vec<TriggerKey>> {
-        self.keys_of_misfired(before_ms, order, limit)
-    }
-
-    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize> {
-        self.count_between(from_ms, until_ms, limit)
-    }
-
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {
         self.look_for_misfired(threshold_ms)
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.assert_trigger_access();
-        let name = [self.name()];
-        let rest = [
-            "CN_RECOVERIES",
-            "CN_PARKED",
-            "CN_TRIGGER_OPTIONS",
-            "CN_RECURRENCES",
-            "CN_JOB_POLICIES",
-            "CN_JOB_MARKS",
-            "CN_TAGS",
-            "CN_CONTINUATIONS",
-            "CN_JOB_VERSIONS",
-            "CN_ORPHANS",
-            "TRIGGERS",
-            "JOB_DETAILS",
-            "CALENDARS",
-            "PAUSED_TRIGGER_GRPS",
-        ];
-        for table in KIND_TABLES.iter().chain(&rest) {
-            self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ?"), &name)?;
-        }
-        Ok(())
+    fn store_fast_path(&mut self, work: &FastPathWork, token: &str) -> Result<Option<i64>> {
+        self.call_fast_path(work, token)
     }
 }
 

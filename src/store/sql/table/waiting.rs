@@ -2,9 +2,8 @@
 //! handler's.
 
 use super::recurrences::{HEEDS_MISFIRES, IGNORES_MISFIRES};
-use super::trigger_row::{CandidateRow, KNOWN_KIND, KeyRow};
+use super::trigger_row::{CandidateRow, KNOWN_KIND};
 use crate::error::Result;
-use crate::key::TriggerKey;
 use crate::store::row::{Candidate, DueQuery};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::connection::Backend;
@@ -139,34 +138,6 @@ impl SqlSession<'_, '_> {
             rows.extend(self.load::<CandidateRow>(&text, &values)?.into_iter().take(query.limit));
         }
         self.with_kinds(rows)
-    }
-
-    /// See [`TriggerRows::misfired_keys`](crate::store::TriggerRows::misfired_keys).
-    pub(super) fn keys_of_misfired(
-        &mut self,
-        before_ms: i64,
-        order: TriggerOrder,
-        limit: usize,
-    ) -> Result<Vec<TriggerKey>> {
-        let text = format!(
-            "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {{p}}TRIGGERS t WHERE {} \
-             ORDER BY {} LIMIT ?",
-            misfired("?"),
-            order_of_misfired(order)
-        );
-        let values = [self.name(), before_ms.into(), i64::try_from(limit).unwrap_or(i64::MAX).into()];
-        let rows: Vec<KeyRow> = self.load(&text, &values)?;
-        Ok(rows.into_iter().map(TriggerKey::from).collect())
-    }
-
-    /// See [`TriggerRows::count_waiting`](crate::store::TriggerRows::count_waiting).
-    pub(super) fn count_between(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize> {
-        let text = "SELECT COUNT(*) AS n FROM (SELECT t.next_fire_time AS next_fire_time FROM {p}TRIGGERS t \
-             WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time >= ? AND t.next_fire_time <= ? \
-             ORDER BY t.next_fire_time LIMIT ?) f";
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows: Vec<CountRow> = self.load(text, &[self.name(), from_ms.into(), until_ms.into(), limit.into()])?;
-        Ok(rows.first().map_or(0, |row| usize::try_from(row.n).unwrap_or(0)))
     }
 
     /// See [`TriggerRows::is_any_misfired`](crate::store::TriggerRows::is_any_misfired).

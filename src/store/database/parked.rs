@@ -1,25 +1,11 @@
-//! `RecoveryRows`: the fires that a recovery may take away; and parked work.
+//! Parked work in a session.
 
-use super::Session;
+use super::session::Session;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::{FiredRow, Parked, ParkedRow};
+use crate::store::row::{Parked, ParkedRow, TriggerSelection};
 use crate::trigger::TriggerState;
 use std::collections::BTreeMap;
-
-/// Fired rows as a recovery takes them, and rows of our side table of parked work.
-///
-/// A job may hold the row of its fire in a transaction of its own. Nobody waits for such a row
-/// under a lock of the cluster: it is passed over, and looked at again. A database without `SKIP
-/// LOCKED` waits for it.
-pub trait RecoveryRows {
-    /// The ids of these fired rows that are there and that nobody else holds. The session holds the
-    /// rows from then on.
-    fn free_fired(&mut self, ids: &[String]) -> Result<Vec<String>>;
-    /// The free fired rows of an instance, at most `most`, the earliest scheduled time
-    /// first.
-    fn free_fired_of_instance(&mut self, instance: &str, most: usize) -> Result<Vec<FiredRow>>;
-}
 
 impl dyn Session + '_ {
     /// Notes that these triggers are parked, in the place of what was noted of them before.
@@ -42,7 +28,8 @@ impl dyn Session + '_ {
             return Ok(Vec::new());
         }
         let keys: Vec<TriggerKey> = rows.iter().map(|row| row.trigger.clone()).collect();
-        let triggers = self.triggers(&keys)?.into_iter().filter(|trigger| trigger.state == TriggerState::Error.name());
+        let triggers = self.triggers(TriggerSelection::Keys(&keys))?.into_iter();
+        let triggers = triggers.filter(|trigger| trigger.state == TriggerState::Error.name());
         let mut jobs: BTreeMap<TriggerKey, JobKey> = triggers.map(|trigger| (trigger.key, trigger.job)).collect();
         let parked = |row: ParkedRow| {
             let ParkedRow { trigger: key, fire_id, reason, takeovers, since_ms } = row;

@@ -1,12 +1,12 @@
-//! Triggers and paused groups in maps.
+//! Triggers in maps.
 
 use super::MemorySession;
 use crate::error::Result;
-use crate::key::{JobKey, TriggerKey};
-use crate::store::database::{FastPathRows, FiredRows, Session, TriggerRows};
+use crate::key::{BROADCAST_GROUP, JobKey, TriggerKey};
+use crate::store::database::{FiredRows, Session, TriggerRows};
 use crate::store::row::{
-    Advance, CalendarRow, Candidate, ContinuationRow, DueQuery, Exclusions, FiredRow, FiredState, JobRow,
-    JobVersionRow, OrphanRow, ParkedRow, PausedGroupRow, Selection, Table, TriggerRow, TypeVersions,
+    Advance, Candidate, ContinuationRow, DueQuery, Exclusions, FiredRow, FiredState, JobRow, Selection, Table,
+    TriggerRow, TriggerSelection, TypeVersions,
 };
 use crate::trigger::{Schedule, TriggerOrder, TriggerState};
 use std::cmp::{Ordering, Reverse};
@@ -14,19 +14,12 @@ use std::collections::BTreeSet;
 
 impl MemorySession<'_> {
     /// A row as it is read: its options have no effect beside a node of Quartz.
-    fn read(&self, row: &TriggerRow) -> TriggerRow {
+    pub(super) fn read(&self, row: &TriggerRow) -> TriggerRow {
         let mut row = row.clone();
         if let Some(options) = &mut row.options {
             options.beside_quartz = self.tables.instances.values().any(|instance| instance.incarnation.is_none());
         }
         row
-    }
-
-    pub(super) fn select(&self, takes: impl Fn(&TriggerRow) -> bool) -> Vec<TriggerRow> {
-        let chosen = self.tables.triggers.values().filter(|t| takes(t));
-        let mut rows: Vec<TriggerRow> = chosen.map(|t| self.read(t)).collect();
-        rows.sort_by(by_key);
-        rows
     }
 
     /// The stored triggers that are meant, each once, in order of group and name.
@@ -42,6 +35,67 @@ impl MemorySession<'_> {
         rows.sort_by(|a, b| by_key(a, b));
         rows.dedup_by(|a, b| a.key == b.key);
         rows
+    }
+
+    /// The stored triggers that a selection names, in its order.
+    pub(super) fn read_rows(&self, which: TriggerSelection<'_>) -> Vec<&TriggerRow> {
+        let all = || self.tables.triggers.values();
+        let mut rows: Vec<&TriggerRow> = match which {
+            TriggerSelection::All => all().collect(),
+            TriggerSelection::Keys(keys) => {
+                return keys.iter().filter_map(|key| self.tables.triggers.get(key)).collect();
+            }
+            TriggerSelection::OfJob(job) => self.of_job(job).collect(),
+            TriggerSelection::OfCalendar(name) => all().filter(|t| t.calendar.as_deref() == Some(name)).collect(),
+            TriggerSelection::Parts(prefix) => {
+                all().filter(|t| t.key.group() == BROADCAST_GROUP && t.key.name().starts_with(prefix)).collect()
+            }
+            // One session writes at a time: nobody else holds a row.
+            TriggerSelection::FreeWaiting(expected) => {
+                let waits = |(key, next_ms): &(TriggerKey, i64)| {
+                    let row = self.tables.triggers.get(key);
+                    row.filter(|t| t.state == TriggerState::Waiting.name() && t.next_ms == Some(*next_ms))
+                };
+                return expected.iter().filter_map(waits).collect();
+            }
+            TriggerSelection::Waiting(from_ms, until_ms, limit) => {
+                let is_late = |t: &&TriggerRow| t.next_ms.is_some_and(|next_ms| next_ms >= from_ms);
+                let waiting = self.tables.triggers.index().waiting(until_ms, i64::MIN);
+                return waiting.filter(is_late).take(limit).collect();
+            }
+            TriggerSelection::InStates(states, _) => {
+                all().filter(|t| states.iter().any(|state| state.name() == t.state)).collect()
+            }
+            TriggerSelection::Misfired { before_ms, order, limit, offset } => {
+                return self.misfired(before_ms, order, limit, offset);
+            }
+        };
+        rows.sort_by(|a, b| by_key(a, b));
+        if let TriggerSelection::InStates(_, limit) = which {
+            rows.truncate(limit);
+        }
+        rows
+    }
+
+    /// The first triggers that wait too long, beyond `offset`.
+    fn misfired(&self, before_ms: i64, order: TriggerOrder, limit: usize, offset: usize) -> Vec<&TriggerRow> {
+        let wanted = offset.saturating_add(limit);
+        let mut rows: Vec<&TriggerRow> = Vec::new();
+        for row in self.tables.triggers.index().misfired(before_ms).filter(|t| is_fired_here(t)) {
+            // All that are equal to the last of those that are wanted: their order is another one
+            // than the index's.
+            let is_beyond = |last: &&TriggerRow| (last.next_ms, last.priority) != (row.next_ms, row.priority);
+            if order == TriggerOrder::TimeThenPriority && rows.len() >= wanted && rows.last().is_some_and(is_beyond) {
+                break;
+            }
+            rows.push(row);
+        }
+        rows.sort_by(|a, b| by_key(a, b));
+        match order {
+            TriggerOrder::TimeThenPriority => rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority))),
+            TriggerOrder::PriorityThenTime => rows.sort_by_key(|t| (Reverse(t.priority), t.next_ms)),
+        }
+        rows.into_iter().skip(offset).take(limit).collect()
     }
 
     pub(super) fn of_job(&self, job: &JobKey) -> impl Iterator<Item = &TriggerRow> {
@@ -60,7 +114,7 @@ impl MemorySession<'_> {
             trigger_is_executing: trigger.options.is_some() && its_fires.any(executes),
             job_is_followed: self.is_followed(&job.key),
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
-            recovery: self.tables.recoveries.index().of_trigger(&trigger.key).next().cloned(),
+            recovery: self.recovery_of(&trigger.key),
             trigger: self.read(trigger),
             job: JobRow {
                 key: job.key.clone(),
@@ -97,41 +151,15 @@ impl MemorySession<'_> {
     }
 }
 
-impl FastPathRows for MemorySession<'_> {}
-
 impl TriggerRows for MemorySession<'_> {
-    fn triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerRow>> {
+    fn triggers(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerRow>> {
         self.reads()?;
-        Ok(keys.iter().filter_map(|key| self.tables.triggers.get(key)).map(|t| self.read(t)).collect())
+        Ok(self.read_rows(which).into_iter().map(|row| self.read(row)).collect())
     }
 
-    fn existing_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
+    fn trigger_keys(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerKey>> {
         self.reads()?;
-        Ok(keys.iter().filter(|key| self.tables.triggers.get(*key).is_some()).cloned().collect())
-    }
-
-    fn triggers_of_calendar(&mut self, name: &str) -> Result<Vec<TriggerRow>> {
-        self.reads()?;
-        Ok(self.select(|trigger| trigger.calendar.as_deref() == Some(name)))
-    }
-
-    fn triggers_of_job(&mut self, job: &JobKey) -> Result<Vec<TriggerRow>> {
-        self.reads()?;
-        let mut rows: Vec<TriggerRow> = self.of_job(job).map(|t| self.read(t)).collect();
-        rows.sort_by(by_key);
-        Ok(rows)
-    }
-
-    fn all_triggers(&mut self) -> Result<Vec<TriggerRow>> {
-        self.reads()?;
-        Ok(self.select(|_| true))
-    }
-
-    fn triggers_in(&mut self, states: &[TriggerState], limit: usize) -> Result<Vec<TriggerRow>> {
-        self.reads()?;
-        let mut rows = self.select(|t| states.iter().any(|s| s.name() == t.state));
-        rows.truncate(limit);
-        Ok(rows)
+        Ok(self.read_rows(which).into_iter().map(|row| row.key.clone()).collect())
     }
 
     fn trigger_groups(&mut self) -> Result<Vec<String>> {
@@ -169,14 +197,6 @@ impl TriggerRows for MemorySession<'_> {
         let deleted = self.delete_triggers(keys, Some(in_state))?;
         self.insert_fired(fired)?;
         Ok(deleted)
-    }
-
-    fn delete_options(&mut self, _keys: &[TriggerKey]) -> Result<()> {
-        Ok(()) // they went with their triggers
-    }
-
-    fn move_options(&mut self, _starts: &[(TriggerKey, i64)]) -> Result<()> {
-        Ok(()) // one map holds both rows
     }
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
@@ -264,15 +284,6 @@ impl TriggerRows for MemorySession<'_> {
         Ok(candidates)
     }
 
-    fn hold_waiting(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
-        self.reads()?;
-        let waits = |(key, next_ms): &&(TriggerKey, i64)| {
-            let row = self.tables.triggers.get(key);
-            row.is_some_and(|t| t.state == TriggerState::Waiting.name() && t.next_ms == Some(*next_ms))
-        };
-        Ok(triggers.iter().filter(waits).map(|(key, _)| key.clone()).collect())
-    }
-
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
         self.changes()?;
         let keys: Vec<TriggerKey> = self.tables.triggers.index().of_job(from).cloned().collect();
@@ -284,66 +295,10 @@ impl TriggerRows for MemorySession<'_> {
         Ok(keys.iter().filter_map(|key| self.candidate(self.tables.triggers.get(key)?)).collect())
     }
 
-    fn misfired(
-        &mut self,
-        before_ms: i64,
-        order: TriggerOrder,
-        limit: usize,
-        offset: usize,
-    ) -> Result<Vec<TriggerRow>> {
-        self.reads()?;
-        let wanted = offset.saturating_add(limit);
-        let mut rows: Vec<&TriggerRow> = Vec::new();
-        for row in self.tables.triggers.index().misfired(before_ms).filter(|t| is_fired_here(t)) {
-            // All that are equal to the last of those that are wanted: their order is another one
-            // than the index's.
-            let is_beyond = |last: &&TriggerRow| (last.next_ms, last.priority) != (row.next_ms, row.priority);
-            if order == TriggerOrder::TimeThenPriority && rows.len() >= wanted && rows.last().is_some_and(is_beyond) {
-                break;
-            }
-            rows.push(row);
-        }
-        rows.sort_by(|a, b| by_key(a, b));
-        match order {
-            TriggerOrder::TimeThenPriority => rows.sort_by_key(|t| (t.next_ms, Reverse(t.priority))),
-            TriggerOrder::PriorityThenTime => rows.sort_by_key(|t| (Reverse(t.priority), t.next_ms)),
-        }
-        Ok(rows.into_iter().skip(offset).take(limit).map(|row| self.read(row)).collect())
-    }
-
-    fn misfired_keys(&mut self, before_ms: i64, order: TriggerOrder, limit: usize) -> Result<Vec<TriggerKey>> {
-        Ok(self.misfired(before_ms, order, limit, 0)?.into_iter().map(|row| row.key).collect())
-    }
-
-    fn count_waiting(&mut self, from_ms: i64, until_ms: i64, limit: usize) -> Result<usize> {
-        self.reads()?;
-        let waits = |t: &&TriggerRow| {
-            t.state == TriggerState::Waiting.name()
-                && t.next_ms.is_some_and(|next| (from_ms..=until_ms).contains(&next))
-        };
-        Ok(self.tables.triggers.values().filter(waits).take(limit).count())
-    }
-
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {
         let before_ms = self.now_ms()?.saturating_sub(threshold_ms);
-        Ok(!self.misfired(before_ms, TriggerOrder::TimeThenPriority, 1, 0)?.is_empty())
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        self.changes()?;
-        self.tables.triggers.remove_if(|_, _| true);
-        self.tables.recoveries.remove_if(|_, _| true);
-        self.tables.jobs.remove_if(|_, _| true);
-        let declared = [
-            PausedGroupRow::DEF,
-            CalendarRow::DEF,
-            ContinuationRow::DEF,
-            JobVersionRow::DEF,
-            OrphanRow::DEF,
-            ParkedRow::DEF,
-        ];
-        declared.into_iter().for_each(|table| self.tables.empty(table));
-        Ok(())
+        self.reads()?;
+        Ok(!self.misfired(before_ms, TriggerOrder::TimeThenPriority, 1, 0).is_empty())
     }
 }
 

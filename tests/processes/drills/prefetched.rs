@@ -1,17 +1,19 @@
-//! A node that is killed with hundreds of fires that it has taken ahead (QZ-11, QZ-62, DS-52): none
-//! is lost, though their jobs ask for no recovery.
+//! A node that is killed with hundreds of prefetched fires (QZ-11, QZ-62, DS-52): none is lost,
+//! though their jobs ask for no recovery.
 
 use super::node::NodeProcess;
 use super::support::wait_until;
 use super::*;
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::store::TxMode;
-use carnelian::{FireOutcome, HistoryQuery, JobDetail, JobKey, Trigger, TriggerKey};
+use carnelian::store::row::FiredSelection;
+use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 const FIRES: usize = 1500;
 const WORKERS: usize = 3;
-/// What the node is killed with, or more, waiting.
+/// The least number of waiting fires with which the node is killed.
 const AHEAD: usize = 500;
 /// Most that may wait at once, 500 by default.
 const BATCH: usize = 1000;
@@ -28,7 +30,7 @@ fn store(place: &Place, round: usize) {
     place.store.catalogue().schedule(vec![(job, triggers)], true).unwrap();
 }
 
-/// How often each trigger's job has begun, by all nodes.
+/// The number of begins of each trigger's job, on all nodes.
 fn starts(place: &Place) -> BTreeMap<String, usize> {
     let mut starts = BTreeMap::new();
     for event in super::history::read(&place.path("demo.log")) {
@@ -47,7 +49,7 @@ fn in_hand(place: &Place, instance: &str) -> [BTreeSet<String>; 2] {
         in_hand = Default::default();
         let mark = s.begun(instance, false)?.unwrap();
         let ahead: BTreeSet<i64> = s.ahead(instance)?.iter().map(|fire| fire.fence).collect();
-        for fire in s.fired_of_instance(instance)? {
+        for fire in s.fired(FiredSelection::OfInstance(instance))? {
             let fence = fire.fire_id.rsplit_once('-').unwrap().1.parse().unwrap();
             let has_begun = !ahead.contains(&fence) || mark.has_begun(fence);
             in_hand[usize::from(has_begun)].insert(fire.trigger.to_string());
@@ -68,7 +70,8 @@ fn none_is_lost() {
         let config = place.path("node.properties");
         let log = format!("demo.log.file = {}\n", place.path("demo.log").display());
         std::fs::write(&config, format!("{}{log}", place.text)).unwrap();
-        // How much it has in hand just then is a matter of moments.
+        // The number of fires in hand at one moment is a matter of chance: the test kills until it
+        // is large enough.
         let (mut round, mut killed, mut waiting) = (0, String::new(), BTreeSet::new());
         while round < 10 {
             round += 1;
@@ -81,7 +84,7 @@ fn none_is_lost() {
             let begun;
             [waiting, begun] = in_hand(place, &killed);
             println!(
-                "taken_ahead database={} round={round} waiting={} begun_and_not_recorded={} begun_so_far={}",
+                "prefetched database={} round={round} waiting={} begun_and_not_recorded={} begun_so_far={}",
                 place.database,
                 waiting.len(),
                 begun.len(),
@@ -115,7 +118,7 @@ fn none_is_lost() {
         let (about, lost): (Vec<_>, Vec<_>) = never.partition(|trigger| recorded.contains(trigger));
         let twice: Vec<_> = after.iter().filter(|(_, times)| **times > 1).collect();
         println!(
-            "taken_ahead database={} lost={} twice={} about_to_begin={}",
+            "prefetched database={} lost={} twice={} about_to_begin={}",
             place.database,
             lost.len(),
             twice.len(),

@@ -1,4 +1,4 @@
-//! Fires that are taken ahead: what begins is noted, and what has not begun is given back, once.
+//! Prefetched fires: those that begin are noted, and those that have not begun are given back, once.
 
 use super::*;
 use carnelian::store::{Prefetch, Unfired};
@@ -91,7 +91,7 @@ fn first_batch_has_ended(c: &Cluster, w: &mut World) {
     begin(w, 2, &["p2"]).unwrap();
 }
 
-/// A trigger has gone on since its fire was taken ahead.
+/// A trigger has gone on since its fire was prefetched.
 fn went_on(c: &Cluster, w: &mut World) {
     let often = a_trigger("often", &job("plain"), 0).schedule(every(5)).build().unwrap();
     c.catalogue().add_trigger(often, false).unwrap();
@@ -107,7 +107,7 @@ pub fn operations() -> Vec<Operation> {
     let after = |name, prepare, act| Operation { name, holding: false, retried: true, whole: true, prepare, act };
     let checks_in = |name, prepare, act| Operation { retried: false, whole: false, ..after(name, prepare, act) };
     vec![
-        after("take ahead", nothing, |_, w| take(w)),
+        after("prefetch", nothing, |_, w| take(w)),
         after("note what begins", taken, |_, w| begin(w, 1, &["d1", "p3"])),
         after("note what begins where the mark is gone", mark_is_gone, |_, w| {
             // Without a mark nobody can say that any has not begun.
@@ -121,13 +121,13 @@ pub fn operations() -> Vec<Operation> {
             let first = w.waiting.iter().chain(&w.running).map(|fire| fire.fence).min().unwrap();
             w.a.store.firing().forget_prefetched(&w.a.owner(), first)
         }),
-        after("unfire what was taken ahead", some_began, |_, w| {
+        after("unfire prefetched fires", some_began, |_, w| {
             let fires: Vec<&FireBundle> = w.waiting.iter().collect();
             assert_eq!(w.a.store.firing().unfire(&w.a.owner(), &fires)?, [Unfired::Done; 2]);
             w.waiting.clear();
             Ok(())
         }),
-        after("recover what was taken ahead and forgotten", some_began, |_, w| {
+        after("recover prefetched fires and forgotten", some_began, |_, w| {
             let known = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
             w.a.store.upkeep().recover_forgotten(&w.a.owner(), &known)?;
             w.waiting.clear();
@@ -160,7 +160,7 @@ pub fn operations() -> Vec<Operation> {
             |_, w| w.b.try_check_in().map(drop),
         ),
         checks_in(
-            "check_in after a restart, with fires taken ahead",
+            "check_in after a restart, with prefetched fires",
             |c, w| {
                 some_began(c, w);
                 w.a = c.stranger("A");

@@ -1,8 +1,9 @@
-//! Taking a backlog ahead of the workers: what was taken and does not begin is given back, and runs once.
+//! Prefetch: fires beyond the free workers that do not begin are given back, and run once.
 
 use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;
-use carnelian::{FireOutcome, HistoryQuery, JobContext, JobKey, Scheduler, Trigger, TriggerKey};
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::{IfExists, JobContext, JobKey, Scheduler, Trigger, TriggerKey};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const FIRES: usize = 600;
 
-/// What the runs share: once more than ten fires are on the node, though it has two workers, they hang.
+/// The state that the runs share. As soon as more than ten fires are on the node, which has two
+/// workers, the runs hang.
 #[derive(Clone, Default)]
 struct Jam {
     hangs: Arc<AtomicBool>,
@@ -48,7 +50,7 @@ impl Jam {
             let key = TriggerKey::new("g", format!("t{n}"));
             Trigger::builder(key, detail.key().clone()).data("n", n.to_string()).build().unwrap()
         };
-        node.schedule_jobs(vec![(detail.clone(), (0..FIRES).map(trigger).collect())], false).unwrap();
+        node.schedule_jobs(vec![(detail.clone(), (0..FIRES).map(trigger).collect())], IfExists::Refuse).unwrap();
         node.start().unwrap();
         wait_until("both hang", LONG, || jam.hanging.load(Ordering::SeqCst) == 2);
         (jam, node)
@@ -59,7 +61,7 @@ impl Jam {
     #[track_caller]
     fn assert_nothing_shows(cluster: &Cluster) {
         let history = cluster.store().history().find(&HistoryQuery::new().limit(2 * FIRES)).unwrap();
-        let is_plain = |one: &carnelian::store::row::HistoryRow| {
+        let is_plain = |one: &carnelian::history::HistoryRow| {
             one.trigger.group() == "g" && one.attempt == 0 && one.outcome == FireOutcome::Succeeded
         };
         let strange: Vec<_> = history.iter().filter(|one| !is_plain(one)).collect();
@@ -85,8 +87,8 @@ fn what_waits_behind_long_jobs_runs_elsewhere(cluster: &Cluster) {
     assert_eq!(n1.running_here().len(), 2, "only what hangs is still there");
     jam.released.store(true, Ordering::SeqCst);
     jam.assert_each_once(cluster);
-    assert!(n1.shutdown(true).is_clean());
-    assert!(n2.shutdown(true).is_clean());
+    assert!(n1.shutdown_and_wait().is_clean());
+    assert!(n2.shutdown_and_wait().is_clean());
     Jam::assert_nothing_shows(cluster);
 }
 
@@ -119,7 +121,7 @@ fn a_node_that_ends_gives_back_what_waits() {
     let (jam, n1) = Jam::begin(&cluster);
     let released = Arc::clone(&jam.released);
     std::thread::scope(|scope| {
-        let ended = scope.spawn(|| n1.shutdown(true));
+        let ended = scope.spawn(|| n1.shutdown_and_wait());
         wait_until("only what hangs is still there", LONG, || n1.running_here().len() == 2);
         released.store(true, Ordering::SeqCst);
         assert!(ended.join().unwrap().is_clean());
@@ -130,7 +132,7 @@ fn a_node_that_ends_gives_back_what_waits() {
     wait_until("the next node has run the rest", 2 * LONG, || jam.runs.lock().len() == FIRES);
     jam.assert_each_once(&cluster);
     Jam::assert_nothing_shows(&cluster);
-    assert!(n2.shutdown(true).is_clean());
+    assert!(n2.shutdown_and_wait().is_clean());
 }
 
 #[test]
@@ -146,10 +148,10 @@ fn a_node_that_stands_by_gives_back_what_waits_and_takes_it_again() {
     wait_until("it has run the rest", 2 * LONG, || jam.runs.lock().len() == FIRES);
     jam.assert_each_once(&cluster);
     Jam::assert_nothing_shows(&cluster);
-    assert!(n1.shutdown(true).is_clean());
+    assert!(n1.shutdown_and_wait().is_clean());
 }
 
-/// What was asked to stop while it waited does not begin, and is not given back.
+/// A fire that was asked to stop while it waited does not begin, and is not given back.
 #[test]
 fn what_is_stopped_while_it_waits_does_not_begin() {
     let cluster = Cluster::new();
@@ -166,12 +168,12 @@ fn what_is_stopped_while_it_waits_does_not_begin() {
     assert_eq!(jam.runs.lock().values().max(), Some(&1));
     let of_it = cluster.store().history().find(&HistoryQuery::new().trigger(stopped.trigger.clone())).unwrap();
     assert_eq!((of_it.len(), of_it[0].outcome, of_it[0].run_ms), (1, FireOutcome::Cancelled, None));
-    assert!(n1.shutdown(true).is_clean());
+    assert!(n1.shutdown_and_wait().is_clean());
 }
 
 /// Without it a node takes no more than it has free workers, and jobs never wait.
 #[test]
-fn nothing_is_taken_ahead_where_that_is_not_wanted() {
+fn nothing_is_prefetched_where_that_is_not_wanted() {
     let cluster = Cluster::new();
     let most = Arc::new(AtomicUsize::new(0));
     let ran = Arc::new(AtomicUsize::new(0));
@@ -186,11 +188,11 @@ fn nothing_is_taken_ahead_where_that_is_not_wanted() {
     let detail = job("j", "note");
     let trigger = |n: usize| Trigger::builder(TriggerKey::new("g", format!("t{n}")), detail.key().clone()).build();
     let triggers = (0..FIRES).map(|n| trigger(n).unwrap()).collect();
-    node.schedule_jobs(vec![(detail.clone(), triggers)], false).unwrap();
+    node.schedule_jobs(vec![(detail.clone(), triggers)], IfExists::Refuse).unwrap();
     node.start().unwrap();
     wait_until("all have run", LONG, || ran.load(Ordering::SeqCst) == FIRES);
     assert!(most.load(Ordering::SeqCst) <= 2);
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }
 
 /// The story of a cluster whose jobs were short, and of ten long ones that are due together: who
@@ -216,7 +218,7 @@ fn long_jobs_are_taken_for_free_workers_only(cluster: &Cluster) {
             carnelian::JobDetail::builder(JobKey::named(name), job_type).requests_recovery(true).build().unwrap();
         let trigger =
             |n| Trigger::builder(TriggerKey::new(name, format!("t{n}")), detail.key().clone()).build().unwrap();
-        n1.schedule_jobs(vec![(detail.clone(), (0..count).map(trigger).collect())], false).unwrap();
+        n1.schedule_jobs(vec![(detail.clone(), (0..count).map(trigger).collect())], IfExists::Refuse).unwrap();
     };
     schedule("warm", "short", 100);
     cluster.await_quiet();
@@ -239,8 +241,8 @@ fn long_jobs_are_taken_for_free_workers_only(cluster: &Cluster) {
     cluster.assert_sound();
     let history = cluster.store().history().find(&HistoryQuery::new().limit(1000)).unwrap();
     assert_eq!((history.len(), history.iter().filter(|one| one.outcome != FireOutcome::Succeeded).count()), (110, 0));
-    assert!(n1.shutdown(true).is_clean());
-    assert!(n2.shutdown(true).is_clean());
+    assert!(n1.shutdown_and_wait().is_clean());
+    assert!(n2.shutdown_and_wait().is_clean());
 }
 
 #[test]
@@ -288,7 +290,7 @@ fn what_has_begun_does_not_say_that_it_is_short() {
         let detail = job(name, "note");
         let trigger = |n| Trigger::builder(TriggerKey::new(name, format!("t{n}")), detail.key().clone()).build();
         let triggers = (0..count).map(|n| trigger(n).unwrap()).collect();
-        node.schedule_jobs(vec![(detail.clone(), triggers)], false).unwrap();
+        node.schedule_jobs(vec![(detail.clone(), triggers)], IfExists::Refuse).unwrap();
     };
     let passes = || node.health().services.iter().find(|service| service.name == "acquirer").unwrap().runs;
     let some_passes = || {
@@ -308,5 +310,5 @@ fn what_has_begun_does_not_say_that_it_is_short() {
     wait_until("all have begun", LONG, || begun.load(Ordering::SeqCst) == 110);
     cluster.await_quiet();
     cluster.assert_sound();
-    assert!(node.shutdown(true).is_clean());
+    assert!(node.shutdown_and_wait().is_clean());
 }

@@ -1,8 +1,9 @@
-//! Fires that were taken ahead and had not begun when their node died.
+//! Prefetched fires that had not begun when their node died.
 
 use super::*;
+use carnelian::history::HistoryQuery;
 use carnelian::store::{Acquisition, BeginMark, FireBundle, Prefetch, Recovered};
-use carnelian::{HistoryQuery, MisfireInstruction, SimpleSchedule, TriggerBuilder};
+use carnelian::{MisfireInstruction, SimpleSchedule, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 static WORK: LazyLock<BTreeSet<String>> = LazyLock::new(|| BTreeSet::from(["work".to_owned()]));
 
 /// Everything that is due, for workers that are busy.
-fn take_ahead(node: &Node) -> Acquisition {
+fn prefetch(node: &Node) -> Acquisition {
     node.acquire_with(2000, |request| request.prefetch = Some(Prefetch { free: 0, quick: 1, short: &WORK })).unwrap()
 }
 
@@ -45,7 +46,7 @@ fn what_had_not_begun_when_its_node_died_was_never_taken() {
     cluster.schedule(job("r").requests_recovery(true), [kept]);
     cluster.schedule(job("l"), [once("large", "l", NOW).data("x", large.as_str())]);
     let before = cluster.snapshot();
-    let fired = take_ahead(&a).fired;
+    let fired = prefetch(&a).fired;
     assert_eq!(fired.len(), 4);
     assert!(fired.iter().all(|fire| fire.prefetched));
 
@@ -72,7 +73,7 @@ fn what_had_begun_is_lost_with_its_node_or_runs_again() {
     let of = |name: &'static str, owner| once(name, owner, NOW);
     cluster.schedule(job("a"), [of("a1", "a"), of("a2", "a"), of("a3", "a"), of("a4", "a")]);
     cluster.schedule(job("r").requests_recovery(true), [of("r1", "r"), of("r2", "r")]);
-    let fired = take_ahead(&a).fired;
+    let fired = prefetch(&a).fired;
     assert_eq!(names(&fired), ["a1", "a2", "a3", "a4", "r1", "r2"]);
     let fence = |name: &str| fired.iter().find(|fire| fire.trigger.key().name() == name).unwrap().fence;
     // All but a2 and r2 have begun.
@@ -93,7 +94,7 @@ fn who_was_declared_dead_begins_nothing_more() {
     let cluster = Cluster::new(open);
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
-    let fired = take_ahead(&a).fired;
+    let fired = prefetch(&a).fired;
     let owner = a.owner();
     cluster.store.firing().note_begun(&owner, &mark(1, fired[0].fence)).unwrap();
     dies(&cluster, &mut b);
@@ -103,7 +104,7 @@ fn who_was_declared_dead_begins_nothing_more() {
     assert!(a.check_in().failed_out);
     a.check_in();
     assert!(cluster.store.firing().note_begun(&owner, &mark(3, fired[1].fence)).unwrap_err().is_fenced());
-    let again = take_ahead(&a).fired;
+    let again = prefetch(&a).fired;
     assert_eq!(names(&again), ["u"]);
     cluster.store.firing().note_begun(&a.owner(), &mark(3, again[0].fence)).unwrap();
     a.complete(&again[0]);
@@ -115,21 +116,21 @@ fn a_mark_that_comes_late_does_nothing() {
     let cluster = Cluster::new(open);
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
-    let fired = take_ahead(&a).fired;
+    let fired = prefetch(&a).fired;
     cluster.store.firing().note_begun(&a.owner(), &mark(2, fired[1].fence)).unwrap();
     cluster.store.firing().note_begun(&a.owner(), &mark(2, fired[1].fence)).unwrap();
     assert!(cluster.store.firing().note_begun(&a.owner(), &mark(1, fired[0].fence)).is_err());
     assert_eq!(dies(&cluster, &mut b)[0].lost.len(), 2);
 }
 
-/// PostgreSQL forgets the marks when it crashes: what was taken ahead counts as begun until the
+/// PostgreSQL forgets the marks when it crashes: a prefetched fire counts as begun until the
 /// next.
 #[test]
 fn a_mark_that_is_lost_is_made_again() {
     let cluster = Cluster::new(open);
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
-    let fired = take_ahead(&a).fired;
+    let fired = prefetch(&a).fired;
     cluster.store.firing().note_begun(&a.owner(), &mark(1, fired[0].fence)).unwrap();
     cluster.tamper(|s| {
         let left = s.ahead("A")?;
@@ -146,12 +147,12 @@ fn two_fires_of_one_trigger_are_both_given_back() {
     let cluster = Cluster::new(open);
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("m", "a", NOW).misfire(MisfireInstruction::Ignore)]);
-    let first = take_ahead(&a).fired.remove(0);
+    let first = prefetch(&a).fired.remove(0);
     cluster.store.firing().note_begun(&a.owner(), &mark(1, first.fence)).unwrap();
     a.complete(&first);
     for _ in 0..2 {
         cluster.advance(MINUTE);
-        assert_eq!(take_ahead(&a).fired.len(), 1);
+        assert_eq!(prefetch(&a).fired.len(), 1);
     }
     let recovered = dies(&cluster, &mut b);
     assert_eq!(recovered.iter().map(|one| one.freed).sum::<usize>(), 2);
@@ -166,12 +167,12 @@ fn twice(name: &str) -> TriggerBuilder {
     once(name, "a", NOW).schedule(schedule).misfire(MisfireInstruction::Ignore)
 }
 
-/// Both fires of [`twice`], taken ahead by one node.
-fn both_taken_ahead(cluster: &Cluster, node: &Node) -> [FireBundle; 2] {
+/// Both fires of [`twice`], prefetched by one node.
+fn both_prefetched(cluster: &Cluster, node: &Node) -> [FireBundle; 2] {
     cluster.schedule(job("a"), [twice("t")]);
-    let first = take_ahead(node).fired.remove(0);
+    let first = prefetch(node).fired.remove(0);
     cluster.advance(MINUTE);
-    let last = take_ahead(node).fired.remove(0);
+    let last = prefetch(node).fired.remove(0);
     assert_eq!((first.scheduled_ms, last.scheduled_ms), (NOW, NOW + MINUTE));
     [first, last]
 }
@@ -181,7 +182,7 @@ fn both_taken_ahead(cluster: &Cluster, node: &Node) -> [FireBundle; 2] {
 fn two_fires_are_given_back_though_the_row_went_with_the_last() {
     let cluster = Cluster::new(open);
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
-    both_taken_ahead(&cluster, &a);
+    both_prefetched(&cluster, &a);
     let recovered = dies(&cluster, &mut b);
     assert_eq!(recovered.iter().map(|one| one.freed).sum::<usize>(), 2);
     for scheduled_ms in [NOW, NOW + MINUTE] {
@@ -198,7 +199,7 @@ fn a_fire_goes_on_though_its_trigger_went_with_a_later_one() {
     for (later_ends, lost) in [(false, 1), (true, 0)] {
         let cluster = Cluster::new(open);
         let (a, mut b) = (cluster.node("A"), cluster.node("B"));
-        let [first, last] = both_taken_ahead(&cluster, &a);
+        let [first, last] = both_prefetched(&cluster, &a);
         let waiting = vec![(first.fence, first.fence)];
         cluster.store.firing().note_begun(&a.owner(), &BeginMark { waiting, ..mark(1, last.fence) }).unwrap();
         if later_ends {
@@ -223,7 +224,7 @@ fn the_work_of_a_trigger_that_went_on_goes_on_beside_it() {
     let cluster = Cluster::new(open);
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("m", "a", NOW)]);
-    let fired = take_ahead(&a).fired;
+    let fired = prefetch(&a).fired;
     cluster.advance(MINUTE);
     b.check_in();
     let next = b.fire_one();
@@ -245,14 +246,14 @@ fn a_thousand_that_had_not_begun_are_given_back_in_pages() {
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let triggers: Vec<_> = (0..1000).map(|n| once(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
     cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
-    let fired = take_ahead(&a).fired;
+    let fired = prefetch(&a).fired;
     assert_eq!(fired.len(), 1000);
     let (begun, rest) = (&fired[..10], 990);
     cluster.store.firing().note_begun(&a.owner(), &mark(1, begun[9].fence)).unwrap();
     let recovered = dies(&cluster, &mut b);
     assert_eq!(recovered.iter().map(|one| one.freed).sum::<usize>(), rest);
     assert_eq!(recovered.iter().map(|one| one.lost.len()).sum::<usize>(), begun.len());
-    assert_eq!(take_ahead(&b).fired.len(), rest);
+    assert_eq!(prefetch(&b).fired.len(), rest);
 }
 
 /// What a peer leaves for its next page is not taken over as begun by the node that starts anew.
@@ -262,7 +263,7 @@ fn a_node_that_starts_while_a_peer_recovers_it_loses_nothing() {
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let triggers: Vec<_> = (0..600).map(|n| once(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
     cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
-    assert_eq!(take_ahead(&a).fired.len(), 600);
+    assert_eq!(prefetch(&a).fired.len(), 600);
     drop(a);
     cluster.advance(10 * SECOND);
     b.check_in();
@@ -275,5 +276,5 @@ fn a_node_that_starts_while_a_peer_recovers_it_loses_nothing() {
     let pages: Vec<_> = its.recv().unwrap().into_iter().chain(own.recovered).map(|one| (one.freed, one.lost)).collect();
     assert_eq!(pages, [(500, vec![]), (100, vec![])]);
     cluster.check();
-    assert_eq!(take_ahead(&again).fired.len(), 600);
+    assert_eq!(prefetch(&again).fired.len(), 600);
 }

@@ -1,0 +1,77 @@
+//! What a session says by its selections of fires, jobs and triggers.
+
+use super::session::Session;
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::row::*;
+use std::collections::BTreeSet;
+
+impl dyn Session + '_ {
+    /// The job of this key, with its data.
+    pub fn job(&mut self, key: &JobKey) -> Result<Option<JobRow>> {
+        Ok(self.jobs(JobSelection::Key(key))?.pop())
+    }
+
+    /// The keys of these that jobs have.
+    pub fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
+        Ok(self.jobs(JobSelection::Keys(keys))?.into_iter().map(|row| row.key).collect())
+    }
+
+    /// The ids of fired rows.
+    pub fn fired_ids(&mut self, which: FiredSelection<'_>) -> Result<BTreeSet<String>> {
+        Ok(self.fired(which)?.into_iter().map(|row| row.fire_id).collect())
+    }
+
+    /// Tells whether a fire is executing; nobody can end it before the transaction ends.
+    pub fn hold_executing(&mut self, fire_id: &str) -> Result<bool> {
+        Ok(self.fired(FiredSelection::Held(fire_id))?.iter().any(|row| row.state == FiredState::Executing))
+    }
+
+    /// The triggers of these that a node of Quartz has acquired.
+    pub fn acquired_by_quartz(&mut self, triggers: &[TriggerKey]) -> Result<BTreeSet<TriggerKey>> {
+        Ok(self.fired(FiredSelection::AcquiredByQuartz(triggers))?.into_iter().map(|row| row.trigger).collect())
+    }
+
+    /// Deletes beats.
+    pub fn delete_heartbeats(&mut self, fire_ids: &[String]) -> Result<()> {
+        self.rows::<HeartbeatRow>().any_of(&["fire_id"], fire_ids).delete().map(drop)
+    }
+
+    /// The orders to stop for the fires of an instance.
+    pub fn cancels_for(&mut self, instance: &str) -> Result<Vec<CancelRow>> {
+        let mut orders: Vec<CancelRow> = self.rows().list()?;
+        if orders.is_empty() {
+            return Ok(orders);
+        }
+        let ids: Vec<String> = orders.iter().map(|order| order.fire_id.clone()).collect();
+        let fires = self.fired(FiredSelection::Ids(&ids))?;
+        orders.retain(|order| fires.iter().any(|fire| fire.fire_id == order.fire_id && fire.instance == instance));
+        Ok(orders)
+    }
+
+    /// Sets the last fence to this one, if it is smaller.
+    pub fn raise_fence(&mut self, to: i64) -> Result<()> {
+        self.rows::<FenceRow>().below("fence", to).set("fence", &to).map(drop)
+    }
+
+    /// Rows of the history, the newest first; without those of an outcome that only a later version
+    /// knows.
+    pub fn history<T: Table>(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<T>> {
+        let rows = self.history_of(T::DEF, filter)?;
+        Ok(rows.into_iter().filter_map(|cells| T::from_cells(cells).ok()).collect())
+    }
+
+    /// Deletes all jobs, triggers, calendars and paused groups of the scheduler.
+    pub fn clear(&mut self) -> Result<()> {
+        let reserved: Vec<TriggerKey> =
+            self.fired(FiredSelection::Acquired)?.into_iter().map(|row| row.trigger).collect();
+        self.delete_reservations(&reserved)?;
+        let triggers = self.trigger_keys(TriggerSelection::All)?;
+        self.delete_triggers(&triggers, None)?;
+        let jobs: Vec<JobKey> = self.jobs(JobSelection::All)?.into_iter().map(|row| row.key).collect();
+        self.delete_jobs(&jobs)?;
+        self.rows::<ParkedRow>().delete()?;
+        self.rows::<CalendarRow>().delete()?;
+        self.rows::<PausedGroupRow>().delete().map(drop)
+    }
+}

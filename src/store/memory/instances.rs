@@ -1,0 +1,140 @@
+//! Instances and the load of a cluster in maps.
+
+use super::MemorySession;
+use crate::error::Result;
+use crate::key::TriggerKey;
+use crate::store::database::{ClusterRows, Owner, Session};
+use crate::store::row::{
+    CancelRow, Cell, CheckpointRow, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow, InstanceRow, JobTypeRow,
+    Late, LoadRow, NodeRow, ParkedRow, RecoveryModeRow, RecoveryRow, TableDef,
+};
+use crate::trigger::TriggerState;
+use std::collections::BTreeMap;
+
+impl ClusterRows for MemorySession<'_> {
+    fn instances(&mut self) -> Result<Vec<InstanceRow>> {
+        self.reads()?;
+        // What a node of Quartz would do to these rows can be seen here too.
+        let seen_ms: BTreeMap<String, i64> =
+            self.tables.rows().map(|node: NodeRow| (node.instance, node.seen_ms)).collect();
+        let is_replaced =
+            |row: &InstanceRow| seen_ms.get(&row.name).is_some_and(|seen_ms| *seen_ms != row.last_checkin_ms);
+        let seen = |row: &InstanceRow| match is_replaced(row) {
+            true => InstanceRow { incarnation: None, joined: 0, ..row.clone() },
+            false => row.clone(),
+        };
+        Ok(self.tables.instances.values().map(seen).collect())
+    }
+
+    fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool> {
+        self.reads()?;
+        let same = |i: &InstanceRow| i.incarnation.as_ref() == Some(&owner.incarnation);
+        if !self.tables.instances.get(&owner.instance).is_some_and(same) {
+            return Ok(false);
+        }
+        Ok(self.tables.instances.change(&owner.instance, |i| i.last_checkin_ms = now_ms))
+    }
+
+    fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {
+        self.reads()?;
+        self.tables.remove_row::<NodeRow>(&row.name);
+        self.tables.remove_row::<InstanceProcessRow>(&row.name);
+        self.tables.instances.put(row.name.clone(), row.clone());
+        Ok(())
+    }
+
+    fn forget_replaced(&mut self, name: &str) -> Result<()> {
+        let replaced = self.instances()?.into_iter().find(|row| row.name == name && row.incarnation.is_none());
+        if let Some(row) = replaced {
+            self.put_instance(&row)?;
+            self.tables.delete_rows(|row: &JobTypeRow| row.instance == name);
+        }
+        Ok(())
+    }
+
+    fn stray_side_rows(&mut self, sweeps: bool) -> Result<usize> {
+        if sweeps {
+            self.changes()?;
+        } else {
+            self.reads()?;
+        }
+        // One map holds both rows of an instance. Nodes and types go with their instance, and
+        // versions and orphans with their job: here nobody else deletes those.
+        let state = |key: &TriggerKey| self.tables.triggers.get(key).map(|trigger| trigger.state.clone());
+        let is_over = |fire_id: &String| self.tables.fired.get(fire_id).is_none();
+        let recoveries = |row: &RecoveryRow| state(&row.trigger).is_none();
+        let parked = |row: &ParkedRow| state(&row.trigger).as_deref() != Some(TriggerState::Error.name());
+        let checkpoints = |row: &CheckpointRow| !self.is_underway(&row.root_fire_id);
+        let mut stray: Vec<(&'static TableDef, Vec<Vec<Cell>>)> = vec![
+            self.tables.chosen(recoveries),
+            self.tables.chosen(parked),
+            self.tables.chosen(checkpoints),
+            self.tables.chosen(|row: &HeartbeatRow| is_over(&row.fire_id)),
+            self.tables.chosen(|row: &CancelRow| is_over(&row.fire_id)),
+        ];
+        let count = stray.iter().map(|(_, rows)| rows.len()).sum();
+        if sweeps {
+            stray.drain(..).for_each(|(table, rows)| self.tables.remove_chosen(table, &rows));
+        }
+        Ok(count)
+    }
+
+    fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {
+        self.reads()?;
+        let row = self.tables.instances.get(name);
+        if seen_ms.is_some() && row.map(|i| i.last_checkin_ms) != seen_ms {
+            return Ok(false);
+        }
+        self.tables.remove_row::<NodeRow>(name);
+        self.tables.remove_row::<InstanceProcessRow>(name);
+        self.tables.delete_rows(|row: &JobTypeRow| row.instance == name);
+        Ok(self.tables.instances.remove(name).is_some())
+    }
+
+    fn load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {
+        self.reads()?;
+        let now_ms = self.now_ms()?;
+        let before_ms = match late {
+            Late::Before(before_ms) => before_ms,
+            Late::MoreThan(after_ms) => now_ms.saturating_sub(after_ms),
+        };
+        let in_error =
+            |key: &TriggerKey| self.tables.triggers.get(key).is_some_and(|t| t.state == TriggerState::Error.name());
+        let parked = self.tables.rows().filter(|row: &ParkedRow| in_error(&row.trigger)).take(most).count();
+        let tables = &*self.tables;
+        let index = tables.triggers.index();
+        let mut overdue = index.waiting(before_ms.saturating_sub(1), i64::MIN).filter_map(|trigger| trigger.next_ms);
+        let oldest_overdue_ms = overdue.next();
+        let counted = usize::from(oldest_overdue_ms.is_some()) + overdue.take(most).count();
+        let held = |fire: &&FiredRow| fire.state == FiredState::Acquired && fire.scheduled_ms < before_ms;
+        let running = |name: &str| {
+            let its = tables.fired.values().filter(|f| f.instance == name && f.state == FiredState::Executing);
+            its.count()
+        };
+        let load = LoadRow {
+            overdue: counted.min(most) + tables.fired.values().filter(held).count(),
+            oldest_overdue_ms,
+            recovery_since_ms: tables.rows().next().and_then(|row: RecoveryModeRow| row.since_ms),
+            parked,
+            infos: tables.rows().map(|row: NodeRow| (row.instance, row.info)).collect(),
+            blacklist: tables.rows().collect(),
+            instances: tables.instances.values().map(|row| (row.clone(), running(&row.name))).collect(),
+        };
+        Ok((now_ms, load))
+    }
+
+    fn count_states(&mut self) -> Result<Vec<(String, usize)>> {
+        self.reads()?;
+        let states: BTreeMap<String, usize> =
+            self.tables.triggers.index().states().map(|(state, count)| (state.to_owned(), count)).collect();
+        Ok(states.into_iter().collect())
+    }
+}
+
+impl MemorySession<'_> {
+    /// Tells whether the work that began with this fire runs, or waits to be recovered.
+    fn is_underway(&self, root_fire_id: &String) -> bool {
+        self.tables.fired.get(root_fire_id).is_some()
+            || self.tables.rows().any(|recovery: RecoveryRow| recovery.root_fire_id == *root_fire_id)
+    }
+}

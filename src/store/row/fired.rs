@@ -1,0 +1,47 @@
+//! The rows of fires.
+
+use crate::key::{JobKey, TriggerKey};
+
+/// A row of `FIRED_TRIGGERS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FiredRow {
+    /// `ENTRY_ID`: never used twice.
+    pub fire_id: String,
+    /// The trigger.
+    pub trigger: TriggerKey,
+    /// The instance it belongs to.
+    pub instance: String,
+    /// `FIRED_TIME`.
+    pub fired_ms: i64,
+    /// `SCHED_TIME`.
+    pub scheduled_ms: i64,
+    /// `PRIORITY`: higher fires first.
+    pub priority: i32,
+    /// The state.
+    pub state: FiredState,
+    /// None while acquired.
+    pub job: Option<JobKey>,
+    /// `IS_NONCONCURRENT`.
+    pub nonconcurrent: bool,
+    /// `REQUESTS_RECOVERY`.
+    pub requests_recovery: bool,
+}
+
+/// The states of a fired row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FiredState {
+    /// Reserved, not started.
+    Acquired,
+    /// The job runs.
+    Executing,
+}
+
+impl FiredState {
+    /// The text in `STATE`.
+    pub fn name(self) -> &'static str {
+        match self {
+            FiredState::Acquired => "ACQUIRED",
+            FiredState::Executing => "EXECUTING",
+        }
+    }
+}

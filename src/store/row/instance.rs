@@ -1,0 +1,18 @@
+//! The rows of instances.
+
+/// A row of `SCHEDULER_STATE` with its row in `CN_INSTANCES`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceRow {
+    /// `INSTANCE_NAME`.
+    pub name: String,
+    /// `LAST_CHECKIN_TIME`.
+    pub last_checkin_ms: i64,
+    /// `CHECKIN_INTERVAL`.
+    pub checkin_interval_ms: i64,
+    /// None for a node that is not ours: it has no side row, or the side row is of one of ours
+    /// whose name it has taken.
+    pub incarnation: Option<String>,
+    /// Grows with each registration; the smallest is the longest-serving node. 0 for a node that is
+    /// not ours.
+    pub joined: i64,
+}

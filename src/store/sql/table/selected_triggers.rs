@@ -1,0 +1,61 @@
+//! `TRIGGERS`, the rows that a selection names.
+
+use super::trigger_keys;
+use super::trigger_row::quoted;
+use super::triggers::KEY;
+use super::waiting::{misfired, order_of_misfired};
+use crate::error::Result;
+use crate::key::BROADCAST_GROUP;
+use crate::store::row::TriggerSelection;
+use crate::store::sql::connection::Readable;
+use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::Value;
+
+const BY_KEY: &str = "ORDER BY t.trigger_group, t.trigger_name";
+
+fn number(n: usize) -> Value {
+    i64::try_from(n).unwrap_or(i64::MAX).into()
+}
+
+impl SqlSession<'_, '_> {
+    /// The triggers `t` of a selection, by a query up to its conditions.
+    pub(super) fn load_selected<R: Readable>(&mut self, head: &str, which: TriggerSelection<'_>) -> Result<Vec<R>> {
+        let (conditions, further) = match which {
+            TriggerSelection::All => (format!("t.sched_name = ? {BY_KEY}"), Vec::new()),
+            TriggerSelection::Keys(keys) => {
+                let head = format!("{head} t.sched_name = ? AND");
+                return self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys));
+            }
+            TriggerSelection::OfJob(job) => (
+                format!("t.sched_name = ? AND t.job_name = ? AND t.job_group = ? {BY_KEY}"),
+                vec![job.name().into(), job.group().into()],
+            ),
+            TriggerSelection::OfCalendar(name) => {
+                (format!("t.sched_name = ? AND t.calendar_name = ? {BY_KEY}"), vec![name.into()])
+            }
+            TriggerSelection::Parts(prefix) => (
+                "t.sched_name = ? AND t.trigger_group = ? AND t.trigger_name LIKE ? ORDER BY t.trigger_name".to_owned(),
+                vec![BROADCAST_GROUP.into(), (&format!("{prefix}%")).into()],
+            ),
+            TriggerSelection::FreeWaiting(triggers) => {
+                let held = self.hold_free_rows(triggers)?;
+                return self.load_selected(head, TriggerSelection::Keys(&held));
+            }
+            TriggerSelection::Waiting(from_ms, until_ms, limit) => (
+                "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time >= ? AND t.next_fire_time <= ? \
+                 ORDER BY t.next_fire_time LIMIT ?"
+                    .to_owned(),
+                vec![from_ms.into(), until_ms.into(), number(limit)],
+            ),
+            TriggerSelection::InStates(states, limit) => {
+                let states = quoted(states.iter().copied());
+                (format!("t.sched_name = ? AND t.trigger_state IN ({states}) LIMIT ?"), vec![number(limit)])
+            }
+            TriggerSelection::Misfired { before_ms, order, limit, offset } => (
+                format!("{} ORDER BY {} LIMIT ? OFFSET ?", misfired("?"), order_of_misfired(order)),
+                vec![before_ms.into(), number(limit), number(offset)],
+            ),
+        };
+        self.load(&format!("{head} {conditions}"), &[vec![self.name()], further].concat())
+    }
+}
