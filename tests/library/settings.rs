@@ -56,7 +56,7 @@ fn an_empty_file_is_the_default_and_says_nothing() {
     assert_eq!(settings.scheduler.instance_id, InstanceIdSetting::Fixed("NON_CLUSTERED".to_owned()));
     assert_eq!(settings.scheduler.idle_wait_time, Duration::from_secs(30));
     assert_eq!(settings.scheduler.db_failure_retry_interval, Duration::from_secs(2));
-    assert_eq!((settings.scheduler.batch_max_count, settings.scheduler.take_ahead), (500, Duration::from_millis(10)));
+    assert_eq!((settings.scheduler.batch_max_count, settings.scheduler.take_ahead), (500, Duration::from_millis(20)));
     assert_eq!(settings.scheduler.batch_time_window, Duration::ZERO);
     assert_eq!(settings.thread_pool.thread_count, 10);
     let store = &settings.job_store;

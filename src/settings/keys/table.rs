@@ -37,7 +37,7 @@ pub const KEYS: &[Key] = &[
         "As `jobStore.dbRetryInterval`, which it replaces where it is given, as in Quartz."),
     optional("scheduler.batchTriggerAcquisitionMaxCount", Kind::Count { least: 1, most: 10_000 },
         "Most triggers acquired in one transaction.").derived("500, or `threadPool.threadCount` if that is more (Quartz: 1)"),
-    key("carnelian.scheduler.takeAhead", Kind::Duration { least: 0, most: 10_000 }, "10ms",
+    key("carnelian.scheduler.takeAhead", Kind::Duration { least: 0, most: 10_000 }, "20ms",
         "How soon a fire of a backlog is to begin on the node that took it: of job types whose recent runs were shorter it takes more at once than it has free workers. `0` takes no more than those, as Quartz."),
     key("scheduler.batchTriggerAcquisitionFireAheadTimeWindow", MILLIS, "0",
         "How much earlier than its time a trigger of a batch may fire."),

@@ -14,6 +14,9 @@ use std::time::Duration;
 /// At its end a node looks so many times whether workers have begun what it has fired.
 const LAST_CHECKS: usize = 100;
 
+/// The number of batches that may wait for workers: one is begun while the next is fired.
+const WAITING_BATCHES: usize = 2;
+
 /// The time between two of these checks.
 const BETWEEN_CHECKS: Duration = Duration::from_millis(1);
 
@@ -52,8 +55,9 @@ impl Acquirer {
     pub(super) fn batching_deadline(&mut self, room: usize) -> Option<Duration> {
         let capacity = self.capacity();
         let wanted = self.batch_limit().min(capacity);
-        let is_enough = room >= wanted || capacity > self.workers() && room.saturating_mul(2) >= wanted;
-        if !self.polling.expects_more() || is_enough || !self.reservations.is_empty() {
+        // Where fires may wait, workers begin the other half meanwhile.
+        let enough = if capacity > self.workers() { wanted.min(capacity.div_ceil(2)) } else { wanted };
+        if !self.polling.expects_more() || room >= enough || !self.reservations.is_empty() {
             self.combined.end_waiting();
             return None;
         }
@@ -107,11 +111,11 @@ impl Acquirer {
         let node = &*self.node;
         let is_dense = self.reservations.last_ms().is_none_or(|last_ms| last_ms <= now_ms.saturating_add(DENSE_MS));
         let is_wanted = self.prefetch.is_allowed(node, node.clock.ticks());
-        let (workers, batch) = (self.workers(), self.batch_limit());
+        let (workers, most) = (self.workers(), WAITING_BATCHES * self.batch_limit());
         match (is_wanted, self.polling.expects_more() && is_dense) {
             (false, _) => self.prefetch.window.close(),
             (true, true) => {
-                self.prefetch.window.adapt(longest, node.settings.scheduler.take_ahead, workers, batch);
+                self.prefetch.window.adapt(longest, node.settings.scheduler.take_ahead, workers, most);
             }
             (true, false) => {
                 let fires = self.hand_over.committed() + self.reservations.len();
