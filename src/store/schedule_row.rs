@@ -129,7 +129,12 @@ fn quartz_schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
         (ScheduleRow::Cron { expression, zone }, "CRON") => {
             let zone = zone_of(row, "TIME_ZONE_ID", zone.as_deref(), default_zone)?;
             let expression = CronExpression::parse(expression).map_err(|e| unreadable(row, e.to_string()))?;
-            Ok(Schedule::Cron(CronSchedule { expression, zone, time_change: TimeChange::default() }))
+            Ok(Schedule::Cron(CronSchedule {
+                expression,
+                zone,
+                is_zone_given: true,
+                time_change: TimeChange::default(),
+            }))
         }
         (
             ScheduleRow::CalendarInterval { interval, unit, zone, preserve_hour, skip_day, times_triggered },
@@ -139,6 +144,7 @@ fn quartz_schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
                 interval: *interval,
                 unit: unit_of(row, unit)?,
                 zone: zone_of(row, "STR_PROP_2", zone.as_deref(), default_zone)?,
+                is_zone_given: true,
                 preserve_hour: *preserve_hour,
                 skip_day: *skip_day,
                 without_drift: false,
