@@ -21,6 +21,7 @@ mod scheduling;
 mod status;
 mod submission;
 mod type_changes;
+mod type_watch;
 
 pub use builder::SchedulerBuilder;
 pub use handle::Scheduler;
