@@ -100,10 +100,12 @@ pub(crate) fn machine() -> (Tz, ZoneSource) {
         let set = std::env::var("TZ").ok();
         let from_environment = set.as_deref().map(|name| name.strip_prefix(':').unwrap_or(name)).and_then(named);
         let from_system = || named(&iana_time_zone::get_timezone().ok()?);
-        match from_environment {
+        let (zone, source) = match from_environment {
             Some(zone) => (zone, ZoneSource::Environment),
             None => from_system().map_or((Tz::UTC, ZoneSource::Nothing), |zone| (zone, ZoneSource::System)),
-        }
+        };
+        // UTC has one name in the tables, whatever a machine calls it.
+        (if zone == Tz::Etc__UTC { Tz::UTC } else { zone }, source)
     })
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 /// Catches SIGTERM and SIGINT (Ctrl-C), so that a program can end in order.
 ///
 /// Catch them before anything is started, so that none is lost. The first signal is for the
-/// program; a second one ends the process at once, for people who cannot wait. When this is
+/// program; a second one ends the process at once, for people who cannot wait. Once the value is
 /// dropped, signals end the process again.
 ///
 /// [`Scheduler::run_until_signal`](crate::Scheduler::run_until_signal) does all of it; this is for
@@ -59,7 +59,7 @@ impl StopSignals {
 
     /// Waits for the first signal; returns at once if one came since [`StopSignals::catch`].
     pub fn wait(&self) {
-        // The other end is open as long as this value is: a read fails only where waiting makes no sense.
+        // A read fails only where waiting makes no sense: the handlers keep the other end open.
         let _ = (&self.pipe).read_exact(&mut [0]);
     }
 }

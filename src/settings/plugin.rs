@@ -157,7 +157,7 @@ impl PluginSettings {
             self.shutdown_hook = Some(ShutdownHookPlugin { clean_shutdown: reader.flag(&keys.full("cleanShutdown")) });
             reader.warn(
                 &class_key,
-                "of effect in `carnelian node`, and in programs that end by Scheduler::run_until_signal; a library catches no signal unless it is told to",
+                "no signal is caught by a library unless it is told to: of effect in `carnelian node`, and in programs that call Scheduler::run_until_signal",
             );
         } else if is(INTERRUPT_MONITOR) {
             keys.warn_of_others(reader, &["defaultMaxRunTime"]);

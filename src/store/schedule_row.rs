@@ -315,7 +315,8 @@ mod tests {
 
     #[test]
     fn options_are_read_as_they_are_written_and_have_no_effect_beside_quartz() {
-        let cron = Schedule::from(CronSchedule::new("0 30 2 * * ?").unwrap().fire_at_gap_end(true).both_passes(true));
+        let nightly = CronSchedule::new("0 30 2 * * ?").unwrap().in_zone(Tz::UTC);
+        let cron = Schedule::from(nightly.fire_at_gap_end(true).both_passes(true));
         let with = |names: &str, beside_quartz| {
             let options = Some(OptionsRow { names: names.to_owned(), beside_quartz });
             schedule(&TriggerRow { options, ..row("CRON", schedule_row(&cron)) }, Tz::UTC)

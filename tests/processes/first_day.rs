@@ -124,7 +124,10 @@ fn doctor_finds_a_cluster_without_nodes() {
     let place = Place::new();
     place.fine("schedule --job g.j --type t --trigger g.t --every 1h");
     assert_eq!(place.json("doctor"), json!({"findings": []}));
-    crate::cli::configuration::sql(&place, "UPDATE QRTZ_TRIGGERS SET NEXT_FIRE_TIME = NEXT_FIRE_TIME - 600000");
+    crate::cli::configuration::sql(
+        &place,
+        "UPDATE QRTZ_TRIGGERS SET PREV_FIRE_TIME = START_TIME, NEXT_FIRE_TIME = START_TIME - 600000",
+    );
     let ran = place.run(&["doctor", "--json"]).with(1, "doctor");
     let answer: Value = serde_json::from_str(&ran.out).unwrap();
     let kinds: Vec<&str> = answer["findings"].as_array().unwrap().iter().map(|one| text(one, "kind")).collect();

@@ -312,10 +312,10 @@ pub enum CronCommand {
     Next {
         /// The expression: seconds minutes hours day-of-month month day-of-week [year]
         expression: String,
-        /// The time zone [default: the scheduler's, carnelian.scheduler.timeZone, else this machine's]
+        /// The time zone [default: the scheduler's, carnelian.scheduler.timeZone, else the machine's]
         #[arg(long, value_name = "ZONE", value_parser = value::zone)]
         tz: Option<Tz>,
-        /// Only times after this moment: ISO-8601 with offset, or epoch milliseconds [default: now]
+        /// Only times after this moment, ISO-8601 with offset or epoch milliseconds [default: now]
         #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = value::moment_ms)]
         from: Option<i64>,
         /// The number of times

@@ -248,9 +248,12 @@ fn nodes(snapshot: &Snapshot, alive: &BTreeSet<String>) -> Vec<Finding> {
     orphans.chain(silent).collect()
 }
 
-/// Work that comes due while no node is alive; a restart of all of them is no finding.
+/// A cluster that has fired and does not any more, since no node is alive. A restart of all nodes
+/// is no finding, nor is work that waits for the first node.
 fn no_node(store: &JobStore, snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) -> Option<Finding> {
-    let waiting = snapshot.triggers.iter().filter(|trigger| trigger.state == TriggerState::Waiting.name());
+    let has_fired =
+        |t: &&carnelian::store::row::TriggerRow| t.state == TriggerState::Waiting.name() && t.previous_ms.is_some();
+    let waiting = snapshot.triggers.iter().filter(has_fired);
     let late: Vec<i64> = waiting.filter_map(|t| Some(now_ms.saturating_sub(t.next_ms?))).filter(|ms| *ms > 0).collect();
     let most_ms = late.iter().copied().max().filter(|ms| alive.is_empty() && *ms > RESTART_MS)?;
     let detail = format!(

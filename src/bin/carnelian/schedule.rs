@@ -54,7 +54,7 @@ pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     )
 }
 
-/// What was done, with the warning on a line of its own.
+/// The line that says what was done, and the warning on a line of its own.
 pub fn with_warning(line: String, warning: Option<&str>) -> String {
     warning.map_or(line.clone(), |warning| format!("{line}\nwarning: {warning}"))
 }

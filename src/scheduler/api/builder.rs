@@ -59,8 +59,8 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Reads the settings from a properties file when the scheduler is built. Its
-    /// [warnings](Settings::warnings) are logged.
+    /// Reads the settings from a properties file when the scheduler is built, and logs the
+    /// [warnings](Settings::warnings) of the file.
     pub fn settings_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings_file = Some(path.into());
         self

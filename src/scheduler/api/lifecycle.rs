@@ -120,9 +120,9 @@ impl Scheduler {
     }
 
     /// Starts, runs until SIGTERM or SIGINT (Ctrl-C) comes, and ends as
-    /// [`Scheduler::shutdown_and_wait`] does, within `carnelian.shutdown.deadline`: the last line of
-    /// a `main`. A second signal ends the process at once. Where the settings have Quartz's
-    /// `ShutdownHookPlugin` with `cleanShutdown = false`, it ends as [`Scheduler::shutdown_now`].
+    /// [`Scheduler::shutdown_and_wait`] does, within `carnelian.shutdown.deadline`: the last line
+    /// of a `main`. A second signal ends the process at once. By Quartz's `ShutdownHookPlugin` with
+    /// `cleanShutdown = false` the node ends as with [`Scheduler::shutdown_now`].
     ///
     /// ```no_run
     /// let scheduler = carnelian::Scheduler::builder().job_fn("sweep", |_| Ok(())).build()?;

@@ -22,6 +22,7 @@ mod status;
 mod submission;
 mod type_changes;
 mod type_watch;
+mod unknown_types;
 
 pub use builder::SchedulerBuilder;
 pub use handle::Scheduler;

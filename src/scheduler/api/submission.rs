@@ -79,7 +79,7 @@ impl Submission {
         self
     }
 
-    /// When the work is tried again after a failure. Default: never.
+    /// The rule by which the work is tried again after a failure. Default: no further try.
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.policy = self.policy.retry(retry);
         self

@@ -1,11 +1,7 @@
-//! `TypeWatch`: names stored jobs whose type no living node has, when they are stored.
+//! `TypeWatch`: which job types that this node lacks a living node has, as the store said last.
 
-use super::handle::Scheduler;
 use crate::hash::HashMap;
-use crate::job::JobDetail;
-use crate::listener::lifecycle_log;
 use parking_lot::Mutex;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The time for which an answer of the store holds: nodes come and go no faster than they check in.
@@ -22,40 +18,17 @@ pub(crate) struct TypeWatch {
 
 impl TypeWatch {
     /// True if a living node has the type, by an answer that still holds.
-    fn known(&self, job_type: &str, now: Duration) -> Option<bool> {
+    pub(super) fn known(&self, job_type: &str, now: Duration) -> Option<bool> {
         let answers = self.answers.lock();
         let (is_there, given) = answers.get(job_type)?;
         (now.saturating_sub(*given) < HOLDS).then_some(*is_there)
     }
 
-    fn remember(&self, job_type: &str, is_there: bool, now: Duration) {
+    pub(super) fn remember(&self, job_type: &str, is_there: bool, now: Duration) {
         let mut answers = self.answers.lock();
         if answers.len() >= MOST_TYPES {
             answers.clear();
         }
         answers.insert(job_type.to_owned(), (is_there, now));
-    }
-}
-
-impl Scheduler {
-    /// Names the jobs, which are stored by now, whose type neither this node nor another living one
-    /// has; returns these types. A store that does not answer has the audit name them later.
-    pub(crate) fn name_unknown_types<'j>(&self, jobs: impl IntoIterator<Item = &'j JobDetail>) -> BTreeSet<String> {
-        let foreign: Vec<&JobDetail> = jobs.into_iter().filter(|job| !self.is_of_this_node(job)).collect();
-        if foreign.is_empty() {
-            return BTreeSet::new();
-        }
-        let (watch, now) = (&self.inner.type_watch, self.inner.node.clock.ticks());
-        let unasked: BTreeSet<&str> =
-            foreign.iter().map(|job| job.job_type()).filter(|name| watch.known(name, now).is_none()).collect();
-        if !unasked.is_empty() {
-            let Ok(missing) = self.store().job_types().missing(&unasked) else { return BTreeSet::new() };
-            unasked.iter().for_each(|name| watch.remember(name, !missing.contains(*name), now));
-            foreign.iter().filter(|job| missing.contains(job.job_type())).for_each(|job| {
-                lifecycle_log::stored_without_node(job.key(), job.job_type());
-            });
-        }
-        let is_missing = |name: &&str| watch.known(name, now) == Some(false);
-        foreign.iter().map(|job| job.job_type()).filter(is_missing).map(str::to_owned).collect()
     }
 }

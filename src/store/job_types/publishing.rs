@@ -58,7 +58,7 @@ impl JobTypes<'_> {
         Ok(all)
     }
 
-    /// Those of these types that no living node has; none while a living node does not say what it
+    /// The types, of these, that no living node has; none while a living node does not say what it
     /// has.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use crate::error::FailureClass;
 use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
-/// What tries to connect have shown, for those who wait for a connection, and for the log.
+/// The findings of the tries to connect, for those who wait for a connection, and for the log.
 pub(super) struct Way {
     /// The database, without secrets.
     target: String,
