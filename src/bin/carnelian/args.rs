@@ -312,7 +312,7 @@ pub enum CronCommand {
     Next {
         /// The expression: seconds minutes hours day-of-month month day-of-week [year]
         expression: String,
-        /// The time zone [default: the scheduler's, carnelian.scheduler.timeZone, else the machine's]
+        /// The time zone [default: the scheduler's, carnelian.scheduler.timeZone, else the host's]
         #[arg(long, value_name = "ZONE", value_parser = value::zone)]
         tz: Option<Tz>,
         /// Only times after this moment, ISO-8601 with offset or epoch milliseconds [default: now]
