@@ -9,7 +9,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Nothing is half done when an operation returns an error: it is one transaction, and it was
 /// rolled back.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` writes the same text as `Display`, since `Debug` is what a program shows whose `main`
+/// returns an error: all mistakes of a settings file, a line each.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The value breaks a rule that can be checked without the store: a name that is too long, an
@@ -35,7 +38,7 @@ pub enum Error {
         reason: String,
     },
     /// A job, trigger or calendar of this key is stored already and `replace` was not asked for.
-    #[error("{what} `{key}` exists already: ask to replace it, or choose another name")]
+    #[error("{what} `{key}` exists already: replace it (`IfExists::Replace`, `--replace`), or choose another name")]
     AlreadyExists {
         /// `job`, `trigger` or `calendar`.
         what: &'static str,
@@ -109,6 +112,12 @@ pub enum Error {
     /// A job file is wrong: all its problems, one a line, each with file, line and element.
     #[error("{0}")]
     JobFile(String),
+}
+
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 /// A failure that came from the database or from the way to it.

@@ -29,7 +29,7 @@
 //!     .build()?;
 //! scheduler.schedule_job(job, trigger)?;
 //! scheduler.start()?;
-//! // … the server's own work …
+//! // … the server's own work; a program without any calls `run_until_signal` instead …
 //! scheduler.shutdown_and_wait();
 //! # Ok(())
 //! # }
@@ -67,6 +67,7 @@
 //! | For | See |
 //! | --- | --- |
 //! | starting, stopping, scheduling, pausing, listing | [`Scheduler`], [`SchedulerBuilder`] |
+//! | a clean end when a signal comes | [`Scheduler::run_until_signal`], [`StopSignals`] |
 //! | schedules by intervals | [`SimpleSchedule`], [`CalendarIntervalSchedule`] |
 //! | schedules by the clock | [`CronSchedule`], [`DailyTimeIntervalSchedule`] |
 //! | schedules by a rule of iCalendar | [`RecurrenceSchedule`] |
@@ -92,9 +93,9 @@
 //!
 //! # Features
 //!
-//! `sqlite` (default), `postgres`, `mysql`: the databases. `cli`: the command line. `metrics`:
-//! metrics through the facade of that name. `recurrence`: rules of iCalendar. `test-util`: a manual
-//! clock and faults for tests.
+//! `sqlite` (default), `postgres`, `mysql`: the databases. `signals` (default): a clean end at
+//! SIGTERM and Ctrl-C. `cli`: the command line. `metrics`: metrics through the facade of that name.
+//! `recurrence`: rules of iCalendar. `test-util`: a manual clock and faults for tests.
 
 mod alarm;
 pub mod backfill;
@@ -148,6 +149,8 @@ pub use job::{
     Parent, RetryPolicy, StuckAction,
 };
 pub use key::{JobKey, TriggerKey};
+#[cfg(feature = "signals")]
+pub use machine::StopSignals;
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
     IfExists, Job, JobContext, JobError, JobType, LockGuard, Outcome, RunningJob, Scheduler, SchedulerBuilder,

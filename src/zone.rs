@@ -1,6 +1,7 @@
 //! Time zones by the names that Java takes, and the zone of this machine.
 
 use chrono_tz::Tz;
+use std::sync::OnceLock;
 
 /// Java's own three-letter names that the zone table lacks or means otherwise, as
 /// `java.time.ZoneId.SHORT_IDS` has them.
@@ -60,12 +61,52 @@ fn whole_hours(name: &str) -> Option<Tz> {
     format!("Etc/GMT{sign}{hours}").parse().ok()
 }
 
+/// The origin of the zone of schedules that name none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ZoneSource {
+    /// The property `carnelian.scheduler.timeZone`.
+    Property,
+    /// The environment variable `TZ`.
+    Environment,
+    /// The setting of the operating system.
+    System,
+    /// Nothing: UTC stands in.
+    Nothing,
+}
+
+impl ZoneSource {
+    /// The word for it in logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            ZoneSource::Property => "carnelian.scheduler.timeZone",
+            ZoneSource::Environment => "TZ",
+            ZoneSource::System => "the system",
+            ZoneSource::Nothing => "nothing is set",
+        }
+    }
+}
+
 /// The zone of this machine, as a Java process on it has it: what `TZ` names, else what the system
-/// is set to, else UTC.
+/// is set to, else UTC. The first answer holds for the process, as in Java.
 pub(crate) fn of_machine() -> Tz {
-    let set = std::env::var("TZ").ok();
-    let from_environment = set.as_deref().map(|name| name.strip_prefix(':').unwrap_or(name)).and_then(named);
-    from_environment.or_else(|| named(&iana_time_zone::get_timezone().ok()?)).unwrap_or(Tz::UTC)
+    machine().0
+}
+
+/// The zone of this machine, and where it comes from.
+pub(crate) fn machine() -> (Tz, ZoneSource) {
+    static MACHINE: OnceLock<(Tz, ZoneSource)> = OnceLock::new();
+    *MACHINE.get_or_init(|| {
+        let set = std::env::var("TZ").ok();
+        let from_environment = set.as_deref().map(|name| name.strip_prefix(':').unwrap_or(name)).and_then(named);
+        let from_system = || named(&iana_time_zone::get_timezone().ok()?);
+        let (zone, source) = match from_environment {
+            Some(zone) => (zone, ZoneSource::Environment),
+            None => from_system().map_or((Tz::UTC, ZoneSource::Nothing), |zone| (zone, ZoneSource::System)),
+        };
+        // UTC has one name in the tables, whatever a machine calls it.
+        (if zone == Tz::Etc__UTC { Tz::UTC } else { zone }, source)
+    })
 }
 
 #[cfg(test)]

@@ -74,6 +74,14 @@ need_packages() {
     [ ${#missing[@]} -gt 0 ] || return 0
     [ "$(id -u)" = 0 ] || sudo=(sudo -n)
     if have apt-get && { [ "$(id -u)" = 0 ] || sudo -n true 2>/dev/null; }; then
+        # A person is asked; a machine that builds has nobody to ask.
+        if [ -t 0 ] && [ -t 2 ]; then
+            local answer
+            say "these packages are missing: ${missing[*]}"
+            read -r -p 'install them with apt-get? [y/N] ' answer
+            [[ $answer == [yY]* ]] || die "not installed: ${missing[*]}
+install them and run again, e.g. sudo apt-get install ${missing[*]}"
+        fi
         say "installing: ${missing[*]}"
         "${sudo[@]}" apt-get update -qq >&2 || die "apt-get update failed; needed: ${missing[*]}"
         "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \

@@ -84,8 +84,9 @@ impl fmt::Display for JobFileError {
 
 impl std::error::Error for JobFileError {}
 
-/// All problems of a job file at once, in the order of its lines; `Display` writes one a line.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// All problems of a job file at once, in the order of its lines; `Display` and `Debug` write one a
+/// line.
+#[derive(Clone, PartialEq, Eq)]
 pub struct JobFileErrors {
     errors: Vec<JobFileError>,
     left_out: usize,
@@ -113,6 +114,12 @@ impl JobFileErrors {
 impl From<JobFileError> for JobFileErrors {
     fn from(error: JobFileError) -> Self {
         Self::new(vec![error])
+    }
+}
+
+impl fmt::Debug for JobFileErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

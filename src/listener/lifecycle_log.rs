@@ -15,16 +15,42 @@ use std::time::Duration;
 /// The number of things of a kind that are named one by one.
 const MOST_NAMED: usize = 100;
 
-pub(crate) fn starting(scheduler: &str, instance: &str, workers: usize, store: &str) {
-    info!("starting scheduler={scheduler} instance={instance} workers={workers} store={store}");
+pub(crate) fn starting(scheduler: &str, instance: &str) {
+    debug!("starting scheduler={scheduler} instance={instance}");
+}
+
+pub(crate) fn settings_warning(warning: &str) {
+    warn!("settings: {warning}");
+}
+
+pub(crate) fn stored_without_node(job: &JobKey, job_type: &str) {
+    warn!("a stored job waits, since no live node has its type job={job} type={job_type}");
 }
 
 pub(crate) fn guarded(guard: &str) {
     info!("the database is {guard}");
 }
 
-pub(crate) fn started(scheduler: &str, instance: &str) {
-    info!("started scheduler={scheduler} instance={instance}");
+/// The facts of a start that people ask for first.
+pub(crate) struct Started<'a> {
+    pub scheduler: &'a str,
+    pub instance: &'a str,
+    pub database: &'a str,
+    pub workers: u32,
+    /// The living nodes, this one among them; none where the store did not answer.
+    pub members: Option<usize>,
+    pub zone: &'a str,
+    pub zone_source: &'a str,
+}
+
+pub(crate) fn started(started: &Started<'_>) {
+    let Started { scheduler, instance, database, workers, zone, zone_source, .. } = started;
+    let members = started.members.map_or_else(|| "unknown".to_owned(), |members| members.to_string());
+    info!(
+        "started scheduler={scheduler} instance={instance} database={database:?} workers={workers} members={members} \
+         zone={zone} zone_from={zone_source:?} version={}",
+        env!("CARGO_PKG_VERSION")
+    );
 }
 
 pub(crate) fn disabled(scheduler: &str) {

@@ -2,10 +2,14 @@
 
 mod files;
 mod process;
+#[cfg(feature = "signals")]
+mod stop_signals;
 
 pub use files::MachineFiles;
 pub use process::Process;
 pub(crate) use process::{Living, lives_here};
+#[cfg(feature = "signals")]
+pub use stop_signals::StopSignals;
 
 use crate::node::MachineLoad;
 use std::fmt;

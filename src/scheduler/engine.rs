@@ -104,11 +104,11 @@ impl Engine {
         };
         if is_first {
             let workers = usize::try_from(node.settings.thread_pool.thread_count).unwrap_or(0);
+            lifecycle_log::starting(&node.name, &node.instance);
             node.settings
                 .unsafe_intervals()
                 .iter()
                 .for_each(|warning| lifecycle_log::unsafe_intervals(&warning.to_string()));
-            lifecycle_log::starting(&node.name, &node.instance, workers, &node.store.database().describe());
             match launch(node, registry, workers, &self.delayed) {
                 Ok(threads) => *phase = Phase::Started(Box::new(threads)),
                 Err(error) => {

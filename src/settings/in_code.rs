@@ -2,7 +2,7 @@
 
 use super::data_source::DataSourceSettings;
 use super::job_store::{ClockSource, StoreKind};
-use super::scheduler::BATCH;
+use super::scheduler::{BATCH, InstanceIdSetting};
 use super::url::DataSourceUrl;
 use super::{DataSourceUrlError, Settings};
 use crate::error::{Error, Result};
@@ -16,8 +16,14 @@ impl Settings {
     pub(crate) fn use_database(&mut self, url: &str) -> Result<()> {
         let url: DataSourceUrl =
             url.parse().map_err(|why: DataSourceUrlError| Error::Settings(format!("URL of the database: {why}")))?;
+        self.put_in_database(url);
+        Ok(())
+    }
+
+    /// Has the jobs in this database, by the node's clock where the database has none of its own.
+    pub(super) fn put_in_database(&mut self, url: DataSourceUrl) {
         if matches!(url, DataSourceUrl::Sqlite { .. }) {
-            self.job_store.clock = ClockSource::Node; // SQLite has no clock of its own
+            self.job_store.clock = ClockSource::Node;
         }
         let source = match self.data_source.take() {
             Some(source) => DataSourceSettings { url, ..source },
@@ -25,6 +31,20 @@ impl Settings {
         };
         (self.job_store.kind, self.job_store.data_source) = (StoreKind::Sql, Some(source.name.clone()));
         self.data_source = Some(source);
+    }
+
+    /// Shares the database with other nodes, under a name of this node's own.
+    pub(crate) fn use_cluster(&mut self) -> Result<()> {
+        if self.job_store.kind == StoreKind::Memory {
+            let message = "a cluster needs a database, which the nodes share: name it with `database`, or with \
+                           jobStore.dataSource and dataSource.NAME.URL";
+            return Err(Error::Settings(message.to_owned()));
+        }
+        self.job_store.clustered = true;
+        let id = &mut self.scheduler.instance_id;
+        if *id == InstanceIdSetting::Fixed(InstanceIdSetting::NON_CLUSTERED.to_owned()) {
+            *id = InstanceIdSetting::Auto;
+        }
         Ok(())
     }
 

@@ -43,6 +43,7 @@ use std::fmt;
 
 pub use crate::node::{Labels, LabelsError, NodeRole};
 pub use crate::trigger::TriggerOrder;
+pub use crate::zone::ZoneSource;
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
 pub use data_source::DataSourceSettings;
 pub use definitions::DefinitionSettings;
@@ -129,9 +130,7 @@ impl Settings {
     /// ```
     pub fn in_database(scheduler: impl Into<String>, url: DataSourceUrl) -> Self {
         let mut settings = Self::named(scheduler);
-        let source = DataSourceSettings::new("database", url);
-        (settings.job_store.kind, settings.job_store.data_source) = (StoreKind::Sql, Some(source.name.clone()));
-        settings.data_source = Some(source);
+        settings.put_in_database(url);
         settings
     }
 

@@ -25,8 +25,8 @@ pub struct PluginSettings {
     pub job_history: Vec<JobHistoryPlugin>,
     /// Logs of the fires of triggers.
     pub trigger_history: Vec<TriggerHistoryPlugin>,
-    /// The shutdown of the scheduler when a signal ends the program. `carnelian node` asks for this
-    /// plugin; a library catches no signals.
+    /// The shutdown of the scheduler when a signal ends the program. `carnelian node` and
+    /// [`Scheduler::run_until_signal`](crate::Scheduler::run_until_signal) ask for this plugin.
     pub shutdown_hook: Option<ShutdownHookPlugin>,
     /// Asks runs that take too long to stop.
     pub interrupt_monitor: Option<InterruptMonitorPlugin>,
@@ -157,7 +157,7 @@ impl PluginSettings {
             self.shutdown_hook = Some(ShutdownHookPlugin { clean_shutdown: reader.flag(&keys.full("cleanShutdown")) });
             reader.warn(
                 &class_key,
-                "no signal is caught by a library: the program calls Scheduler::shutdown_and_wait when it is told to end, as `carnelian node` does",
+                "no signal is caught by a library unless it is told to: of effect in `carnelian node`, and in programs that call Scheduler::run_until_signal",
             );
         } else if is(INTERRUPT_MONITOR) {
             keys.warn_of_others(reader, &["defaultMaxRunTime"]);

@@ -149,13 +149,20 @@ impl fmt::Display for SettingsWarning {
     }
 }
 
-/// All problems of a settings file at once, in the order of its lines; `Display` writes one a line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// All problems of a settings file at once, in the order of its lines; `Display` writes one a line,
+/// and `Debug` does the same, for programs whose `main` returns them.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", listed(.errors, *.left_out))]
 pub struct SettingsErrors {
     errors: Vec<SettingsError>,
     warnings: Vec<SettingsWarning>,
     left_out: usize,
+}
+
+impl fmt::Debug for SettingsErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 fn listed(errors: &[SettingsError], left_out: usize) -> String {

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 
 use super::reader::Reader;
 use super::redact::RedactedMap;
-use crate::zone;
+use crate::zone::{self, ZoneSource};
 
 /// Identity of this node, and its polling (`org.quartz.scheduler.*`).
 #[derive(Clone, PartialEq, Eq)]
@@ -73,11 +73,14 @@ pub struct SchedulerSettings {
     /// The name of the acquisition thread, if not made from the scheduler's name.
     /// Property `scheduler.threadName`.
     pub thread_name: Option<String>,
-    /// The zone of triggers, calendars and times in job files that have none of their own; the
-    /// machine's, as in Java: the zone of `TZ`, else of the system, else UTC. All nodes must have
-    /// the same zone, or they fire at different times.
+    /// The zone of cron expressions, other schedules, calendars and times in job files that have
+    /// none of their own; the machine's, as in Java: the zone of `TZ`, else of the system, else
+    /// UTC. A schedule keeps the zone with which it was stored. All nodes must have the same zone,
+    /// since Quartz stores no zone with some triggers and calendars.
     /// Property `carnelian.scheduler.timeZone`.
     pub time_zone: Tz,
+    /// The origin of that zone.
+    pub time_zone_source: ZoneSource,
     /// Texts that jobs find in the scheduler's context.
     /// Properties `context.key.NAME`.
     pub context: BTreeMap<String, String>,
@@ -98,6 +101,8 @@ pub enum InstanceIdSetting {
 
 impl SchedulerSettings {
     pub(crate) fn read(reader: &mut Reader, thread_count: u32, clustered: bool) -> Self {
+        let named = reader.text("carnelian.scheduler.timeZone").and_then(|name| name.parse().ok());
+        let (time_zone, time_zone_source) = named.map_or_else(zone::machine, |zone| (zone, ZoneSource::Property));
         Self {
             instance_name: reader.text("scheduler.instanceName").unwrap_or_default(),
             instance_id: InstanceIdSetting::read(reader, clustered),
@@ -115,10 +120,8 @@ impl SchedulerSettings {
             interrupt_jobs_on_shutdown: reader.flag("scheduler.interruptJobsOnShutdown"),
             interrupt_jobs_on_shutdown_with_wait: reader.flag("scheduler.interruptJobsOnShutdownWithWait"),
             thread_name: reader.text("scheduler.threadName"),
-            time_zone: reader
-                .text("carnelian.scheduler.timeZone")
-                .and_then(|name| name.parse().ok())
-                .unwrap_or_else(zone::of_machine),
+            time_zone,
+            time_zone_source,
             context: reader.below("context.key."),
         }
     }
@@ -142,6 +145,7 @@ impl fmt::Debug for SchedulerSettings {
             .field("interrupt_jobs_on_shutdown_with_wait", &self.interrupt_jobs_on_shutdown_with_wait)
             .field("thread_name", &self.thread_name)
             .field("time_zone", &self.time_zone)
+            .field("time_zone_source", &self.time_zone_source)
             .field("context", &RedactedMap(&self.context))
             .finish()
     }

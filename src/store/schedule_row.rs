@@ -129,7 +129,12 @@ fn quartz_schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
         (ScheduleRow::Cron { expression, zone }, "CRON") => {
             let zone = zone_of(row, "TIME_ZONE_ID", zone.as_deref(), default_zone)?;
             let expression = CronExpression::parse(expression).map_err(|e| unreadable(row, e.to_string()))?;
-            Ok(Schedule::Cron(CronSchedule { expression, zone, time_change: TimeChange::default() }))
+            Ok(Schedule::Cron(CronSchedule {
+                expression,
+                zone,
+                is_zone_given: true,
+                time_change: TimeChange::default(),
+            }))
         }
         (
             ScheduleRow::CalendarInterval { interval, unit, zone, preserve_hour, skip_day, times_triggered },
@@ -139,6 +144,7 @@ fn quartz_schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
                 interval: *interval,
                 unit: unit_of(row, unit)?,
                 zone: zone_of(row, "STR_PROP_2", zone.as_deref(), default_zone)?,
+                is_zone_given: true,
                 preserve_hour: *preserve_hour,
                 skip_day: *skip_day,
                 without_drift: false,
@@ -309,7 +315,8 @@ mod tests {
 
     #[test]
     fn options_are_read_as_they_are_written_and_have_no_effect_beside_quartz() {
-        let cron = Schedule::from(CronSchedule::new("0 30 2 * * ?").unwrap().fire_at_gap_end(true).both_passes(true));
+        let nightly = CronSchedule::new("0 30 2 * * ?").unwrap().in_zone(Tz::UTC);
+        let cron = Schedule::from(nightly.fire_at_gap_end(true).both_passes(true));
         let with = |names: &str, beside_quartz| {
             let options = Some(OptionsRow { names: names.to_owned(), beside_quartz });
             schedule(&TriggerRow { options, ..row("CRON", schedule_row(&cron)) }, Tz::UTC)

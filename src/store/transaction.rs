@@ -124,6 +124,7 @@ impl JobStore {
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
     ) -> Result<TxOutcome<T>> {
         let mut tries = 0;
+        let begun = self.clock.ticks();
         loop {
             tries += 1;
             let mut answer = None;
@@ -146,7 +147,8 @@ impl JobStore {
                 }
                 (Err(error), _) => error,
             };
-            if !error.is_transient() || tries >= MAX_TRIES {
+            let waited = self.clock.ticks().saturating_sub(begun);
+            if !error.is_transient() || tries >= MAX_TRIES || self.was_waited_for(&error, waited) {
                 return Err(error);
             }
             log::debug!("retrying {purpose} tries={tries} error={error}");
@@ -211,6 +213,12 @@ impl JobStore {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// True if the database was away for as long as a caller waits for it.
+    fn was_waited_for(&self, error: &Error, waited: Duration) -> bool {
+        let longest = self.settings.data_source.as_ref().map(|source| source.connection_timeout);
+        error.failure_class() == Some(FailureClass::Unavailable) && longest.is_some_and(|longest| waited >= longest)
     }
 
     fn back_off(&self, tries: u32) {

@@ -5,6 +5,7 @@ use super::IntervalUnit;
 use super::interval_unit::YEARS_AHEAD;
 use crate::error::{Error, Result};
 use crate::local;
+use crate::zone::of_machine;
 use chrono::Datelike;
 use chrono_tz::Tz;
 
@@ -36,6 +37,8 @@ pub struct CalendarIntervalSchedule {
     pub(crate) interval: i64,
     pub(crate) unit: IntervalUnit,
     pub(crate) zone: Tz,
+    /// The zone was given; otherwise that of the scheduler takes its place.
+    pub(crate) is_zone_given: bool,
     pub(crate) preserve_hour: bool,
     pub(crate) skip_day: bool,
     pub(crate) without_drift: bool,
@@ -46,14 +49,15 @@ pub struct CalendarIntervalSchedule {
 const MAX_STEPS: usize = 50_000;
 
 impl CalendarIntervalSchedule {
-    /// A fire every `interval` units, in UTC, for ever.
+    /// A fire every `interval` units, in the scheduler's zone, for ever.
     #[doc(alias = "withInterval")]
     pub fn every(interval: u32, unit: IntervalUnit) -> Self {
         let interval = i64::from(interval);
         Self {
             interval,
             unit,
-            zone: Tz::UTC,
+            zone: of_machine(),
+            is_zone_given: false,
             preserve_hour: false,
             skip_day: false,
             without_drift: false,
@@ -61,9 +65,10 @@ impl CalendarIntervalSchedule {
         }
     }
 
-    /// Counts days and longer units in another zone. Default: UTC.
+    /// Counts days and longer units in this zone. Default: the zone of the scheduler, as for
+    /// [`CronSchedule`](crate::CronSchedule).
     pub fn in_zone(mut self, zone: Tz) -> Self {
-        self.zone = zone;
+        (self.zone, self.is_zone_given) = (zone, true);
         self
     }
 

@@ -2,29 +2,37 @@
 
 use crate::cron::{CronExpression, TimeChange};
 use crate::error::{Error, Result};
+use crate::zone::of_machine;
 use chrono::Weekday;
 use chrono_tz::Tz;
 
 /// Fires at the times of a Quartz cron expression, as clocks in its time zone show them.
+///
+/// As in Quartz, an expression [without a zone](CronSchedule::in_zone) is read in the zone of the
+/// scheduler that stores it, the property `carnelian.scheduler.timeZone`, which is by default the
+/// zone of the machine: `TZ`, else what the system is set to, else UTC. The zone is stored with the
+/// trigger, and stays when the default changes.
 #[doc(alias = "org.quartz.CronTrigger")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CronSchedule {
     pub(crate) expression: CronExpression,
     pub(crate) zone: Tz,
+    /// The zone was given; otherwise that of the scheduler takes its place.
+    pub(crate) is_zone_given: bool,
     pub(crate) time_change: TimeChange,
 }
 
 impl CronSchedule {
-    /// The schedule of a cron expression in UTC.
+    /// The schedule of a cron expression in the scheduler's zone.
     ///
     /// # Errors
     /// [`Error::Cron`] if the expression does not parse.
     pub fn new(expression: &str) -> Result<Self> {
         let expression = CronExpression::parse(expression)?;
-        Ok(Self { expression, zone: Tz::UTC, time_change: TimeChange::default() })
+        Ok(Self { expression, zone: of_machine(), is_zone_given: false, time_change: TimeChange::default() })
     }
 
-    /// Every day at this time on the clock, in UTC.
+    /// Every day at this time on the clock.
     ///
     /// # Errors
     /// [`Error::Cron`] if the hour is not within 0 to 23 or the minute not within 0 to 59.
@@ -45,7 +53,7 @@ impl CronSchedule {
         Self::new(&format!("0 {minute} {hour} ? * *"))
     }
 
-    /// On these days of every week at this time on the clock, in UTC.
+    /// On these days of every week at this time on the clock.
     ///
     /// # Errors
     /// [`Error::Cron`] if there is no day, or the hour or minute is out of range.
@@ -55,7 +63,7 @@ impl CronSchedule {
         Self::new(&format!("0 {minute} {hour} ? * {}", days.join(",")))
     }
 
-    /// On this day of every month that has it, at this time on the clock, in UTC.
+    /// On this day of every month that has it, at this time on the clock.
     ///
     /// # Errors
     /// [`Error::Cron`] if the day is not within 1 to 31, or the hour or minute is out of range.
@@ -64,9 +72,9 @@ impl CronSchedule {
         Self::new(&format!("0 {minute} {hour} {day} * ?"))
     }
 
-    /// A copy with the same times in another zone.
+    /// A copy with the same times on the clocks of this zone. Default: the scheduler's zone.
     pub fn in_zone(mut self, zone: Tz) -> Self {
-        self.zone = zone;
+        (self.zone, self.is_zone_given) = (zone, true);
         self
     }
 
@@ -109,7 +117,7 @@ impl CronSchedule {
         &self.expression
     }
 
-    /// The time zone. Default: UTC.
+    /// The time zone; that of the machine before a schedule without a zone is stored.
     pub fn zone(&self) -> Tz {
         self.zone
     }

@@ -50,10 +50,19 @@ impl Schedule {
         }
     }
 
-    /// Reads a schedule that has no zone of its own by this one.
+    /// Reads a schedule that has no zone of its own by this one, from now on for good where the
+    /// zone is stored with the schedule.
     pub(crate) fn set_default_zone(&mut self, zone: Tz) {
-        if let Schedule::DailyTimeInterval(daily) = self {
-            daily.default_zone = zone;
+        match self {
+            Schedule::Simple(_) => {}
+            Schedule::Cron(cron) if cron.is_zone_given => {}
+            Schedule::Cron(cron) => (cron.zone, cron.is_zone_given) = (zone, true),
+            Schedule::CalendarInterval(interval) if interval.is_zone_given => {}
+            Schedule::CalendarInterval(interval) => (interval.zone, interval.is_zone_given) = (zone, true),
+            // No table has a column for it.
+            Schedule::DailyTimeInterval(daily) => daily.default_zone = zone,
+            Schedule::Recurrence(recurrence) if recurrence.is_zone_given() => {}
+            Schedule::Recurrence(recurrence) => *recurrence = recurrence.clone().in_zone(zone),
         }
     }
 

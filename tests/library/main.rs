@@ -7,6 +7,7 @@ mod support;
 
 mod census;
 mod executions;
+mod first_day;
 mod foreign_kinds;
 mod hazards;
 mod heartbeat_log;

@@ -4,14 +4,14 @@ mod bench;
 mod calendars;
 mod check;
 mod commands;
-mod configuration;
+pub mod configuration;
 mod definitions;
 mod history;
 mod import;
 mod kubernetes;
 mod locks;
 mod marks;
-mod node;
+pub mod node;
 mod nodes;
 mod outages;
 mod parked;
@@ -24,61 +24,61 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A working directory with nothing in it but what its test puts there.
-struct Place {
+pub struct Place {
     folder: TempDir,
 }
 
 /// The result of a command.
-struct Ran {
-    code: i32,
-    out: String,
-    err: String,
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// The command with these words as arguments.
-    fn command(&self, words: &[&str]) -> Command {
+    pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_carnelian"));
         command.current_dir(self.folder.path()).args(words).env_remove("CARNELIAN_CONFIG").env_remove("RUST_LOG");
         command.stdin(Stdio::null());
         command
     }
 
-    fn run(&self, words: &[&str]) -> Ran {
+    pub fn run(&self, words: &[&str]) -> Ran {
         let output = self.command(words).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
     }
 
     /// Runs a command line without quotes, which must succeed; gives its output.
-    fn fine(&self, line: &str) -> String {
+    pub fn fine(&self, line: &str) -> String {
         self.run(&line.split_whitespace().collect::<Vec<_>>()).with(0, line).out
     }
 
     /// Runs a command line without quotes with `--json`; gives the one document it prints.
-    fn json(&self, line: &str) -> Value {
+    pub fn json(&self, line: &str) -> Value {
         let mut words: Vec<&str> = line.split_whitespace().collect();
         words.push("--json");
         serde_json::from_str(&self.run(&words).with(0, line).out).unwrap()
     }
 
     /// Runs a command line without quotes, which must end with this code; gives its complaint.
-    fn refused(&self, code: i32, line: &str) -> String {
+    pub fn refused(&self, code: i32, line: &str) -> String {
         self.run(&line.split_whitespace().collect::<Vec<_>>()).with(code, line).err
     }
 }
 
 impl Ran {
     #[track_caller]
-    fn with(self, code: i32, line: &str) -> Self {
+    pub fn with(self, code: i32, line: &str) -> Self {
         assert_eq!(self.code, code, "{line}\nstdout: {}\nstderr: {}", self.out, self.err);
         assert!(!self.err.contains("panicked"), "{line}: {}", self.err);
         self
@@ -86,12 +86,12 @@ impl Ran {
 }
 
 /// The text under `key`.
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_else(|| panic!("{key} is no text in {value}"))
 }
 
 /// Writes a properties file for a database file beside it.
-fn write_config(path: &Path, more: &str) {
+pub fn write_config(path: &Path, more: &str) {
     let text = format!(
         "org.quartz.scheduler.instanceName = cli-test\n\
          org.quartz.jobStore.class = org.quartz.impl.jdbcjobstore.JobStoreTX\n\

@@ -10,4 +10,5 @@ mod cli;
 mod continuations_process;
 mod doctor;
 mod drills;
+mod first_day;
 mod killed_caller;

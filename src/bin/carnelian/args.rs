@@ -308,15 +308,15 @@ pub struct Orphans {
 
 #[derive(Subcommand)]
 pub enum CronCommand {
-    /// The next fire times in epoch milliseconds, one a line
+    /// The next fire times, ISO-8601 with offset, one a line; with --json in epoch milliseconds
     Next {
         /// The expression: seconds minutes hours day-of-month month day-of-week [year]
         expression: String,
-        /// The time zone
-        #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = value::zone)]
-        tz: Tz,
-        /// Only times after this moment, epoch milliseconds [default: now]
-        #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+        /// The time zone [default: the scheduler's, carnelian.scheduler.timeZone, else the host's]
+        #[arg(long, value_name = "ZONE", value_parser = value::zone)]
+        tz: Option<Tz>,
+        /// Only times after this moment, ISO-8601 with offset or epoch milliseconds [default: now]
+        #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = value::moment_ms)]
         from: Option<i64>,
         /// The number of times
         #[arg(long, value_name = "N", default_value_t = 5)]

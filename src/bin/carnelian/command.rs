@@ -5,6 +5,7 @@ use carnelian::clock::Signal as Wakeup;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::{Job, JobContext, JobDataMap, JobError, Outcome};
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ExitStatus, Stdio};
@@ -28,19 +29,39 @@ const NOTE_BYTES: usize = 64;
 const QUOTED_CHARS: usize = 500;
 
 /// Runs the program that its data describe: `argv`, `env.NAME`, `cwd`, `timeout`.
-pub struct Command;
+#[derive(Clone, Default)]
+pub struct Command {
+    /// The process groups of the programs that run.
+    running: Arc<Mutex<BTreeSet<u32>>>,
+}
+
+impl Command {
+    /// Kills the programs that still run, with all they have started.
+    pub fn kill_all(&self) {
+        for group in std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner)) {
+            signal_group(group, Signal::KILL);
+        }
+    }
+
+    fn note(&self, child: &Child, runs: bool) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = if runs { running.insert(child.id()) } else { running.remove(&child.id()) };
+    }
+}
 
 impl Job for Command {
     fn execute(&self, ctx: &mut JobContext) -> Result<Outcome, JobError> {
         let plan = Plan::read(ctx.data())?;
         let mut child = plan.start()?;
+        self.note(&child, true);
         let output = Captured::default();
         let readers =
             [child.stdout.take().map(|pipe| output.follow(pipe)), child.stderr.take().map(|pipe| output.follow(pipe))];
         let mut told = 0;
         let ended = attend(&mut child, plan.timeout, ctx, || told = output.tell(ctx, told, false));
         // A program that left children behind still holds the pipes: the group goes as well.
-        signal_group(&child, Signal::KILL);
+        signal_group(child.id(), Signal::KILL);
+        self.note(&child, false);
         for reader in readers.into_iter().flatten() {
             patiently(READERS_GRACE, || reader.is_finished());
         }
@@ -150,9 +171,9 @@ fn attend(child: &mut Child, timeout: Option<Duration>, ctx: &JobContext, mut lo
 
 /// Asks the program and all it started to end, and after a grace makes them.
 fn end(child: &mut Child) {
-    signal_group(child, Signal::TERM);
+    signal_group(child.id(), Signal::TERM);
     patiently(GRACE, || !matches!(child.try_wait(), Ok(None)));
-    signal_group(child, Signal::KILL);
+    signal_group(child.id(), Signal::KILL);
     if let Err(error) = child.wait() {
         log::warn!("a stopped program cannot be waited for pid={} error={error}", child.id());
     }
@@ -167,8 +188,8 @@ fn patiently(limit: Duration, mut done: impl FnMut() -> bool) {
     }
 }
 
-fn signal_group(child: &Child, signal: Signal) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+fn signal_group(group: u32, signal: Signal) {
+    if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
         // The group is gone when all its processes are: nothing is left to be done then.
         let _ = kill_process_group(group, signal);
     }

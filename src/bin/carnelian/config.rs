@@ -5,6 +5,7 @@ use crate::output::complain;
 use carnelian::clock::SystemClock;
 use carnelian::settings::{Settings, StoreKind};
 use carnelian::store::JobStore;
+use chrono_tz::Tz;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,19 +36,11 @@ pub struct Config {
 impl Config {
     /// Reads `file`, or what stands in for it; warnings go to standard error.
     pub fn load(file: Option<&Path>) -> Outcome<Self> {
-        let named = file
-            .map(Path::to_owned)
-            .or_else(|| std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from));
-        let found = named.or_else(|| Some(PathBuf::from(DEFAULT_FILE)).filter(|path| path.exists()));
-        let read = match &found {
-            Some(path) => Settings::from_file(path),
-            None => Settings::from_text("built-in settings", EMBEDDED, |_| None),
-        };
-        let settings = read.map_err(|errors| Failure::Usage(errors.to_string()))?;
+        let (settings, embedded) = read(file)?;
         for warning in settings.warnings() {
             complain(&format!("warning: {warning}"));
         }
-        Ok(Self { settings, embedded: found.is_none() })
+        Ok(Self { settings, embedded })
     }
 
     /// Opens the store, and makes sure that its database can be reached and has its tables.
@@ -83,6 +76,25 @@ impl Config {
         }
         open(&settings)
     }
+}
+
+/// The settings of `file`, or of what stands in for it, and whether these are built in.
+fn read(file: Option<&Path>) -> Outcome<(Settings, bool)> {
+    let named = file
+        .map(Path::to_owned)
+        .or_else(|| std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from));
+    let found = named.or_else(|| Some(PathBuf::from(DEFAULT_FILE)).filter(|path| path.exists()));
+    let read = match &found {
+        Some(path) => Settings::from_file(path),
+        None => Settings::from_text("built-in settings", EMBEDDED, |_| None),
+    };
+    let settings = read.map_err(|errors| Failure::Usage(errors.to_string()))?;
+    Ok((settings, found.is_none()))
+}
+
+/// The zone of schedules that name none.
+pub fn default_zone(file: Option<&Path>) -> Outcome<Tz> {
+    Ok(read(file)?.0.scheduler.time_zone)
 }
 
 /// Opens the store that `settings` name.

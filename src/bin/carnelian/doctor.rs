@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// The lateness from which a due trigger that nobody takes is worth a finding.
 const UNTAKEN_AFTER_MS: i64 = 10_000;
+/// The longest lateness that a restart of the whole cluster explains.
+const RESTART_MS: i64 = 60_000;
 /// The largest difference between this machine's clock and the database's.
 const SKEW_LIMIT_MS: u64 = 1_000;
 /// The number of reads that must agree.
@@ -97,6 +99,7 @@ fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     findings.extend(parked.iter().map(set_aside));
     findings.extend(states(&snapshot, &parked.into_iter().map(|work| work.key).collect()));
     findings.extend(nodes(&snapshot, &alive));
+    findings.extend(no_node(store, &snapshot, &alive, now_ms));
     findings.extend(store.upkeep().fence_behind()?.map(|lost| fence_behind(store, lost)));
     let orphans = store.job_types().orphans()?;
     findings.extend(unknown_types(&orphans));
@@ -244,6 +247,22 @@ fn nodes(snapshot: &Snapshot, alive: &BTreeSet<String>) -> Vec<Finding> {
             .repairable()
     });
     orphans.chain(silent).collect()
+}
+
+/// A cluster that has fired and does not any more, since no node is alive. A restart of all nodes
+/// is no finding, nor is work that waits for the first node.
+fn no_node(store: &JobStore, snapshot: &Snapshot, alive: &BTreeSet<String>, now_ms: i64) -> Option<Finding> {
+    let has_fired =
+        |t: &&carnelian::store::row::TriggerRow| t.state == TriggerState::Waiting.name() && t.previous_ms.is_some();
+    let waiting = snapshot.triggers.iter().filter(has_fired);
+    let late: Vec<i64> = waiting.filter_map(|t| Some(now_ms.saturating_sub(t.next_ms?))).filter(|ms| *ms > 0).collect();
+    let most_ms = late.iter().copied().max().filter(|ms| alive.is_empty() && *ms > RESTART_MS)?;
+    let detail = format!(
+        "no node is alive, and {} triggers are overdue, the oldest for {}: start one",
+        late.len(),
+        span(most_ms)
+    );
+    Some(Finding::new("no_node", &store.settings().scheduler.instance_name, detail))
 }
 
 /// Nodes of Quartz write the time of their own clock; those are off whose check-ins come from the

@@ -6,6 +6,7 @@ use crate::output::{Output, fields, span, time};
 use crate::strategy;
 use crate::trigger::missing;
 use crate::value::millis;
+use crate::when;
 use carnelian::definitions::Orphan;
 use carnelian::monitoring::InstanceStatus;
 use carnelian::placement::MayRun;
@@ -31,6 +32,8 @@ struct Facts {
     /// True if each living node may take it.
     may_run: Vec<MayRun>,
     fires: Vec<FiredTrigger>,
+    /// The schedule in words, with its zone.
+    schedule: Option<String>,
     paused_groups: Vec<String>,
     nodes: Vec<InstanceStatus>,
     misfire_threshold_ms: i64,
@@ -50,11 +53,15 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
     let reasons = facts.reasons();
     let next_ms = facts.trigger.next_fire_ms;
     let running = facts.running().count() > 0;
+    let zone = &store.settings().scheduler;
     let document = json!({
         "trigger": key.to_string(),
         "job": facts.trigger.job.to_string(),
         "state": facts.trigger.state,
         "running": running,
+        "schedule": facts.schedule,
+        "scheduler_zone": zone.time_zone.name(),
+        "scheduler_zone_from": zone.time_zone_source.name(),
         "next_fire_ms": next_ms,
         "prev_fire_ms": facts.trigger.previous_fire_ms,
         "follows": facts.parent.as_ref().map(|parent| json!({
@@ -75,6 +82,8 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
             ("job", Some(facts.trigger.job.to_string())),
             ("type", facts.job.as_ref().map(|job| job.job_type().to_owned())),
             ("state", Some(facts.trigger.state.clone())),
+            ("schedule", facts.schedule.clone()),
+            ("default zone", Some(format!("{}, from {}", zone.time_zone, zone.time_zone_source.name()))),
             ("next fire", Some(time(next_ms))),
             ("previous fire", Some(time(facts.trigger.previous_fire_ms))),
         ]);
@@ -133,6 +142,7 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         unreadable,
         orphan: store.job_types().orphans()?.jobs.into_iter().find(|orphan| orphan.job == trigger.job),
         fires,
+        schedule: read.as_ref().map(|trigger| when::words(trigger.schedule())),
         paused_groups: store.catalogue().paused_groups()?,
         nodes: store.upkeep().instances()?,
         misfire_threshold_ms: millis(store.settings().job_store.misfire_threshold),

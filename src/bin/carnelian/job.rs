@@ -18,7 +18,9 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
             let detail = schedule::job(job.clone(), job_type, flags, true)?;
             store.job_types().learn(flags.force)?;
             store.catalogue().add_job(&detail, *replace)?;
-            output.done(json!({"job": job.to_string()}), &format!("added {job}"))
+            let warning = schedule::nobody_runs(store, job_type)?;
+            let line = schedule::with_warning(format!("added {job}"), warning.as_deref());
+            output.done(json!({"job": job.to_string(), "warning": warning}), &line)
         }
         JobCommand::Delete { job } => {
             if store.catalogue().delete_jobs(std::slice::from_ref(job))? == 0 {

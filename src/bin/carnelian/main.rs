@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Outcome {
     let output = Output::new(cli.json);
     if let Command::Cron(command) = &cli.command {
-        return cron::run(output, command);
+        return cron::run(output, command, cli.config.as_deref());
     }
     let config = Config::load(cli.config.as_deref())?;
     match &cli.command {

@@ -1,30 +1,29 @@
 //! `node`: a stand-alone node with the built-in job type `command`, until a signal ends it.
 
-use crate::command;
+use crate::command::{self, Command};
 use crate::config::{Config, open};
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output::write;
-use carnelian::Scheduler;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use carnelian::{Scheduler, StopSignals};
 
 /// Runs until SIGTERM or SIGINT, then stops gracefully.
 pub fn run(config: Config) -> Outcome {
     // Before anything is started, so that a signal is never lost.
-    let mut signals = Signals::new([SIGTERM, SIGINT])
-        .map_err(|error| Failure::Refused(format!("signals cannot be handled: {error}")))?;
+    let signals = StopSignals::catch()?;
     // Makes the tables of an embedded database, and says at once if there is none.
     config.open()?;
     let store = open(&config.settings)?;
     let waits_for_jobs = config.settings.plugins.shutdown_hook.is_none_or(|hook| hook.clean_shutdown);
+    let commands = Command::default();
     let scheduler =
-        Scheduler::builder().settings(config.settings).store(store).job(command::TYPE, command::Command).build()?;
+        Scheduler::builder().settings(config.settings).store(store).job(command::TYPE, commands.clone()).build()?;
     scheduler.start()?;
     write(&format!("READY {}\n", scheduler.instance_id()))?;
-    let signal = signals.forever().next();
-    log::info!("stopping signal={}", signal.unwrap_or_default());
+    signals.wait();
     let report = if waits_for_jobs { scheduler.shutdown_and_wait() } else { scheduler.shutdown_now() };
     log::info!("stopped {report:?}");
+    // Others take the work of those that did not end: none of them may go on.
+    commands.kill_all();
     // A job that does not end must not keep the process.
     std::process::exit(0)
 }

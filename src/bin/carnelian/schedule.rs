@@ -11,6 +11,7 @@ use carnelian::store::{JobStore, Request};
 use carnelian::{JobDetail, JobDetailBuilder, JobKey, JobPolicy, Overlap, Trigger, TriggerBuilder};
 use clap::Args;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 // Options and policies of a trigger beyond Quartz; as a doc comment it would be the help of the
@@ -42,27 +43,46 @@ pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     }
     let stored = store_both(store, &detail, &trigger, options.replace)?;
     let next = stored.next_fire_time().map(|time| time.timestamp_millis());
+    let warning = nobody_runs(store, detail.job_type())?;
+    let line = format!("scheduled {} for {}: fires at {}", stored.key(), detail.key(), time(next));
     output.done(
-        json!({"job": detail.key().to_string(), "trigger": stored.key().to_string(), "next_fire_ms": next}),
-        &format!("scheduled {} for {}: fires at {}", stored.key(), detail.key(), time(next)),
+        json!({
+            "job": detail.key().to_string(), "trigger": stored.key().to_string(), "next_fire_ms": next,
+            "warning": warning,
+        }),
+        &with_warning(line, warning.as_deref()),
     )
+}
+
+/// The line that says what was done, and the warning on a line of its own.
+pub fn with_warning(line: String, warning: Option<&str>) -> String {
+    warning.map_or(line.clone(), |warning| format!("{line}\nwarning: {warning}"))
+}
+
+/// A warning, if no living node has this job type.
+pub fn nobody_runs(store: &JobStore, job_type: &str) -> Outcome<Option<String>> {
+    let missing = store.job_types().missing(&BTreeSet::from([job_type]))?;
+    Ok(missing.first().map(|name| format!("no live node has job type `{name}`: it waits for a node that has")))
 }
 
 /// Stores both unless a request of this id was taken before; says which job and trigger stand for
 /// it.
 fn once(store: &JobStore, output: Output, id: &str, job: JobDetail, trigger: Trigger) -> Outcome {
+    let job_type = job.job_type().to_owned();
     let request = Request { request_id: Some(id.to_owned()), job, trigger };
     let taken = store.catalogue().take_requests(&[request])?.pop();
     let taken = taken.ok_or_else(|| Failure::Refused("the request was not answered".to_owned()))?;
     let stored = store.catalogue().trigger(&taken.trigger)?;
     let next = stored.and_then(|trigger| trigger.next_fire_time()).map(|time| time.timestamp_millis());
+    let warning = if taken.is_new { nobody_runs(store, &job_type)? } else { None };
     let what = if taken.is_new { "scheduled" } else { "taken before:" };
+    let line = format!("{what} {} for {}: fires at {}", taken.trigger, taken.job, time(next));
     output.done(
         json!({
             "job": taken.job.to_string(), "trigger": taken.trigger.to_string(), "next_fire_ms": next,
-            "request_id": id, "is_new": taken.is_new,
+            "request_id": id, "is_new": taken.is_new, "warning": warning,
         }),
-        &format!("{what} {} for {}: fires at {}", taken.trigger, taken.job, time(next)),
+        &with_warning(line, warning.as_deref()),
     )
 }
 

@@ -58,6 +58,14 @@ pub fn moment(text: &str) -> Result<Moment, String> {
         .map_err(|_| "expected ISO 8601 with offset such as 2030-01-31T08:00:00+01:00, `now`, or +30s".to_owned())
 }
 
+/// Reads ISO 8601 with an offset, or epoch milliseconds, to epoch milliseconds.
+pub fn moment_ms(text: &str) -> Result<i64, String> {
+    match (text.parse(), moment(text)) {
+        (Ok(ms), _) | (Err(_), Ok(Moment::At(ms))) => Ok(ms),
+        _ => Err("expected ISO 8601 with offset such as 2030-01-31T08:00:00+01:00, or epoch milliseconds".to_owned()),
+    }
+}
+
 /// Reads what [`moment`] reads, and `-2h`.
 pub fn past(text: &str) -> Result<Moment, String> {
     match text.strip_prefix('-') {

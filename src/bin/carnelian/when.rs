@@ -2,6 +2,7 @@
 
 use crate::args;
 use crate::failure::Outcome;
+use crate::value::With;
 use carnelian::{
     CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, RecurrenceSchedule, Schedule,
     SimpleSchedule,
@@ -63,14 +64,15 @@ pub fn days(text: &str) -> Result<WeekdaySet, String> {
 pub fn schedule(options: &args::Schedule) -> Outcome<Schedule> {
     let when = &options.when;
     if let Some(expression) = &when.cron {
-        let schedule = CronSchedule::new(expression)?.in_zone(options.tz.unwrap_or_default());
+        let schedule = CronSchedule::new(expression)?.with(options.tz, CronSchedule::in_zone);
         return Ok(schedule.fire_at_gap_end(options.fire_at_gap_end).both_passes(options.both_passes).into());
     }
     if let Some(rule) = &when.rrule {
-        return Ok(RecurrenceSchedule::new(rule)?.in_zone(options.tz.unwrap_or_default()).into());
+        return Ok(RecurrenceSchedule::new(rule)?.with(options.tz, RecurrenceSchedule::in_zone).into());
     }
     if let Some(CalendarInterval { interval, unit }) = when.calendar_interval {
-        let schedule = CalendarIntervalSchedule::every(interval, unit).in_zone(options.tz.unwrap_or_default());
+        let schedule =
+            CalendarIntervalSchedule::every(interval, unit).with(options.tz, CalendarIntervalSchedule::in_zone);
         let schedule = schedule.preserve_hour(options.preserve_hour).skip_day_without_hour(options.skip_day);
         return Ok(schedule.without_drift(options.without_drift).into());
     }

@@ -3,6 +3,7 @@
 use super::handle::Inner;
 use super::handle::Scheduler;
 use super::instance_id;
+use super::type_watch::TypeWatch;
 use crate::scheduler::engine::Engine;
 use crate::scheduler::lock_keeper::LockKeeper;
 use crate::scheduler::node::Node;
@@ -35,6 +36,7 @@ pub struct SchedulerBuilder {
     settings: Option<Settings>,
     settings_file: Option<PathBuf>,
     database: Option<String>,
+    clustered: bool,
     workers: Option<u32>,
     store: Option<JobStore>,
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -57,7 +59,8 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Reads the settings from a properties file when the scheduler is built.
+    /// Reads the settings from a properties file when the scheduler is built, and logs the
+    /// [warnings](Settings::warnings) of the file.
     pub fn settings_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.settings_file = Some(path.into());
         self
@@ -92,6 +95,15 @@ impl SchedulerBuilder {
     /// ```
     pub fn database(mut self, url: impl Into<String>) -> Self {
         self.database = Some(url.into());
+        self
+    }
+
+    /// Has this node share its database with others: they form a cluster, each fire is started by
+    /// one of them, and the work of one that dies is taken over. A node of a cluster has a name of
+    /// its own, made at its start where nobody gives it one. Properties `jobStore.isClustered` and
+    /// `scheduler.instanceId`.
+    pub fn clustered(mut self) -> Self {
+        self.clustered = true;
         self
     }
 
@@ -273,7 +285,11 @@ impl SchedulerBuilder {
                 return Err(Error::Settings(message));
             }
             (Some(settings), None) => settings,
-            (None, Some(path)) => Settings::from_file(path).map_err(|errors| Error::Settings(errors.to_string()))?,
+            (None, Some(path)) => {
+                let read = Settings::from_file(path).map_err(|errors| Error::Settings(errors.to_string()))?;
+                read.warnings().iter().for_each(|warning| lifecycle_log::settings_warning(&warning.to_string()));
+                read
+            }
             (None, None) => self.store.as_ref().map(|store| store.settings().clone()).unwrap_or_default(),
         };
         if let Some(url) = self.database {
@@ -289,6 +305,9 @@ impl SchedulerBuilder {
         }
         if let Some(count) = self.workers {
             settings.use_workers(count)?;
+        }
+        if self.clustered {
+            settings.use_cluster()?;
         }
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::default()));
         #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -336,7 +355,8 @@ impl SchedulerBuilder {
             let handle: Weak<Inner> = Weak::clone(inner);
             let node = Node::new(instance, store, clock, machine, settings, listeners, handle);
             let locks = LockKeeper::new(node.store.clone(), Arc::clone(&node.clock), &node.name);
-            Inner { node: Arc::new(node), engine: Engine::default(), registry, locks, declared }
+            let type_watch = TypeWatch::default();
+            Inner { node: Arc::new(node), engine: Engine::default(), registry, locks, declared, type_watch }
         });
         inner.node.store.job_types().set(inner.registry.infos());
         Ok(Scheduler { inner })

@@ -46,7 +46,7 @@ impl Scheduler {
         let report = self.open_store()?.catalogue().sync_some_definitions(
             &settings.source,
             declared,
-            meant,
+            &meant,
             orphaned,
             plan_only,
         )?;
@@ -67,6 +67,7 @@ impl Scheduler {
         for key in &report.deleted {
             self.tell("job_deleted", |listener| listener.job_deleted(key));
         }
+        self.name_unknown_types(declared.iter().filter(|definition| meant(definition)).map(|one| &one.job));
         Ok(report)
     }
 }

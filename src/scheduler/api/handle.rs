@@ -1,5 +1,6 @@
 //! `Scheduler`: the handle that an application holds.
 
+use super::type_watch::TypeWatch;
 use crate::error::{Error, Result};
 use crate::job::JobDefinition;
 use crate::listener::ListenerManager;
@@ -27,6 +28,7 @@ pub(crate) struct Inner {
     pub(crate) locks: Arc<LockKeeper>,
     /// The jobs that the program declares.
     pub(crate) declared: Vec<JobDefinition>,
+    pub(crate) type_watch: TypeWatch,
 }
 
 impl Drop for Inner {

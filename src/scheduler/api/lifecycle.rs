@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::listener::lifecycle_log;
 use crate::scheduler::shutdown::ShutdownReport;
 use crate::signal::Woken;
+use crate::store::InstanceStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,12 +34,29 @@ impl Scheduler {
         }
         self.tell("scheduler_starting", |listener| listener.scheduler_starting());
         if self.inner.engine.start(node, &self.inner.registry)? {
-            lifecycle_log::started(&node.name, &node.instance);
+            self.log_start();
         } else {
             lifecycle_log::resumed(&node.name, &node.instance);
         }
         self.tell("scheduler_started", |listener| listener.scheduler_started());
         Ok(())
+    }
+
+    fn log_start(&self) {
+        let Inner { node, .. } = &*self.inner;
+        let settings = &node.settings.scheduler;
+        let alive = |nodes: Vec<InstanceStatus>| nodes.iter().filter(|node| node.alive).count();
+        let source = node.settings.data_source.as_ref();
+        let database = source.map_or_else(|| node.store.database().describe(), |source| source.url.to_string());
+        lifecycle_log::started(&lifecycle_log::Started {
+            scheduler: &node.name,
+            instance: &node.instance,
+            database: &database,
+            workers: node.settings.thread_pool.thread_count,
+            members: node.store.upkeep().instances().ok().map(alive),
+            zone: settings.time_zone.name(),
+            zone_source: settings.time_zone_source.name(),
+        });
     }
 
     /// Starts after a while, on a thread of its own; an error is logged and told to the scheduler
@@ -99,6 +117,29 @@ impl Scheduler {
     fn end(&self, waits_for_jobs: bool) -> ShutdownReport {
         let Inner { node, engine, .. } = &*self.inner;
         engine.end(node, waits_for_jobs, node.settings.shutdown.deadline)
+    }
+
+    /// Starts, runs until SIGTERM or SIGINT (Ctrl-C) comes, and ends as
+    /// [`Scheduler::shutdown_and_wait`] does, within `carnelian.shutdown.deadline`: the last line
+    /// of a `main`. A second signal ends the process at once. By Quartz's `ShutdownHookPlugin` with
+    /// `cleanShutdown = false` the node ends as with [`Scheduler::shutdown_now`].
+    ///
+    /// ```no_run
+    /// let scheduler = carnelian::Scheduler::builder().job_fn("sweep", |_| Ok(())).build()?;
+    /// scheduler.run_until_signal()?;
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Scheduler::start`]; [`Error::Refused`] if signals cannot be caught.
+    #[cfg(feature = "signals")]
+    pub fn run_until_signal(&self) -> Result<ShutdownReport> {
+        // Before the start, so that no signal is lost.
+        let signals = crate::machine::StopSignals::catch()?;
+        self.start()?;
+        signals.wait();
+        let hook = &self.inner.node.settings.plugins.shutdown_hook;
+        Ok(self.end(hook.as_ref().is_none_or(|hook| hook.clean_shutdown)))
     }
 
     /// True if it was started and not shut down since; also true in standby.

@@ -21,6 +21,8 @@ mod scheduling;
 mod status;
 mod submission;
 mod type_changes;
+mod type_watch;
+mod unknown_types;
 
 pub use builder::SchedulerBuilder;
 pub use handle::Scheduler;

@@ -53,6 +53,7 @@ impl Scheduler {
         for trigger in &stored {
             self.tell("job_scheduled", |listener| listener.job_scheduled(trigger));
         }
+        self.name_unknown_types(&jobs);
         Ok(stored)
     }
 
@@ -115,6 +116,7 @@ impl Scheduler {
     pub fn add_job(&self, job: &JobDetail, if_exists: IfExists) -> Result<()> {
         self.open_store()?.catalogue().add_job(job, if_exists.replaces())?;
         self.tell("job_added", |listener| listener.job_added(job));
+        self.name_unknown_types([job]);
         Ok(())
     }
 

@@ -3,21 +3,26 @@
 use super::handle::Scheduler;
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
-use crate::job::{JobDetail, JobMarks};
+use crate::job::{JobDetail, JobMarks, JobPolicy, RetryPolicy};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey};
+use crate::scheduler::node::millis;
 use crate::store::{Request, Taken};
-use crate::trigger::{DEFAULT_PRIORITY, Trigger};
+use crate::trigger::{DEFAULT_PRIORITY, Trigger, moment};
+use chrono::{DateTime, Utc};
+use std::time::Duration;
 
-/// Work for one run of a job type, as soon as a worker is free.
+/// Work for one run of a job type, as soon as a worker is free, or later.
 ///
 /// The work becomes a job and a one-shot trigger of a random name in the group `SUBMITTED`; both go
 /// when the run is over. The work asks for recovery unless told otherwise.
 ///
 /// ```
-/// use carnelian::{Scheduler, Submission};
+/// use carnelian::{RetryPolicy, Scheduler, Submission};
+/// use std::time::Duration;
 ///
 /// let scheduler = Scheduler::builder().build()?;
-/// let mail = || Submission::new("mail").data("to", "ada@example.org").request_id("order-17");
+/// let retry = RetryPolicy::exponential(Duration::from_secs(10), 2.0).max_attempts(5);
+/// let mail = || Submission::new("mail").data("to", "ada@example.org").request_id("order-17").retry(retry.clone());
 /// let first = scheduler.submit(mail())?;
 /// let second = scheduler.submit(mail())?; // the client has asked again
 /// assert!(first.is_new && !second.is_new);
@@ -34,6 +39,16 @@ pub struct Submission {
     requests_recovery: bool,
     description: Option<String>,
     marks: JobMarks,
+    policy: JobPolicy,
+    start: Start,
+}
+
+/// The moment from which the work may run.
+#[derive(Clone, Copy, Debug)]
+enum Start {
+    WhenStored,
+    At(DateTime<Utc>),
+    After(Duration),
 }
 
 impl Submission {
@@ -47,7 +62,40 @@ impl Submission {
             requests_recovery: true,
             description: None,
             marks: JobMarks::new(),
+            policy: JobPolicy::new(),
+            start: Start::WhenStored,
         }
+    }
+
+    /// The moment before which the work does not run. Default: when it is stored.
+    pub fn at(mut self, start: DateTime<Utc>) -> Self {
+        self.start = Start::At(start);
+        self
+    }
+
+    /// The time, by the clock of this machine, before which the work does not run. Default: none.
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.start = Start::After(delay);
+        self
+    }
+
+    /// The rule by which the work is tried again after a failure. Default: no further try.
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
+        self.policy = self.policy.retry(retry);
+        self
+    }
+
+    /// The longest time that a run may take, see [`JobPolicy::timeout`]. Default: none.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.policy = self.policy.timeout(time);
+        self
+    }
+
+    /// All that can be said of runs: retries, timeout, placement, heartbeats, history; takes the
+    /// place of what was said before.
+    pub fn policy(mut self, policy: JobPolicy) -> Self {
+        self.policy = policy;
+        self
     }
 
     /// A value for the job.
@@ -101,21 +149,29 @@ impl Submission {
         self
     }
 
-    fn into_request(self) -> Result<Request> {
+    fn into_request(self, now_ms: i64) -> Result<Request> {
         let name = JobKey::unique(SUBMITTED_GROUP)?;
-        let mut job =
-            JobDetail::builder(name.clone(), self.job_type).requests_recovery(self.requests_recovery).marks(self.marks);
+        let mut job = JobDetail::builder(name.clone(), self.job_type)
+            .requests_recovery(self.requests_recovery)
+            .marks(self.marks)
+            .policy(self.policy);
         if let Some(text) = self.description {
             job = job.description(text);
         }
         let key = TriggerKey::new(SUBMITTED_GROUP, name.name());
-        let trigger = Trigger::builder(key, name).priority(self.priority).build()?;
-        Ok(Request { request_id: self.request_id, job: job.data_map(self.data).build()?, trigger })
+        let trigger = Trigger::builder(key, name).priority(self.priority);
+        let trigger = match self.start {
+            Start::WhenStored => trigger,
+            Start::At(start) => trigger.start_at(start),
+            Start::After(delay) => trigger.start_at(moment(now_ms.saturating_add(millis(delay)))),
+        };
+        Ok(Request { request_id: self.request_id, job: job.data_map(self.data).build()?, trigger: trigger.build()? })
     }
 }
 
 impl Scheduler {
-    /// Stores work to be done now; the answer says whether it is new, by its request id.
+    /// Stores work to be done now; the answer says whether it is new, by its request id, and
+    /// [warns](Taken::warning) if no living node has its job type.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for anything no table can hold, and what can go
@@ -130,8 +186,8 @@ impl Scheduler {
     /// # Errors
     /// As [`Scheduler::submit`].
     pub fn submit_all(&self, submissions: impl IntoIterator<Item = Submission>) -> Result<Vec<Taken>> {
-        let requests = submissions.into_iter().map(Submission::into_request).collect::<Result<Vec<_>>>()?;
-        let taken = self.open_store()?.catalogue().take_requests(&requests)?;
+        let requests = self.requests(submissions)?;
+        let mut taken = self.open_store()?.catalogue().take_requests(&requests)?;
         let new = requests.iter().zip(&taken).filter(|(_, taken)| taken.is_new).map(|(request, _)| request);
         let runs_here = |request: &&Request| self.is_of_this_node(&request.job);
         self.signal_stored(new.filter(runs_here).any(|request| request.trigger.fires_when_stored()));
@@ -139,7 +195,18 @@ impl Scheduler {
             self.tell("job_added", |listener| listener.job_added(&request.job));
             self.tell("job_scheduled", |listener| listener.job_scheduled(&request.trigger));
         }
+        let new = requests.iter().zip(&taken).filter(|(_, taken)| taken.is_new).map(|(request, _)| &request.job);
+        let unknown = self.name_unknown_types(new);
+        for (request, taken) in requests.iter().zip(&mut taken) {
+            let job_type = request.job.job_type();
+            taken.warning = unknown.contains(job_type).then(|| format!("no live node has job type `{job_type}`"));
+        }
         Ok(taken)
+    }
+
+    fn requests(&self, submissions: impl IntoIterator<Item = Submission>) -> Result<Vec<Request>> {
+        let now_ms = self.inner.node.clock.wall_ms();
+        submissions.into_iter().map(|submission| submission.into_request(now_ms)).collect()
     }
 
     /// Stores work inside a transaction of the caller's: with what the caller writes, or not at
@@ -182,7 +249,7 @@ impl Scheduler {
         connection: impl Into<crate::store::CallersConnection<'c>>,
         submissions: impl IntoIterator<Item = Submission>,
     ) -> Result<Vec<Taken>> {
-        let requests = submissions.into_iter().map(Submission::into_request).collect::<Result<Vec<_>>>()?;
+        let requests = self.requests(submissions)?;
         self.open_store()?.catalogue().take_requests_within(connection, &requests)
     }
 }

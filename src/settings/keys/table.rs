@@ -251,7 +251,7 @@ pub const KEYS: &[Key] = &[
         "Trigger {1}.{0} completed firing job {6}.{5} at {4, date, HH:mm:ss MM/dd/yyyy} with resulting trigger instruction code: {9}",
         "Trigger history: said when the job of a fire has ended."),
     key("plugin.NAME.cleanShutdown", Kind::Bool, "true",
-        "Shutdown hook: whether `carnelian node` waits for running jobs when a signal ends it. If not, they are told to stop."),
+        "Shutdown hook: whether `carnelian node`, or a program that called `Scheduler::run_until_signal`, waits for running jobs when a signal ends it. If not, they are told to stop."),
     key("plugin.NAME.defaultMaxRunTime", Kind::Millis { least: 1, most: YEAR }, "300000",
         "Job interrupt monitor: after how long a run is asked to stop whose job has `AutoInterruptable = true` in its data, and no `MaxRunTime` (ms)."),
     optional("plugin.NAME.*", Kind::Text, "Settings of other plugins.").ignored(NO_CLASSES),
@@ -281,7 +281,7 @@ pub const KEYS: &[Key] = &[
     key("carnelian.scheduler.missedHeartbeatLimit", Kind::Count { least: 1, most: 1_000_000 }, "3",
         "How many heartbeats a fire may miss before it counts as dead."),
     optional("carnelian.scheduler.timeZone", Kind::Zone,
-        "The zone of triggers, calendars and times in job files that have none of their own; what `user.timezone` or `TZ` is to a Java node. Equal on all nodes.")
+        "The zone of cron expressions and other schedules, calendars and times in job files that name none; what `user.timezone` or `TZ` is to a Java node. Logged at the start. Equal on all nodes.")
         .derived("the machine's: `TZ`, else what the system is set to, else UTC"),
     key("carnelian.scheduler.pollJitter", Kind::Count { least: 0, most: 90 }, "5",
         "By how many percent a poll interval is shortened at most, at random, so that nodes do not look in step."),

@@ -13,7 +13,9 @@ pub enum DataSourceUrlError {
     #[error("expected at most 8192 bytes and no control characters")]
     TooLong,
     /// The host is missing or not a host.
-    #[error("expected a host name or an address behind //")]
+    #[error(
+        "expected a host name or an address behind // and behind the @ of user and password, as in //user:password@host:5432/database"
+    )]
     Host,
     /// The port is not a port.
     #[error(

@@ -68,7 +68,18 @@ impl Parts {
             }
             parts.parameters.push((name.to_owned(), plain(value)?));
         }
+        if authority.contains('@') && parts.lacks_host() {
+            return Err(Error::Host);
+        }
         Ok(parts)
+    }
+
+    /// True if no place is named. Drivers would take this machine, which nobody means who writes a
+    /// login.
+    fn lacks_host(&self) -> bool {
+        const PLACES: [&str; 6] = ["host", "hostaddr", "service", "unix_socket", "unix-socket", "localSocket"];
+        self.hosts.iter().all(|host| host.name.is_empty())
+            && !self.parameters.iter().any(|(name, _)| PLACES.contains(&name.as_str()))
     }
 
     /// Moves `user=` and `password=` into the login. The keys of the data source go before both.
@@ -207,9 +218,14 @@ mod tests {
             ("//me:%00@h/db", Error::TooLong),
             ("//h/a/b", Error::Path),
             ("h/db", Error::UnknownScheme),
+            ("//me:secret@", Error::Host),
+            ("//me:secret@/db", Error::Host),
+            ("//me@:5432/db", Error::Host),
         ] {
             assert_eq!(Parts::split(rest, false).unwrap_err(), error, "{rest}");
         }
+        // A socket is a place too.
+        assert!(Parts::split("//me:secret@/db?host=/run/postgresql", false).is_ok());
     }
 
     #[test]

@@ -30,6 +30,15 @@ pub struct Taken {
     pub trigger: TriggerKey,
     /// Whether it was taken now; otherwise the keys are those of the first time.
     pub is_new: bool,
+    /// The reason why nobody can run it at present, for people: no live node has its job type. None
+    /// if a node can, or nobody can tell.
+    pub warning: Option<String>,
+}
+
+impl Taken {
+    fn of(row: &RequestRow) -> Self {
+        Self { job: row.job.clone(), trigger: row.trigger.clone(), is_new: false, warning: None }
+    }
 }
 
 fn checked_ids(requests: &[Request]) -> Result<Vec<String>> {
@@ -78,10 +87,11 @@ impl Catalogue<'_> {
         for Request { request_id, job, trigger } in requests {
             let first = request_id.as_ref().and_then(|id| known.get(id));
             if let Some(row) = first {
-                answers.push(Taken { job: row.job.clone(), trigger: row.trigger.clone(), is_new: false });
+                answers.push(Taken::of(row));
                 continue;
             }
-            answers.push(Taken { job: job.key.clone(), trigger: trigger.key.clone(), is_new: true });
+            let (job_key, trigger_key) = (job.key.clone(), trigger.key.clone());
+            answers.push(Taken { job: job_key, trigger: trigger_key, is_new: true, warning: None });
             work.push((job.clone(), vec![trigger.clone()]));
             if let Some(id) = request_id {
                 let row = RequestRow { request_id: id.clone(), trigger: trigger.key.clone(), job: job.key.clone() };
@@ -104,7 +114,6 @@ impl Catalogue<'_> {
     pub fn taken(&self, request_id: &str) -> Result<Option<Taken>> {
         check_name("request id", request_id)?;
         let row = self.store.read("look for a request", |s| s.row(request_id))?;
-        let taken = |row: RequestRow| Taken { job: row.job, trigger: row.trigger, is_new: false };
-        Ok(row.map(taken))
+        Ok(row.as_ref().map(Taken::of))
     }
 }

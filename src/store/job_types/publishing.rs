@@ -6,7 +6,7 @@ use crate::rules::failover::{is_dead, millis};
 use crate::store::Session;
 use crate::store::known_types::{JobTypeInfo, KnownTypes};
 use crate::store::row::{InstanceRow, JobTypeRow, TypeVersions};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl JobTypes<'_> {
     /// Sets the job types that the node of this store can run. The node's next check-in publishes
@@ -55,6 +55,20 @@ impl JobTypes<'_> {
             nodes.published.into_iter().map(|(name, types)| (name, Some(types))).chain(silent).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(all)
+    }
+
+    /// The types, of these, that no living node has; none while a living node does not say what it
+    /// has.
+    ///
+    /// # Errors
+    /// Failures of the database after the bounded retries.
+    pub fn missing(&self, types: &BTreeSet<&str>) -> Result<BTreeSet<String>> {
+        let nodes = self.store.read("read the job types", |s| self.living_nodes(s))?;
+        if !nodes.silent.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let known = nodes.types();
+        Ok(types.iter().filter(|name| !known.contains_key(**name)).map(|name| (*name).to_owned()).collect())
     }
 
     pub(super) fn living_nodes(&self, s: &mut dyn Session) -> Result<Nodes> {

@@ -32,6 +32,20 @@ impl Backend {
             Backend::Mysql => "MySQL",
         }
     }
+
+    /// An error, in words, for a database that this program was built without.
+    pub(super) fn check_built_in(self) -> Result<(), String> {
+        let (feature, is_built_in) = match self {
+            Backend::Sqlite => ("sqlite", cfg!(feature = "sqlite")),
+            Backend::Postgres => ("postgres", cfg!(feature = "postgres")),
+            Backend::Mysql => ("mysql", cfg!(feature = "mysql")),
+        };
+        if is_built_in {
+            return Ok(());
+        }
+        let name = self.name();
+        Err(format!("this program was built without {name}: build it with carnelian's feature `{feature}`"))
+    }
 }
 
 /// Which database a data source names.
@@ -123,7 +137,10 @@ impl Connection<'_> {
             #[cfg(feature = "mysql")]
             DataSourceUrl::MySql { .. } => Connection::Mysql(Inner::establish(url)?),
             #[allow(unreachable_patterns, reason = "reached when a database's feature is off")]
-            other => return Err(Failure::not_built_in(backend_of(other))),
+            other => {
+                let message = backend_of(other).check_built_in().err().unwrap_or_default();
+                return Err(Failure { class: FailureClass::Permanent, message });
+            }
         };
         connection.set_up(synchronous)?;
         Ok(connection)
@@ -275,7 +292,7 @@ impl<'c, C: R2D2Connection + 'static> Inner<'c, C> {
             Err(error) => {
                 let message = error.to_string();
                 let message = password(url).map_or(message.clone(), |password| message.replace(password, "***"));
-                Err(Failure { class: FailureClass::Unavailable, message: format!("cannot connect: {message}") })
+                Err(dialect::classify_connect(url, &message))
             }
         }
     }

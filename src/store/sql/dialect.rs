@@ -2,7 +2,7 @@
 
 use super::connection::{Backend, Connection};
 use crate::error::FailureClass;
-use crate::settings::Synchronous;
+use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::{Lock, TxMode};
 use diesel::result::{DatabaseErrorKind, Error};
 use std::fmt;
@@ -26,21 +26,6 @@ impl Failure {
     #[cfg(feature = "postgres")]
     pub(super) fn of_lost(message: impl Into<String>) -> Self {
         Self { class: FailureClass::ConnectionLost, message: message.into() }
-    }
-
-    pub(super) fn not_built_in(backend: Backend) -> Self {
-        let feature = match backend {
-            Backend::Sqlite => "sqlite",
-            Backend::Postgres => "postgres",
-            Backend::Mysql => "mysql",
-        };
-        Self {
-            class: FailureClass::Permanent,
-            message: format!(
-                "this program was built without {}: build it with the feature `{feature}`",
-                backend.name()
-            ),
-        }
     }
 }
 
@@ -364,6 +349,48 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
     // libmariadb `Server …`.
     let message = message.to_lowercase();
     words.iter().find(|(text, _)| message.contains(&text.to_lowercase())).map_or(Permanent, |(_, class)| *class)
+}
+
+/// Tells apart why there is no connection: what another try will not mend is permanent.
+pub(super) fn classify_connect(url: &DataSourceUrl, message: &str) -> Failure {
+    let refusals: &[&str] = match url {
+        DataSourceUrl::Sqlite { path } => return unopened(path, message),
+        DataSourceUrl::Postgres { .. } => &[
+            "authentication failed",
+            "no password supplied",
+            "no pg_hba.conf entry",
+            "does not exist",
+            "is not permitted to log in",
+            "permission denied for database",
+            "server does not support SSL",
+        ],
+        DataSourceUrl::MySql { .. } => &["Access denied", "Unknown database", "is not allowed to connect"],
+    };
+    let is_refused = refusals.iter().any(|words| message.contains(words));
+    let class = if is_refused { FailureClass::Permanent } else { FailureClass::Unavailable };
+    Failure { class, message: format!("cannot connect: {message}") }
+}
+
+/// SQLite says neither which file cannot be opened nor why.
+fn unopened(path: &str, message: &str) -> Failure {
+    let path = std::path::Path::new(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let reason = match folder {
+        Some(folder) if !folder.is_dir() => {
+            format!("its folder `{}` does not exist: make the folder", folder.display())
+        }
+        _ if path.is_dir() => "it is a folder: name a file".to_owned(),
+        _ => format!("{message}: this user needs the right to write the file and its folder"),
+    };
+    Failure { class: FailureClass::Permanent, message: format!("file `{}` cannot be opened: {reason}", path.display()) }
+}
+
+/// Tells whether a failure says that a table of the scheduler is not there.
+pub(super) fn is_missing_relation(failure: &Failure) -> bool {
+    let says = |words: &str| failure.message.contains(words);
+    says("no such table: ")
+        || says("relation \"") && says("\" does not exist")
+        || says("Table '") && says("' doesn't exist")
 }
 
 /// Tells whether a failure says that a table does not exist.

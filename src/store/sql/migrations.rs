@@ -1,13 +1,13 @@
 //! Migrations: Quartz's tables and ours, with the prefix of the settings, through diesel's
 //! migration harness.
 
-use super::SqlOptions;
 use super::by_place::by_place;
 use super::connection::{Backend, Connection};
 use super::dialect::{self, Failure};
 use super::harness::{Filled, Scripts};
 use super::statement::{Statement, Value};
 use super::table::fast_path::ARGUMENTS;
+use super::{MAKE_TABLES, SqlOptions};
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::store::row::DECLARED;
 use diesel::sql_types::{Bool, Text};
@@ -142,7 +142,7 @@ pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Re
             [] => format!("Quartz's tables {prefix}… are there, the side tables {prefix}CN_… are not"),
             missing => format!("tables are missing: {prefix}{}", missing.join(&format!(", {prefix}"))),
         };
-        return Err(Error::Schema(format!("{what}: run `carnelian migrate`")));
+        return Err(Error::Schema(format!("{what}{MAKE_TABLES}")));
     };
     let known: BTreeSet<&str> = SCRIPTS.iter().map(|script| script.version).collect();
     if let Some(newer) = applied.iter().find(|version| !known.contains(version.as_str())) {
@@ -152,7 +152,8 @@ pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Re
     }
     if let Some(older) = SCRIPTS.iter().find(|script| !applied.contains(script.version)) {
         return Err(Error::Schema(format!(
-            "the tables {prefix}… are older than this program needs: `{}` is missing; run `carnelian migrate`",
+            "the tables {prefix}… are older than this program needs: `{}` is missing; run `carnelian migrate`, or call \
+             `Scheduler::migrate`",
             older.version
         )));
     }

@@ -21,6 +21,7 @@ mod statement;
 mod table;
 #[cfg(any(test, feature = "test-util"))]
 mod targets;
+mod way;
 
 pub use connection::Backend;
 #[cfg(any(test, feature = "test-util"))]
@@ -41,6 +42,9 @@ use pool::{Connections, Lease};
 use session::SqlSession;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// The end of an error about tables that are not there.
+const MAKE_TABLES: &str = ": call `Scheduler::migrate`, or run `carnelian migrate`";
 
 /// What of the settings every statement needs.
 struct SqlOptions {
@@ -214,6 +218,10 @@ impl SqlDatabase {
     }
 
     fn failure(&self, operation: &str, failure: Failure) -> Error {
+        if dialect::is_missing_relation(&failure) {
+            let prefix = &self.options.table_prefix;
+            return Error::Schema(format!("{operation}: {failure}: the tables {prefix}… are not there{MAKE_TABLES}"));
+        }
         DatabaseError { operation: operation.to_owned(), message: failure.message, class: failure.class }.into()
     }
 }
@@ -410,10 +418,13 @@ impl Database for SqlDatabase {
     }
 }
 
+/// The data source of the settings, of a database that this program was built with.
 fn source(settings: &Settings) -> Result<&DataSourceSettings> {
-    settings.data_source.as_ref().ok_or_else(|| {
+    let source = settings.data_source.as_ref().ok_or_else(|| {
         Error::Settings(
             "a database store needs a data source: set jobStore.dataSource and dataSource.NAME.URL".to_owned(),
         )
-    })
+    })?;
+    connection::backend_of(&source.url).check_built_in().map_err(Error::Settings)?;
+    Ok(source)
 }

@@ -4,6 +4,7 @@ use super::connection::{Backend, Connection, Inner, backend_of};
 use super::dialect::Failure;
 use super::held::Held;
 use super::server::{Guard, LONGEST_REST};
+use super::way::Way;
 use crate::clock::Clock;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceSettings, DataSourceUrl, Synchronous};
@@ -16,6 +17,9 @@ use std::time::Duration;
 /// The longest pause between two tries to connect. A pool doubles it: after an outage of a minute a
 /// node would be back half a minute after its database.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The time between two looks for the first connection.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// A pool of connections of the caller's, from which a store takes one for each transaction.
 ///
@@ -86,15 +90,49 @@ impl CallersPool {
 
 /// Where connections come from.
 pub(super) enum Connections {
-    /// With the URL that its connections are made by, and how long one is waited for.
-    Own(
-        r2d2::Pool<Manager>,
-        #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
-        DataSourceUrl,
-        Duration,
-    ),
+    Own(OwnPool),
     /// With what a commit waits for on SQLite.
     Callers(CallersPool, Synchronous),
+}
+
+/// A pool that the store has made.
+pub(super) struct OwnPool {
+    pool: r2d2::Pool<Manager>,
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
+    url: DataSourceUrl,
+    /// The longest wait for a connection.
+    longest: Duration,
+    way: Arc<Way>,
+}
+
+impl OwnPool {
+    fn get(&self) -> Result<Lease, Failure> {
+        let opened = if self.way.was_open() { self.pool.get_timeout(self.longest).ok() } else { self.first()? };
+        opened.map(Lease::Own).ok_or_else(|| match self.pool.state().connections {
+            0 => self.way.in_vain(self.longest),
+            n => Failure {
+                class: FailureClass::Unavailable,
+                message: format!("all {n} connections are in use: raise maxConnections of the data source"),
+            },
+        })
+    }
+
+    /// The first connection. The pool would try again until the time is over, and say nothing
+    /// before, also where the database refuses this user for good.
+    fn first(&self) -> Result<Option<r2d2::PooledConnection<Manager>>, Failure> {
+        // Asks the pool for a try; the looks below ask for no further ones.
+        let mut opened = self.pool.get_timeout(self.longest.min(BETWEEN_LOOKS)).ok();
+        let mut looks = self.longest.as_millis() / BETWEEN_LOOKS.as_millis();
+        while opened.is_none() && looks > 0 {
+            if let Some(refusal) = self.way.refusal() {
+                return Err(refusal);
+            }
+            self.way.wait_for_try(BETWEEN_LOOKS);
+            opened = self.pool.try_get();
+            looks -= 1;
+        }
+        Ok(opened)
+    }
 }
 
 /// A connection for the time of one transaction.
@@ -114,6 +152,7 @@ impl Connections {
         let url = &source.url;
         // Every connection to `:memory:` is a database of its own.
         let size = if url.is_in_memory() { 1 } else { source.max_connections.max(1) };
+        let way = Arc::new(Way::new(url));
         let pool = r2d2::Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
@@ -126,14 +165,16 @@ impl Connections {
             .max_lifetime(None)
             .error_handler(Box::new(QuietErrors))
             .build_unchecked(Manager {
-                url: url.clone(),
+                url: answering_within(url, source.connection_timeout),
+                way: Arc::clone(&way),
                 synchronous: source.synchronous,
                 validates: source.validate_on_checkout,
                 clock: Arc::clone(clock),
                 taken_for,
                 losses: AtomicU64::new(0),
             });
-        (Connections::Own(pool, url.clone(), source.connection_timeout), backend_of(url))
+        let own = OwnPool { pool, url: url.clone(), longest: source.connection_timeout, way };
+        (Connections::Own(own), backend_of(url))
     }
 
     /// The caller's pool.
@@ -153,20 +194,14 @@ impl Connections {
     #[cfg(feature = "postgres")]
     pub(super) fn url(&self) -> Option<&DataSourceUrl> {
         match self {
-            Connections::Own(_, url, _) => Some(url),
+            Connections::Own(own) => Some(&own.url),
             Connections::Callers(..) => None,
         }
     }
 
     pub(super) fn get(&self) -> Result<Lease, Failure> {
         match self {
-            Connections::Own(pool, _, longest) => pool.get_timeout(*longest).map(Lease::Own).map_err(|error| {
-                let message = match pool.state().connections {
-                    0 => error.to_string(),
-                    n => format!("{error}; all {n} connections are in use: raise maxConnections of the data source"),
-                };
-                Failure { class: FailureClass::Unavailable, message }
-            }),
+            Connections::Own(own) => own.get(),
             Connections::Callers(pool, synchronous) => pool.lend(*synchronous).map(Lease::Callers),
         }
     }
@@ -212,6 +247,7 @@ impl DerefMut for Lease {
 /// tries without a statement ever being sent: so all of them go.
 pub(super) struct Manager {
     url: DataSourceUrl,
+    way: Arc<Way>,
     synchronous: Synchronous,
     /// True if a connection is asked before each use.
     validates: bool,
@@ -232,6 +268,26 @@ pub(super) struct Opened {
     used: Duration,
 }
 
+impl Manager {
+    fn open(&self, after_losses: u64) -> Result<Opened, Failure> {
+        let mut connection = Connection::establish(&self.url, self.synchronous)?;
+        let guard = connection.guard(self.taken_for)?;
+        Ok(Opened { connection, after_losses, guard, used: self.clock.ticks() })
+    }
+}
+
+/// The URL by which a try ends with the wait of the one who asked for it, also where the host is
+/// silent: the network would have it wait for minutes.
+fn answering_within(url: &DataSourceUrl, time: Duration) -> DataSourceUrl {
+    #[cfg(feature = "postgres")]
+    if matches!(url, DataSourceUrl::Postgres { .. }) {
+        // libpq takes one second for two.
+        return url.with_parameters(&[("connect_timeout", &time.as_secs().max(2).to_string())]);
+    }
+    let _ = time;
+    url.clone()
+}
+
 impl r2d2::ManageConnection for Manager {
     type Connection = Opened;
     type Error = Failure;
@@ -239,9 +295,9 @@ impl r2d2::ManageConnection for Manager {
     fn connect(&self) -> Result<Opened, Failure> {
         // Before it is opened: of one that is opened during a loss nobody knows.
         let after_losses = self.losses.load(Ordering::SeqCst);
-        let mut connection = Connection::establish(&self.url, self.synchronous)?;
-        let guard = connection.guard(self.taken_for)?;
-        Ok(Opened { connection, after_losses, guard, used: self.clock.ticks() })
+        let opened = self.open(after_losses);
+        self.way.note(&opened, LONGEST_PAUSE);
+        opened
     }
 
     /// Asks the server only where the settings want it.
@@ -267,7 +323,8 @@ impl r2d2::ManageConnection for Manager {
     }
 }
 
-/// Connection errors come back to the caller; the pool need not log each of them as well (H19).
+/// Connection errors come back to the caller, and [`Way`] tells the log of the first in a row; the
+/// pool need not log each of them as well (H19).
 #[derive(Debug)]
 struct QuietErrors;
 
@@ -299,7 +356,7 @@ mod tests {
             let settings = crate::settings::Settings::from_text("x", &text, |_| None).unwrap();
             let source = settings.data_source.unwrap();
             match Connections::own(&source, &clock(), None).0 {
-                Connections::Own(pool, ..) => pool,
+                Connections::Own(own) => own.pool,
                 Connections::Callers(..) => panic!("it is our own"),
             }
         };

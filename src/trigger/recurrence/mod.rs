@@ -4,6 +4,7 @@ mod rule;
 mod times;
 
 use crate::error::{Error, Result};
+use crate::zone::of_machine;
 use chrono::{NaiveDateTime, Timelike};
 use chrono_tz::Tz;
 use rule::{Rule, TIME};
@@ -48,12 +49,14 @@ const MAX_LENGTH: usize = 2_000;
 pub struct RecurrenceSchedule {
     rule: Rule,
     zone: Tz,
+    /// The zone was given; otherwise that of the scheduler takes its place.
+    is_zone_given: bool,
     left_out: BTreeSet<NaiveDateTime>,
     added: BTreeSet<NaiveDateTime>,
 }
 
 impl RecurrenceSchedule {
-    /// The schedule of a rule in UTC.
+    /// The schedule of a rule in the scheduler's zone.
     ///
     /// The rule may stand alone, or be one of the lines of iCalendar: `RRULE:…`, and `EXDATE:…` and
     /// `RDATE:…` with times on the clock of the zone, such as `20270101T090000`, that are left out
@@ -79,13 +82,18 @@ impl RecurrenceSchedule {
             }
         }
         let rule = rule.ok_or_else(|| bad("expected a rule such as FREQ=WEEKLY;BYDAY=MO,FR".to_owned()))?;
-        Ok(Self { rule, zone: Tz::UTC, left_out, added })
+        Ok(Self { rule, zone: of_machine(), is_zone_given: false, left_out, added })
     }
 
-    /// A copy with the same times on the clocks of another zone. Default: UTC.
+    /// A copy with the same times on the clocks of this zone. Default: the zone of the scheduler,
+    /// as for [`CronSchedule`](crate::CronSchedule).
     pub fn in_zone(mut self, zone: Tz) -> Self {
-        self.zone = zone;
+        (self.zone, self.is_zone_given) = (zone, true);
         self
+    }
+
+    pub(super) fn is_zone_given(&self) -> bool {
+        self.is_zone_given
     }
 
     /// Leaves out these times on the clock of its zone (`EXDATE`).
@@ -105,7 +113,7 @@ impl RecurrenceSchedule {
         self.rule.text()
     }
 
-    /// The time zone. Default: UTC.
+    /// The time zone; that of the machine before a schedule without a zone is stored.
     pub fn zone(&self) -> Tz {
         self.zone
     }

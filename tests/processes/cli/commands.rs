@@ -354,7 +354,7 @@ fn a_trigger_of_a_kind_that_only_java_knows_is_listed_and_named() {
 fn cron_commands_need_no_database() {
     let place = Place::new();
     let noon = ["cron", "next", "0 0 12 ? * MON-FRI", "--tz", "Europe/Paris", "--from", "0", "--count", "2"];
-    assert_eq!(place.run(&noon).with(0, "cron next").out, "39600000\n126000000\n");
+    assert_eq!(place.run(&noon).with(0, "cron next").out, "1970-01-01T12:00:00+01:00\n1970-01-02T12:00:00+01:00\n");
     let words: Vec<&str> = noon.into_iter().chain(["--json"]).collect();
     assert_eq!(
         place.run(&words).with(0, "cron next").out.trim().replace(char::is_whitespace, ""),

@@ -27,7 +27,8 @@ pub struct Schedule {
     pub trigger: TriggerKey,
     #[command(flatten)]
     pub when: When,
-    /// The time zone of a cron expression, a recurrence rule or a calendar interval [default: UTC]
+    /// The time zone of a cron expression, a recurrence rule or a calendar interval [default: the
+    /// scheduler's, carnelian.scheduler.timeZone, else this machine's]
     #[arg(long, value_name = "ZONE", conflicts_with_all = ["every", "daily_every", "at"], value_parser = value::zone)]
     pub tz: Option<Tz>,
     /// Fires so many times more after the first [default: for ever]

@@ -51,7 +51,8 @@ impl Catalogue<'_> {
     ) -> Result<DefinitionReport> {
         check_name("source of definitions", source)?;
         check(definitions)?;
-        let survey = Survey { source, definitions, meant: &meant };
+        let definitions = self.in_default_zone(definitions);
+        let survey = Survey { source, definitions: &definitions, meant: &meant };
         let (planned, is_noted) = self.store.read("look at definitions", |s| {
             let found = survey.run(*self, s)?;
             Ok((found.report(), found.is_noted()))
@@ -72,6 +73,16 @@ impl Catalogue<'_> {
             }
             Ok(report)
         })
+    }
+
+    /// The definitions as the scheduler reads them, by which a start with another default zone is
+    /// seen.
+    fn in_default_zone(&self, definitions: &[JobDefinition]) -> Vec<JobDefinition> {
+        let mut definitions = definitions.to_vec();
+        for trigger in definitions.iter_mut().flat_map(|definition| &mut definition.triggers) {
+            trigger.schedule.set_default_zone(self.store.settings.scheduler.time_zone);
+        }
+        definitions
     }
 
     /// The declared jobs of all programs, in order of the jobs.

@@ -130,10 +130,8 @@ fn judge<'a>(
 }
 
 fn is_stored_so(catalogue: Catalogue<'_>, row: &TriggerRow, trigger: &Trigger) -> bool {
-    let mut fresh = trigger.clone();
-    fresh.schedule.set_default_zone(catalogue.store.settings().scheduler.time_zone);
     let is_start_given = trigger.start_ms != START_WHEN_STORED;
-    catalogue.store.trigger_value(row).is_ok_and(|stored| catalogue.is_same(&stored, &fresh, is_start_given))
+    catalogue.store.trigger_value(row).is_ok_and(|stored| catalogue.is_same(&stored, trigger, is_start_given))
 }
 
 impl Catalogue<'_> {

@@ -1,0 +1,86 @@
+//! `Way`: the way to the database as the tries to connect have found it.
+
+use super::dialect::Failure;
+use crate::error::FailureClass;
+use parking_lot::{Condvar, Mutex};
+use std::time::Duration;
+
+/// The findings of the tries to connect, for those who wait for a connection, and for the log.
+pub(super) struct Way {
+    /// The database, without secrets.
+    target: String,
+    state: Mutex<State>,
+    tried: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// A connection was made at least once.
+    was_open: bool,
+    /// The failure of the last try; none after a success.
+    failure: Option<Failure>,
+}
+
+impl Way {
+    pub(super) fn new(target: impl ToString) -> Self {
+        Self { target: target.to_string(), state: Mutex::default(), tried: Condvar::new() }
+    }
+
+    /// Notes the outcome of a try. The log hears of the first failure in a row, and of its end.
+    pub(super) fn note<T>(&self, outcome: &Result<T, Failure>, longest_pause: Duration) {
+        let target = &self.target;
+        let mut state = self.state.lock();
+        match outcome {
+            Ok(_) => {
+                if state.failure.is_some() {
+                    log::info!("the database is reached database={target}");
+                }
+                *state = State { was_open: true, failure: None };
+            }
+            Err(failure) => {
+                if state.failure.is_none() {
+                    let pause_ms = longest_pause.as_millis();
+                    log::warn!(
+                        "no connection to the database, next try within {pause_ms} ms database={target} error={:?}",
+                        failure.message
+                    );
+                }
+                state.failure = Some(failure.clone());
+            }
+        }
+        drop(state);
+        self.tried.notify_all();
+    }
+
+    /// True once a connection was made.
+    pub(super) fn was_open(&self) -> bool {
+        self.state.lock().was_open
+    }
+
+    /// The failure of a try that no later try will better. A database that could be used once is
+    /// waited for, whatever it says.
+    pub(super) fn refusal(&self) -> Option<Failure> {
+        let state = self.state.lock();
+        let refusal = state.failure.as_ref().filter(|failure| failure.class == FailureClass::Permanent)?;
+        (!state.was_open).then(|| self.named(refusal.clone()))
+    }
+
+    /// Waits for the next try to end, for at most `time`.
+    pub(super) fn wait_for_try(&self, time: Duration) {
+        self.tried.wait_for(&mut self.state.lock(), time);
+    }
+
+    /// The failure of a wait that was in vain for `waited`.
+    pub(super) fn in_vain(&self, waited: Duration) -> Failure {
+        let reason = match &self.state.lock().failure {
+            Some(failure) => failure.message.clone(),
+            None => "there was no answer".to_owned(),
+        };
+        let message = format!("no connection within {} ms: {reason}", waited.as_millis());
+        self.named(Failure { class: FailureClass::Unavailable, message })
+    }
+
+    fn named(&self, failure: Failure) -> Failure {
+        Failure { message: format!("{}: {}", self.target, failure.message), ..failure }
+    }
+}

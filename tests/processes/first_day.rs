@@ -1,0 +1,170 @@
+//! The first day: README's program in a crate of its own, and what the command line says of zones, of types that
+//! nobody has, of a cluster without nodes, and of commands that run when their node ends.
+
+use crate::cli::node::{Node, until};
+use crate::cli::{Place, text, write_config};
+use crate::support::wait_until;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The text between two others.
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
+    let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("no {begin}"));
+    rest.split_once(end).unwrap_or_else(|| panic!("no {end}")).0
+}
+
+/// A crate with the program and no dependency of its own but Carnelian. The other crates have the versions and the features of
+/// this build, so that it is quick: they are compiled already.
+fn new_crate(folder: &Path, program: &str) -> PathBuf {
+    let place = folder.join("reports");
+    let mut new = Command::new(env!("CARGO"));
+    let made = new.args(["new", "--quiet", "--vcs", "none"]).arg(&place).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let ours = std::fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).unwrap();
+    let features = between(&ours, "[features]", "[dependencies]").lines().filter(|line| !line.starts_with('#'));
+    let features: Vec<String> =
+        features.filter_map(|line| line.split_once(" = [")).map(|(name, _)| format!("{name:?}")).collect();
+    let manifest = place.join("Cargo.toml");
+    let mut text = std::fs::read_to_string(&manifest).unwrap();
+    text.push_str(&format!("carnelian = {{ path = {ROOT:?}, features = [{}] }}\n", features.join(", ")));
+    text.push_str(between(&ours, "[dev-dependencies]", "[lib]"));
+    text.push_str("[profile.dev]\ndebug = \"line-tables-only\"\n");
+    std::fs::write(&manifest, text).unwrap();
+    std::fs::copy(Path::new(ROOT).join("Cargo.lock"), place.join("Cargo.lock")).unwrap();
+    std::fs::write(place.join("src/main.rs"), program).unwrap();
+    place
+}
+
+/// The program of the crate, compiled beside the binary under test.
+fn compile(place: &Path) -> PathBuf {
+    let target = Path::new(env!("CARGO_BIN_EXE_carnelian")).parent().and_then(Path::parent).unwrap();
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--offline", "--quiet"]).current_dir(place).env("CARGO_TARGET_DIR", target);
+    let built = build.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    target.join("debug/reports")
+}
+
+fn terminate(child: &Child) {
+    kill_process(Pid::from_raw(child.id().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();
+}
+
+#[test]
+fn the_program_of_the_readme_runs_in_a_new_crate_and_ends_in_order() {
+    let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
+    let program = between(&readme, "```rust,no_run\n", "```");
+    let imports = program.lines().filter(|line| line.starts_with("use "));
+    assert!(imports.clone().all(|line| line.starts_with("use carnelian::") || line.starts_with("use std::")));
+    // Shorter, so that nobody waits for it.
+    let quick = program.replace("0/30 * * * * ?", "* * * * * ?").replace("1..=20", "1..=2");
+    assert_ne!(quick, program);
+    let folder = tempfile::tempdir().unwrap();
+    let binary = compile(&new_crate(folder.path(), &quick));
+
+    let mut command = Command::new(binary);
+    let mut child = command.current_dir(folder.path()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let first = lines.next().expect("a report");
+    assert!(first.contains("in CHF: page 1"), "{first}");
+    assert!(folder.path().join("reports.db").exists());
+    terminate(&child);
+    // The report that runs goes on to its end.
+    let rest: Vec<String> = lines.collect();
+    assert!(rest.last().is_some_and(|line| line.contains("page 2")), "{rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_cron_expression_without_a_zone_is_read_in_the_zone_of_the_file() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "carnelian.scheduler.timeZone = America/New_York\n");
+    place.fine("migrate");
+    let schedule = |name: &str, more: &[&str]| {
+        let words = ["schedule", "--job", "g.j", "--type", "t", "--trigger", name, "--cron", "0 0 3 1 7 ?"];
+        let words: Vec<&str> = words.into_iter().chain(more.iter().copied()).chain(["--json"]).collect();
+        let answer: Value = serde_json::from_str(&place.run(&words).with(0, name).out).unwrap();
+        let next = chrono::DateTime::from_timestamp_millis(answer["next_fire_ms"].as_i64().unwrap()).unwrap();
+        next.format("%H:%M").to_string()
+    };
+    assert_eq!(schedule("g.own", &[]), "07:00");
+    assert_eq!(schedule("g.utc", &["--tz", "UTC"]), "03:00");
+    let why = place.json("explain g.own");
+    assert!(text(&why, "schedule").ends_with("in America/New_York"), "{why}");
+    let zone = (text(&why, "scheduler_zone"), text(&why, "scheduler_zone_from"));
+    assert_eq!(zone, ("America/New_York", "carnelian.scheduler.timeZone"));
+    assert!(place.fine("explain g.utc").contains("America/New_York, from carnelian.scheduler.timeZone"));
+    let next =
+        place.run(&["cron", "next", "0 0 3 1 7 ?", "--from", "2026-01-01T00:00:00Z", "--count", "1"]).with(0, "cron");
+    assert_eq!(next.out, "2026-07-01T03:00:00-04:00\n");
+}
+
+#[test]
+fn a_job_of_a_type_that_nobody_has_is_named_when_it_is_stored() {
+    let place = Place::new();
+    let mistyped = "schedule --job g.j --type comand --trigger g.t --at +1h";
+    let warning = "no live node has job type `comand`";
+    assert!(place.fine(mistyped).contains(warning));
+    let once = place.json("schedule --job g.k --type comand --trigger g.u --at +1h --request-id r1");
+    assert!(text(&once, "warning").contains(warning), "{once}");
+    assert!(text(&place.json("job add g.l --type comand"), "warning").contains(warning));
+    let node = Node::start(&place);
+    let known = place.json("schedule --job g.m --type command --trigger g.v --at +1h --data argv=true");
+    assert_eq!(known["warning"], Value::Null);
+    assert_eq!(node.stop(), Some(0));
+}
+
+#[test]
+fn doctor_finds_a_cluster_without_nodes() {
+    let place = Place::new();
+    place.fine("schedule --job g.j --type t --trigger g.t --every 1h");
+    assert_eq!(place.json("doctor"), json!({"findings": []}));
+    crate::cli::configuration::sql(
+        &place,
+        "UPDATE QRTZ_TRIGGERS SET PREV_FIRE_TIME = START_TIME, NEXT_FIRE_TIME = START_TIME - 600000",
+    );
+    let ran = place.run(&["doctor", "--json"]).with(1, "doctor");
+    let answer: Value = serde_json::from_str(&ran.out).unwrap();
+    let kinds: Vec<&str> = answer["findings"].as_array().unwrap().iter().map(|one| text(one, "kind")).collect();
+    assert_eq!(kinds, ["no_node"], "{answer}");
+    assert!(text(&answer["findings"][0], "detail").contains("1 triggers are overdue"), "{answer}");
+}
+
+/// A node with a command that has begun, by these lines of its file.
+fn with_running_command(place: &Place, lines: &str, script: &str) -> Node {
+    write_config(&place.path("carnelian.properties"), lines);
+    place.fine("migrate");
+    let node = Node::start(place);
+    let argv = format!("argv=sh -c '{script}'");
+    let folder = format!("cwd={}", place.path("").display());
+    let words = ["schedule", "--job", "c.c", "--type", "command", "--trigger", "c.c", "--at", "now", "--data", &argv];
+    place.run(&words.into_iter().chain(["--data", &folder]).collect::<Vec<_>>()).with(0, "schedule");
+    until("the command has begun", || place.path("begun").exists());
+    node
+}
+
+#[test]
+fn a_command_that_runs_when_its_node_ends_goes_on_to_its_end() {
+    let place = Place::new();
+    let node = with_running_command(&place, "", "echo $$ > begun; sleep 2; touch ended");
+    assert_eq!(node.stop(), Some(0));
+    assert!(place.path("ended").exists());
+    assert_eq!(text(&place.json("history")[0], "outcome"), "succeeded");
+}
+
+#[test]
+fn no_command_outlives_the_node_that_ran_it() {
+    let place = Place::new();
+    // It ignores SIGTERM, and does not end before the deadline.
+    let script = "trap \"\" TERM; echo $$ > begun.new; mv begun.new begun; sleep 60; sleep 60";
+    let node = with_running_command(&place, "carnelian.shutdown.deadline = 1s\n", script);
+    assert_eq!(node.stop(), Some(0));
+    let pid = std::fs::read_to_string(place.path("begun")).unwrap().trim().to_owned();
+    let runs = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    wait_until("the command is gone", Duration::from_secs(5), || !runs());
+}
