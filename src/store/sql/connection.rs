@@ -1,6 +1,8 @@
 //! `Connection`: one connection to one of the three databases, and how it is made.
 
-use super::dialect::{self, Failure};
+use super::backend::{Backend, backend_of};
+use super::dialect;
+use super::failure::Failure;
 use super::harness::{self, Scripts};
 use super::held::Held;
 use super::statement::Statement;
@@ -11,37 +13,6 @@ use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionMa
 use diesel::deserialize::QueryableByName;
 use diesel::r2d2::R2D2Connection;
 use diesel::result::QueryResult;
-
-/// The databases this build can use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// SQLite, built in.
-    Sqlite,
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL or MariaDB.
-    Mysql,
-}
-
-impl Backend {
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Backend::Sqlite => "SQLite",
-            Backend::Postgres => "PostgreSQL",
-            Backend::Mysql => "MySQL",
-        }
-    }
-}
-
-/// Which database a data source names.
-pub(super) fn backend_of(url: &DataSourceUrl) -> Backend {
-    match url {
-        DataSourceUrl::Sqlite { .. } => Backend::Sqlite,
-        DataSourceUrl::Postgres { .. } => Backend::Postgres,
-        DataSourceUrl::MySql { .. } => Backend::Mysql,
-    }
-}
 
 /// The password in a URL, so that it can be kept out of messages.
 fn password(url: &DataSourceUrl) -> Option<&str> {
@@ -111,6 +82,11 @@ impl Connection<'_> {
             #[cfg(feature = "mysql")]
             Connection::Mysql(_) => Backend::Mysql,
         }
+    }
+
+    /// How a true flag is written in a condition.
+    pub(super) fn true_literal(&self) -> &'static str {
+        dialect::true_literal(self.backend())
     }
 
     /// Opens a connection and sets up its session.

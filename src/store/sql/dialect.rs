@@ -1,48 +1,11 @@
 //! Everything in which the databases differ, beside the bulk statements.
 
-use super::connection::{Backend, Connection};
+use super::backend::Backend;
+use super::failure::Failure;
 use crate::error::FailureClass;
 use crate::settings::Synchronous;
 use crate::store::{Lock, TxMode};
 use diesel::result::{DatabaseErrorKind, Error};
-use std::fmt;
-
-/// What a database said, told apart.
-#[derive(Clone, Debug)]
-pub(super) struct Failure {
-    pub class: FailureClass,
-    pub message: String,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl Failure {
-    #[cfg(feature = "postgres")]
-    pub(super) fn of_lost(message: impl Into<String>) -> Self {
-        Self { class: FailureClass::ConnectionLost, message: message.into() }
-    }
-
-    pub(super) fn not_built_in(backend: Backend) -> Self {
-        let feature = match backend {
-            Backend::Sqlite => "sqlite",
-            Backend::Postgres => "postgres",
-            Backend::Mysql => "mysql",
-        };
-        Self {
-            class: FailureClass::Permanent,
-            message: format!(
-                "this program was built without {}: build it with the feature `{feature}`",
-                backend.name()
-            ),
-        }
-    }
-}
 
 /// A statement for a new session; an optional one may be refused by some versions.
 pub(super) struct Setup {
@@ -369,13 +332,6 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
 /// Tells whether a failure says that a table does not exist.
 pub(super) fn is_missing_table(failure: &Failure) -> bool {
     ["no such table", "does not exist", "doesn't exist"].iter().any(|words| failure.message.contains(words))
-}
-
-impl Connection<'_> {
-    /// The tables' DDL for this database.
-    pub(super) fn true_literal(&self) -> &'static str {
-        true_literal(self.backend())
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::rules::begun::BeginMark;
 use crate::store::database::Owner;
-use crate::store::sql::connection::Backend;
+use crate::store::sql::backend::Backend;
 use crate::store::sql::session::SqlSession;
 
 impl SqlSession<'_, '_> {
