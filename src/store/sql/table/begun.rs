@@ -1,4 +1,4 @@
-//! `CN_AHEAD` and `CN_BEGUN`: fires that nodes have taken ahead, and which of them have begun.
+//! `CN_BEGUN`: which of the prefetched fires of a node have begun.
 
 use crate::error::Result;
 use crate::rules::begun::BeginMark;
