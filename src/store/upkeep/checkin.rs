@@ -46,7 +46,7 @@ impl Upkeep<'_> {
             Some(report) => NodeIdentity::of_info(&me.instance, &report.info),
             None => NodeIdentity::of_instance(&me.instance),
         };
-        self.store.view.note_identity(identity);
+        self.node.note_identity(identity);
         let begun = self.store.clock.ticks();
         let mut checkin = Checkin::default();
 
@@ -69,11 +69,11 @@ impl Upkeep<'_> {
         let was_refused = me.refused_at.is_some() && me.refused_at == me.last_checkin;
         me.last_checkin = Some(begun);
         self.judge(me, &seen, begun, &mut checkin)?;
-        if checkin.refusal.is_some() && (!was_refused || self.store.view.sees_parts()) {
+        if checkin.refusal.is_some() && (!was_refused || self.node.sees_parts()) {
             self.store.firing().abandon_parts_of_living(&me.instance)?;
         }
         self.note_last_work(me, checkin.refusal.is_none());
-        if me.published != self.store.view.types.read().generation() {
+        if me.published != self.node.types.read().generation() {
             // A type was added since. That it cannot be told is no failure of the check-in: the
             // next one tries again.
             match self.publish_types(&owner) {
@@ -208,7 +208,7 @@ impl Upkeep<'_> {
         me.answered = None;
         me.incarnation = Some(incarnation);
         me.living = Some(living);
-        self.store.view.note_recovery(recovering);
+        self.node.note_recovery(recovering);
         checkin.outage = outage;
         me.published = published;
         me.was_failed_out = false;

@@ -55,7 +55,7 @@ pub(super) struct Foreseen<'a> {
 impl Upkeep<'_> {
     /// Suspects are looked at again under the locks and recovered, each in its own transaction.
     pub(super) fn judge(&self, me: &mut Membership, seen: &Seen, begun: Duration, checkin: &mut Checkin) -> Result<()> {
-        self.store.view.note_members(&seen.instances);
+        self.node.note_members(&seen.instances);
         let planned = me.slowest_read;
         me.slowest_read = slowest_read(planned, seen.answered.saturating_sub(begun));
         let last = me.answered.unwrap_or(begun);
@@ -106,8 +106,8 @@ impl Upkeep<'_> {
         let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
         let (blacklist, limits) = (seen.blacklist.clone(), seen.limits.clone());
         let grace_ms = millis(self.store.settings.job_store.checkin_interval);
-        self.store.view.note_placement(ClusterView { alive, blacklist, limits, grace_ms });
-        checkin.refusal = takes_any(&self.store.view.identity(&me.instance), &seen.blacklist, seen.now_ms).err();
+        self.node.note_placement(ClusterView { alive, blacklist, limits, grace_ms });
+        checkin.refusal = takes_any(&self.node.identity(&me.instance), &seen.blacklist, seen.now_ms).err();
         if checkin.refusal.is_some() {
             me.refused_at = Some(begun);
         }
