@@ -1,6 +1,7 @@
 //! Handles: the operations of a store in groups, each under a handle of its own.
 //!
-//! A handle gives its operations the rows (`store`) and the knowledge of the node that asks (`node`).
+//! A handle gives its operations the rows (`store`) and the knowledge of the node that asks
+//! (`node`).
 
 use super::{JobStore, NodeView};
 

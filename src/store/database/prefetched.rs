@@ -33,8 +33,8 @@ impl dyn Session + '_ {
         self.insert(&BegunRow { instance, incarnation, ..BegunRow::default() })
     }
 
-    /// The mark of an instance. With `closes` the mark is the last: the instance can begin no more of
-    /// its prefetched fires.
+    /// The mark of an instance. With `closes` the mark is the last: the instance can begin no more
+    /// of its prefetched fires.
     pub fn begun(&mut self, instance: &str, closes: bool) -> Result<Option<BeginMark>> {
         if closes {
             self.rows::<BegunRow>().with("instance", instance).set("closed", &true)?;

@@ -174,8 +174,8 @@ pub(in crate::store) fn gone_rows(executing: &[FiredRow], left: &BTreeMap<i64, P
 }
 
 impl Firing<'_> {
-    /// The fires that an instance has prefetched, by their fences; nothing is read where none of the
-    /// executing fires can be one.
+    /// The fires that an instance has prefetched, by their fences; nothing is read where none of
+    /// the executing fires can be one.
     pub(in crate::store) fn prefetched_by(
         &self,
         s: &mut dyn Session,

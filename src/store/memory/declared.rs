@@ -9,7 +9,7 @@ use crate::store::row::{Cell, HistoryRow, Table, TableDef, ToCells, cells_of};
 use std::borrow::Cow;
 
 impl Tables {
-    /// The rows of a table, in the order of their keys. What cannot be read is left out.
+    /// The rows of a table, in the order of their keys. Rows that cannot be read are left out.
     pub(super) fn rows<T: Table>(&self) -> impl Iterator<Item = T> {
         let table = self.declared.get(T::DEF);
         table

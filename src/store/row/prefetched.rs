@@ -22,7 +22,7 @@ pub struct PrefetchedFire {
     /// The counts in the table of its kind, before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
-    /// What else its row had, if the row went with the fire.
+    /// The rest of the trigger's row, if the row went with the fire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<GoneTrigger>,
 }

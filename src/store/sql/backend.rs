@@ -24,7 +24,7 @@ impl Backend {
     }
 }
 
-/// Which database a data source names.
+/// The database that a data source names.
 pub(super) fn backend_of(url: &DataSourceUrl) -> Backend {
     match url {
         DataSourceUrl::Sqlite { .. } => Backend::Sqlite,

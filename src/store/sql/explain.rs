@@ -1,5 +1,5 @@
-//! For tests, a statement is explained: the database is asked how it runs the statement, when and where
-//! the statement is about to run.
+//! Explaining, for tests: the database is asked how it runs a statement, when and where the
+//! statement is about to run.
 
 use super::backend::Backend;
 use super::plans::{Explained, TableRead};
@@ -148,8 +148,8 @@ fn read_by_mysql(plan: &Json, reads: &mut Vec<TableRead>) {
         Json::Object(node) => {
             let number = |name| node.get(name).and_then(Json::as_f64);
             let text = |name| node.get(name).and_then(Json::as_str);
-            // What was gathered on the way has a name in angle brackets, and is as large as the
-            // batch.
+            // A table that was gathered on the way has a name in angle brackets, and is as large
+            // as the batch.
             if let (Some(table), Some(access)) = (text("table_name"), text("access_type"))
                 && !table.starts_with('<')
             {
@@ -168,8 +168,8 @@ fn read_by_mysql(plan: &Json, reads: &mut Vec<TableRead>) {
     }
 }
 
-/// What a subquery gives is gone through once, by the alias that it has: such a line is about no
-/// table.
+/// The reads of tables in these lines. The rows of a subquery are gone through once, by the alias
+/// of the subquery: such a line is about no table.
 fn reads_by_sqlite(lines: &[String]) -> Vec<TableRead> {
     let mut gathered: Vec<&str> = lines
         .iter()

@@ -4,7 +4,7 @@ use super::backend::Backend;
 use crate::error::{DatabaseError, Error, FailureClass};
 use std::fmt;
 
-/// What a database said, told apart.
+/// A failure of a database.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub class: FailureClass,
@@ -39,6 +39,7 @@ impl Failure {
             ),
         }
     }
+
     /// The error of the operation that has failed.
     pub(super) fn of_operation(self, operation: &str) -> Error {
         DatabaseError { operation: operation.to_owned(), message: self.message, class: self.class }.into()

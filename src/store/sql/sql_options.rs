@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::hash::fnv1a;
 use crate::settings::{ClockSource, JobStoreSettings, Settings};
 
-/// What of the settings every statement needs.
+/// The settings that every statement needs.
 pub(super) struct SqlOptions {
     pub scheduler_name: String,
     pub table_prefix: String,
@@ -27,9 +27,10 @@ impl SqlOptions {
         crate::key::check_text("scheduler name", &scheduler_name, 120)?;
         Ok(Self { scheduler_name, table_prefix, node_clock: settings.job_store.clock == ClockSource::Node })
     }
-    /// Where PostgreSQL's listeners of this scheduler listen: one channel for each scheduler and table
-    /// prefix, a name that every version makes the same. Schedulers whose names meet here wake each
-    /// other now and then.
+
+    /// The channel of PostgreSQL on which nodes of this scheduler listen: one for each scheduler
+    /// and table prefix, of a name that every version makes the same. Schedulers whose channels have
+    /// the same name wake each other now and then.
     pub(super) fn channel(&self) -> String {
         let bytes = self.table_prefix.bytes().chain([0]).chain(self.scheduler_name.bytes());
         format!("carnelian_{:016x}", fnv1a(bytes))
