@@ -4,7 +4,6 @@
 //! a database implements them with SQL, the memory store with maps. A session is one transaction:
 //! it sees one `now`, and every change it makes is gone if the work returns an error.
 
-mod ahead;
 mod changes;
 mod commits;
 mod definitions;
@@ -21,6 +20,7 @@ mod owner;
 mod parked;
 mod paused;
 mod placement;
+mod prefetched;
 mod rows;
 mod selected;
 mod session;

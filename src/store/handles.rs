@@ -1,11 +1,15 @@
 //! Handles: the operations of a store in groups, each under a handle of its own.
+//!
+//! A handle gives its operations the rows (`store`) and the knowledge of the node that asks
+//! (`node`).
 
-use super::JobStore;
+use super::{JobStore, NodeView};
 
 /// The operations on stored jobs, triggers, calendars and pauses; see [`JobStore::catalogue`].
 #[derive(Clone, Copy)]
 pub struct Catalogue<'a> {
     pub(super) store: &'a JobStore,
+    pub(super) node: &'a NodeView,
 }
 
 /// The operations on the history; see [`JobStore::history`].
@@ -18,6 +22,7 @@ pub struct History<'a> {
 #[derive(Clone, Copy)]
 pub struct JobTypes<'a> {
     pub(super) store: &'a JobStore,
+    pub(super) node: &'a NodeView,
 }
 
 /// The operations on locks of applications; see [`JobStore::locks`].
@@ -30,18 +35,21 @@ pub struct Locks<'a> {
 #[derive(Clone, Copy)]
 pub struct Outages<'a> {
     pub(super) store: &'a JobStore,
+    pub(super) node: &'a NodeView,
 }
 
 /// The operations on fires; see [`JobStore::firing`].
 #[derive(Clone, Copy)]
 pub struct Firing<'a> {
     pub(super) store: &'a JobStore,
+    pub(super) node: &'a NodeView,
 }
 
 /// The operations on the cluster and its order; see [`JobStore::upkeep`].
 #[derive(Clone, Copy)]
 pub struct Upkeep<'a> {
     pub(super) store: &'a JobStore,
+    pub(super) node: &'a NodeView,
 }
 
 /// The operations on where work may run; see [`JobStore::placement`].
@@ -53,7 +61,7 @@ pub struct ClusterPlacement<'a> {
 impl JobStore {
     /// The stored jobs, triggers, calendars and pauses.
     pub fn catalogue(&self) -> Catalogue<'_> {
-        Catalogue { store: self }
+        Catalogue { store: self, node: &self.view }
     }
 
     /// The history: the fires that have ended, and the fires that run.
@@ -63,7 +71,7 @@ impl JobStore {
 
     /// The job types that nodes can run, and the jobs that no node can run.
     pub fn job_types(&self) -> JobTypes<'_> {
-        JobTypes { store: self }
+        JobTypes { store: self, node: &self.view }
     }
 
     /// The locks of applications.
@@ -73,17 +81,17 @@ impl JobStore {
 
     /// The total outages, and the recovery mode.
     pub fn outages(&self) -> Outages<'_> {
-        Outages { store: self }
+        Outages { store: self, node: &self.view }
     }
 
     /// Fires: how they are acquired, fired, completed and given back.
     pub fn firing(&self) -> Firing<'_> {
-        Firing { store: self }
+        Firing { store: self, node: &self.view }
     }
 
     /// The cluster: check-ins, recoveries, misfires, audits, and the state of nodes and fires.
     pub fn upkeep(&self) -> Upkeep<'_> {
-        Upkeep { store: self }
+        Upkeep { store: self, node: &self.view }
     }
 
     /// The placement of work: the orders of operators, and who may run what.

@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::job::{ExecutionStrategy, Strategy};
 use crate::rules::failover::millis;
 use crate::settings::{PollingStrategy, Settings};
-use crate::trigger::TriggerOrder;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -133,21 +132,6 @@ impl JobStore {
     /// True if this node takes due triggers in the order of the recovery mode.
     pub fn is_in_recovery(&self) -> bool {
         self.view.is_in_recovery()
-    }
-
-    /// The present order of due triggers.
-    pub(super) fn trigger_order(&self) -> TriggerOrder {
-        if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { self.settings.job_store.trigger_order }
-    }
-
-    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-    /// The way in which rows are changed in a caller's transaction.
-    pub(super) fn change_joined(&self) -> super::Join {
-        match (self.view.is_beside_quartz(), self.view.knows_members()) {
-            (true, _) => super::Join::ChangeBesideQuartz,
-            (false, true) => super::Join::Change,
-            (false, false) => super::Join::ChangeOfStranger,
-        }
     }
 
     /// The store's time, epoch milliseconds.

@@ -1,10 +1,13 @@
 //! `NodeView`: what one node knows of itself and of its cluster, beside the rows of the store.
 
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+use super::callers::Join;
 use super::known_types::KnownTypes;
 use super::placed::Placed;
 use super::row::InstanceRow;
 use super::strategies::Strategies;
 use crate::job::JobDetail;
+use crate::trigger::TriggerOrder;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
@@ -51,10 +54,14 @@ impl NodeView {
         self.cluster.has_quartz.load(Ordering::Relaxed)
     }
 
-    /// The members of the cluster are known.
+    /// The way in which rows are changed in a caller's transaction.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-    pub(super) fn knows_members(&self) -> bool {
-        self.cluster.has_members.load(Ordering::Relaxed)
+    pub(super) fn change_joined(&self) -> Join {
+        match (self.is_beside_quartz(), self.cluster.has_members.load(Ordering::Relaxed)) {
+            (true, _) => Join::ChangeBesideQuartz,
+            (false, true) => Join::Change,
+            (false, false) => Join::ChangeOfStranger,
+        }
     }
 
     pub(super) fn note_members(&self, members: &[InstanceRow]) {
@@ -66,6 +73,11 @@ impl NodeView {
     /// True if due triggers are taken as the recovery mode wants it.
     pub(crate) fn is_in_recovery(&self) -> bool {
         self.cluster.recovering_since_ms.load(Ordering::Relaxed) > 0
+    }
+
+    /// The present order of due triggers; `usual` is the order of the settings.
+    pub(super) fn trigger_order(&self, usual: TriggerOrder) -> TriggerOrder {
+        if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { usual }
     }
 
     /// Notes what was seen of the recovery mode.

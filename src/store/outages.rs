@@ -44,7 +44,7 @@ impl Outages<'_> {
             },
             &mut |s, row: &RecoveryModeRow| Ok(s.recovery_mode()?.is_some_and(|now| now.since_ms == row.since_ms)),
         )?;
-        self.store.view.note_recovery(row.since_ms);
+        self.node.note_recovery(row.since_ms);
         Ok(row)
     }
 
@@ -76,7 +76,7 @@ impl Outages<'_> {
             &mut |s, _| Ok(s.recovery_mode()?.is_none_or(|row| row.since_ms.is_none())),
         )?;
         if stopped {
-            self.store.view.note_recovery(None);
+            self.node.note_recovery(None);
         }
         Ok(stopped)
     }
@@ -122,8 +122,7 @@ impl Outages<'_> {
         let window_ms = millis(self.store.settings.job_store.checkin_interval).saturating_add(tolerance_ms);
         let began = outages::began(last_seen_ms, now_ms, window_ms);
         // A node that takes no work ends no outage either.
-        let ends =
-            said.is_free(&self.store.view.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
+        let ends = said.is_free(&self.node.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
         let Some(began_ms) = began.filter(|_| ends) else {
             if before.is_none() {
                 s.put(&mode)?;

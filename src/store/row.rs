@@ -1,6 +1,5 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
-mod ahead;
 mod calendar;
 mod changes;
 mod commit;
@@ -22,6 +21,7 @@ mod outages;
 mod parked;
 mod paused;
 mod placement;
+mod prefetched;
 mod recovery;
 mod selection;
 mod snapshot;
@@ -30,7 +30,6 @@ mod trigger;
 mod types;
 mod work;
 
-pub use ahead::{AheadFire, AheadRow, BegunRow, GoneTrigger};
 pub use calendar::{CalendarName, CalendarRow};
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterMembers, Notification, Notifications, PollResult};
@@ -53,6 +52,7 @@ pub use outages::{Outage, RecoveryModeRow};
 pub use parked::{Parked, ParkedRow};
 pub use paused::PausedGroupRow;
 pub use placement::{BlacklistKind, BlacklistRow, Exclusions, GroupRuns, LimitRow, NodePlace, PlacementView};
+pub use prefetched::{BegunRow, GoneTrigger, PrefetchedFire, PrefetchedRow};
 pub use recovery::RecoveryRow;
 pub use selection::{ContinuationSelection, FiredSelection, JobSelection, Selection, TriggerSelection};
 pub use snapshot::{Snapshot, SnapshotPlace};
@@ -67,7 +67,7 @@ pub use work::{CheckpointRow, RequestRow};
 /// Our side tables that are declared.
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(in crate::store) const DECLARED: &[&TableDef] = &[
-    AheadRow::DEF,
+    PrefetchedRow::DEF,
     HeartbeatRow::DEF,
     BegunRow::DEF,
     BlacklistRow::DEF,

@@ -24,7 +24,7 @@ const NO_SUBJECT_BEFORE: &[(&str, &[&str])] = &[
 
 /// What is not rewritten yet: folders and files with the number of places that break the rule. A number may only
 /// shrink; a folder that has none is taken off the list and obeys from then on. A file counts with its longest match.
-const UNDONE: &[(&str, usize)] = &[("src/store", 294)];
+const UNDONE: &[(&str, usize)] = &[("src/store", 289)];
 
 #[test]
 fn comments_begin_with_their_subject() {

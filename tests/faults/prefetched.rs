@@ -67,9 +67,9 @@ fn some_began(c: &Cluster, w: &mut World) {
 fn mark_is_gone(c: &Cluster, w: &mut World) {
     some_began(c, w);
     c.by_hand(|s| {
-        let left = s.ahead("A")?;
-        s.forget_ahead("A")?;
-        s.insert_ahead("A", &left)
+        let left = s.prefetched("A")?;
+        s.forget_prefetched("A")?;
+        s.insert_prefetched("A", &left)
     });
 }
 

@@ -116,7 +116,7 @@ impl ClusterManager {
         if node.settings.cluster.mode == ClusterMode::ActivePassive {
             self.become_active(checkin.is_active);
         }
-        node.apply_refusal(checkin.barred.as_ref());
+        node.apply_refusal(checkin.refusal.as_ref());
         for recovered in &checkin.recovered {
             node.note_recovered(recovered);
         }

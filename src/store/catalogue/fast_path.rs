@@ -79,8 +79,8 @@ impl Catalogue<'_> {
     }
 
     fn fast_path_job(&self, job: &JobDetail) -> Option<JobRow> {
-        let heeds_deprecation = !job.even_if_deprecated && self.store.view.types.read().has_deprecated();
-        if heeds_deprecation || self.store.view.types.read().version_of(job) > 1 {
+        let heeds_deprecation = !job.even_if_deprecated && self.node.types.read().has_deprecated();
+        if heeds_deprecation || self.node.types.read().version_of(job) > 1 {
             return None;
         }
         self.store.job_row(job).ok().filter(|row| row.policy.is_none() && row.marks.is_none())

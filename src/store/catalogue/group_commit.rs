@@ -89,7 +89,7 @@ impl Catalogue<'_> {
         let mut seen = BTreeSet::new();
         // Of two triggers of the same key the first is stored, and the second finds it.
         let row = |caller: &Arc<Caller>| {
-            let heeds_deprecation = !caller.even_if_deprecated && self.store.view.types.read().has_deprecated();
+            let heeds_deprecation = !caller.even_if_deprecated && self.node.types.read().has_deprecated();
             let row = if heeds_deprecation { None } else { self.fast_path_trigger(&caller.trigger) };
             row.filter(|row| seen.insert(row.key.clone()))
         };

@@ -48,7 +48,7 @@ impl Catalogue<'_> {
         })?;
         let Some(row) = row else { return Ok(None) };
         let mut job = self.store.job_detail(&row)?;
-        job.version = self.store.view.types.read().noted_version(&job, &versions);
+        job.version = self.node.types.read().noted_version(&job, &versions);
         Ok(Some(job))
     }
 

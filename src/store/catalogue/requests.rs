@@ -73,7 +73,7 @@ impl Catalogue<'_> {
     ) -> Result<Vec<Taken>> {
         let ids = checked_ids(requests)?;
         let mut taken = Vec::new();
-        self.store.database.join("take requests", connection.into(), self.store.change_joined(), &mut |s| {
+        self.store.database.join("take requests", connection.into(), self.node.change_joined(), &mut |s| {
             taken = self.take_requests_in(s, &ids, requests)?;
             s.notify(crate::store::row::Notification::Change)
         })?;

@@ -153,8 +153,7 @@ impl Catalogue<'_> {
         even_if_deprecated: bool,
     ) -> Result<Trigger> {
         if !even_if_deprecated && let Some(job) = s.job(&trigger.job_key)? {
-            self.store
-                .view
+            self.node
                 .types
                 .read()
                 .check_not_deprecated(&format!("trigger `{}` of job `{}`", trigger.key, job.key), &job.job_type)?;
@@ -252,12 +251,12 @@ impl Catalogue<'_> {
         }
         // A stored job of a deprecated type may be changed; a new one is refused.
         for job in jobs.iter().filter(|job| !job.even_if_deprecated && !existing.contains(&job.key)) {
-            self.store.view.types.read().check_not_deprecated(&format!("job `{}`", job.key), &job.job_type)?;
+            self.node.types.read().check_not_deprecated(&format!("job `{}`", job.key), &job.job_type)?;
         }
         let version = |job: &&JobDetail| JobVersionRow {
             job: job.key.clone(),
             job_type: job.job_type.clone(),
-            version: self.store.view.types.read().version_of(job),
+            version: self.node.types.read().version_of(job),
         };
         let versions: Vec<JobVersionRow> =
             jobs.iter().map(version).filter(|row| row.version > 1 || existing.contains(&row.job)).collect();

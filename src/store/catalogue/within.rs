@@ -24,7 +24,7 @@ impl Catalogue<'_> {
     ) -> Result<Vec<Trigger>> {
         self.check_work(work)?;
         let mut stored = Vec::new();
-        self.store.database.join("schedule jobs", connection.into(), self.store.change_joined(), &mut |s| {
+        self.store.database.join("schedule jobs", connection.into(), self.node.change_joined(), &mut |s| {
             stored = self.schedule_in(s, work, replace)?;
             s.notify(Notification::Change)
         })?;

@@ -20,7 +20,7 @@ pub trait ExecutionRows {
     /// noted before.
     fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize>;
 
-    /// Notes what has begun of what was taken ahead, by one statement. False if the owner was
+    /// Notes which prefetched fires have begun, by one statement. False if the owner was
     /// declared dead, or a later mark is there.
     fn note_begun(&mut self, owner: &Owner, mark: &BeginMark) -> Result<bool>;
 

@@ -48,12 +48,12 @@ impl Firing<'_> {
         let horizon_ms = horizon.map(millis);
         let threshold_ms = millis(self.store.settings.job_store.misfire_threshold);
         self.store.glance("look for due triggers", |s| {
-            let versions = &self.store.view.types.read().reader().versions;
-            if self.store.view.is_open() {
+            let versions = &self.node.types.read().reader().versions;
+            if self.node.is_open() {
                 return s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &Exclusions::default());
             }
             let now_ms = s.now_ms()?;
-            let admission = self.store.view.admission_filter(s, "", now_ms)?;
+            let admission = self.node.admission_filter(s, "", now_ms)?;
             let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, admission.excluded())?;
             Ok(if admission.is_shut() { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
         })
@@ -113,7 +113,7 @@ impl Firing<'_> {
     ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let mut admission = self.store.view.admission_filter(s, &owner.instance, now_ms)?;
+        let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
         if admission.is_shut() {
             return Ok(acquisition);
         }
@@ -127,7 +127,7 @@ impl Firing<'_> {
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
-        let firing = FireBatch::new(owner, now_ms, self.store.view.is_beside_quartz());
+        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         deferred.into_iter().for_each(|deferred| firing.defer(deferred));
         let fan_out = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
@@ -191,7 +191,7 @@ impl Firing<'_> {
         acquisition: &mut Acquisition,
     ) -> Result<Vec<Firable>> {
         let later = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms > due_ms);
-        if !self.store.view.is_beside_quartz() || !chosen.iter().any(later) {
+        if !self.node.is_beside_quartz() || !chosen.iter().any(later) {
             return Ok(chosen);
         }
         let keys: Vec<_> = chosen.iter().filter(|one| later(one)).map(|one| one.trigger.key.clone()).collect();
@@ -210,7 +210,7 @@ impl Firing<'_> {
         s: &mut dyn Session,
         jobs: impl Iterator<Item = &'a mut JobDetail>,
     ) -> Result<()> {
-        let reader = self.store.view.types.read().reader();
+        let reader = self.node.types.read().reader();
         let versioned: Vec<&mut JobDetail> = jobs.filter(|job| reader.versions.contains_key(&job.job_type)).collect();
         if versioned.is_empty() {
             return Ok(());
@@ -218,7 +218,7 @@ impl Firing<'_> {
         let keys: Vec<JobKey> = distinct(versioned.iter().map(|job| &job.key));
         let noted = s.job_versions(&keys)?;
         for job in versioned {
-            job.version = self.store.view.types.read().noted_version(job, &noted);
+            job.version = self.node.types.read().noted_version(job, &noted);
         }
         Ok(())
     }

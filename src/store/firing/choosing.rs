@@ -12,8 +12,8 @@ use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
 use crate::store::row::{Candidate, DueQuery};
-use crate::store::{Firing, JobStore, Session};
-use crate::trigger::Policies;
+use crate::store::{Firing, Session};
+use crate::trigger::{Policies, TriggerOrder};
 use std::collections::BTreeSet;
 
 /// The number of pages of candidates that one acquisition reads at most.
@@ -38,7 +38,8 @@ impl AcquireRequest<'_> {
 
 /// An acquisition that is being chosen.
 struct Choice<'a, 'f> {
-    store: &'a JobStore,
+    firing: Firing<'a>,
+    order: TriggerOrder,
     now_ms: i64,
     request: &'a AcquireRequest<'a>,
     admission: &'a mut AdmissionFilter<'f>,
@@ -64,7 +65,8 @@ impl Firing<'_> {
         acquisition: &mut Acquisition,
     ) -> Result<(Vec<Firable>, Vec<Deferred>)> {
         let mut choice = Choice {
-            store: self.store,
+            firing: *self,
+            order: self.node.trigger_order(self.store.settings.job_store.trigger_order),
             now_ms,
             request,
             admission,
@@ -108,12 +110,12 @@ impl Choice<'_, '_> {
         let request = self.request;
         s.due(&DueQuery {
             among,
-            order: self.store.trigger_order(),
+            order: self.order,
             now_ms: self.now_ms,
             no_later_than_ms: self.now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
-            misfired_before_ms: self.store.misfired_before(self.now_ms),
+            misfired_before_ms: self.firing.store.misfired_before(self.now_ms),
             job_types: request.job_types,
-            versions: &self.store.view.types.read().reader().versions,
+            versions: &self.firing.node.types.read().reader().versions,
             excluded: self.admission.excluded(),
             limit,
             offset: seen - self.admission.hidden().min(seen),
@@ -133,10 +135,9 @@ impl Choice<'_, '_> {
             candidates.retain(|candidate| !earlier.contains(&candidate.trigger.key));
         }
         // Among equals a database has an order of its own.
-        let by = self.store.trigger_order();
-        candidates.sort_by(|a, b| order(by, self.now_ms, &a.trigger, &b.trigger));
+        candidates.sort_by(|a, b| order(self.order, self.now_ms, &a.trigger, &b.trigger));
         let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
-        self.store.read_calendars(s, &mut self.calendars, names)?;
+        self.firing.store.read_calendars(s, &mut self.calendars, names)?;
         candidates.into_iter().for_each(|candidate| self.add(candidate));
         Ok(())
     }
@@ -147,7 +148,7 @@ impl Choice<'_, '_> {
         if !self.admission.admits_part(&key) {
             return;
         }
-        match self.store.firing().firable(candidate, &self.calendars) {
+        match self.firing.firable(candidate, &self.calendars) {
             Ok(firable) => self.judge(firable),
             Err(_) if self.request.quarantined.contains(&key) => {}
             Err(error) => self.acquisition.unreadable.push((key, error.to_string())),

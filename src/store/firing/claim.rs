@@ -49,7 +49,7 @@ impl Firing<'_> {
         if seen.is_empty() {
             return Ok(Acquisition { withheld, ..acquisition });
         }
-        let must_queue = self.store.view.must_queue();
+        let must_queue = self.node.must_queue();
         let (claimable, others): (Vec<&Seen>, Vec<&Seen>) =
             seen.iter().partition(|one| one.is_claimable && !must_queue);
         if !claimable.is_empty() {
@@ -86,7 +86,7 @@ impl Firing<'_> {
         self.store.read("look for due triggers", |s| {
             let now_ms = s.now_ms()?;
             let mut found = Acquisition::default();
-            let mut admission = self.store.view.admission_filter(s, "", now_ms)?;
+            let mut admission = self.node.admission_filter(s, "", now_ms)?;
             if admission.is_shut() {
                 return Ok((now_ms, Vec::new(), None, 0));
             }
@@ -114,7 +114,7 @@ impl Firing<'_> {
         let (trigger, job) = (&firable.candidate.trigger, &firable.candidate.job);
         // Runs of a limited group are counted under the lock.
         !job.nonconcurrent
-            && !self.store.view.has_limit(job.key.group())
+            && !self.node.has_limit(job.key.group())
             && !job.update_data
             && !is_tick(&firable.job, &trigger.key)
             && trigger.options.is_none()
@@ -122,7 +122,7 @@ impl Firing<'_> {
             && !firable.candidate.job_is_followed
             && firable.candidate.recovery.is_none()
             && !RERUN_GROUPS.contains(&trigger.key.group())
-            && !self.store.view.types.read().reader().versions.contains_key(&job.job_type)
+            && !self.node.types.read().reader().versions.contains_key(&job.job_type)
     }
 
     /// Fires claimable triggers, as far as nobody else holds their rows.
@@ -162,7 +162,7 @@ impl Firing<'_> {
         }
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
-        let mut admission = self.store.view.admission_filter(s, &owner.instance, now_ms)?;
+        let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
         if admission.is_shut() {
             return Ok(acquisition);
         }
@@ -175,7 +175,7 @@ impl Firing<'_> {
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
-        let firing = FireBatch::new(owner, now_ms, self.store.view.is_beside_quartz());
+        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
         (first_fence..)

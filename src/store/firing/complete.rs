@@ -41,7 +41,7 @@ impl Firing<'_> {
             return Ok(CompletionReport::default());
         }
         // An end that touches no trigger and no job is recorded while others take what is due.
-        let begin = match completions.iter().all(Completion::is_isolated) && !self.store.view.must_queue() {
+        let begin = match completions.iter().all(Completion::is_isolated) && !self.node.must_queue() {
             true => TxMode::Claiming,
             false => TxMode::BesideClaims,
         };

@@ -64,7 +64,7 @@ impl Firing<'_> {
         if ticks.is_empty() {
             return Ok(fan_out);
         }
-        self.store.view.note_parts();
+        self.node.note_parts();
         let asks_more = ticks.iter().any(|tick| tick.job.policy().execution_strategy().is_named());
         let nodes = self.look_for_parts(s, now_ms, asks_more)?;
         let pauses = PauseState::read(s, ticks.iter().map(|tick| &tick.job.key))?;
@@ -130,7 +130,7 @@ impl Firing<'_> {
         now_ms: i64,
     ) -> std::result::Result<Vec<Part>, String> {
         let chosen = tick.job.policy().execution_strategy();
-        let Some(rule) = self.store.view.strategies.get(chosen) else {
+        let Some(rule) = self.node.strategies.get(chosen) else {
             // The admission filter has left those alone.
             return Err(format!("strategy `{chosen}` is not registered on this node"));
         };

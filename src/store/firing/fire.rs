@@ -72,8 +72,8 @@ impl Firing<'_> {
         let now_ms = s.now_ms()?;
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let mut reserved = self.read_reserved(s, reservations)?;
-        let mut firing = FireBatch::new(owner, now_ms, self.store.view.is_beside_quartz()).precommitting(precommits);
-        let mut admission = self.store.view.admission_filter(s, &owner.instance, now_ms)?;
+        let mut firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz()).precommitting(precommits);
+        let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
         let (mut begun, mut given_back, mut yielded) = (Vec::new(), Vec::new(), Vec::new());
         for (fence, reservation) in (first_fence..).zip(reservations) {
             let id = &reservation.fire_id;
@@ -125,7 +125,7 @@ impl Firing<'_> {
             &mut calendars,
             candidates.values().filter_map(|c| c.trigger.calendar.as_deref()),
         )?;
-        let foreign = match self.store.view.is_beside_quartz() {
+        let foreign = match self.node.is_beside_quartz() {
             true => s.acquired_by_quartz(&keys)?,
             false => BTreeSet::new(),
         };
@@ -146,10 +146,7 @@ impl Firing<'_> {
             && !reserved.foreign.contains(&reservation.trigger)
             && is_still_reserved(&candidate.trigger, reservation.scheduled_ms);
         // A job may have been replaced by one of a type that this node does not have.
-        if !stands
-            || !self.store.view.types.read().reader().has(&candidate.job.job_type)
-            || !firing.may_start(&candidate)
-        {
+        if !stands || !self.node.types.read().reader().has(&candidate.job.job_type) || !firing.may_start(&candidate) {
             return None;
         }
         let firable = self.firable(candidate, &reserved.calendars).ok()?;

@@ -3,14 +3,14 @@
 use super::firable::{Firable, Tick};
 use super::fire_ids::FireIds;
 use super::overlap::{Deferred, report};
-use super::prefetch::{left_ahead, may_go};
+use super::prefetch::{may_go, prefetched_fire};
 use super::skipped::skipped;
 use super::{Acquisition, FireBundle, Recovering, Rerun, SkipReason, SkippedFires};
 use crate::error::Result;
 use crate::key::{RECOVERY_GROUP, RERUN_GROUPS, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::recovery::recovery_keys;
-use crate::store::row::{Advance, AheadFire, Candidate, FiredRow, FiredState, Selection, StoredOptionsRow};
+use crate::store::row::{Advance, Candidate, FiredRow, FiredState, PrefetchedFire, Selection, StoredOptionsRow};
 use crate::store::transaction::overtaken;
 use crate::store::{Owner, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
@@ -25,7 +25,7 @@ pub(super) struct FireBatch<'a> {
     precommits: bool,
     /// A trigger that is done keeps its row until its job has ended.
     keeps_rows: bool,
-    /// The fires are a batch that is taken ahead.
+    /// True if the fires are prefetched.
     leaves_batch: bool,
     bundles: Vec<FireBundle>,
     rows: Vec<FiredRow>,
@@ -34,7 +34,7 @@ pub(super) struct FireBatch<'a> {
     gone_with_options: Vec<TriggerKey>,
     deferred: Vec<Deferred>,
     skipped: Vec<SkippedFires>,
-    ahead: Vec<AheadFire>,
+    prefetched: Vec<PrefetchedFire>,
     one_at_a_time: BTreeSet<crate::JobKey>,
 }
 
@@ -56,12 +56,12 @@ impl<'a> FireBatch<'a> {
             gone_with_options: Vec::new(),
             deferred: Vec::new(),
             skipped: Vec::new(),
-            ahead: Vec::new(),
+            prefetched: Vec::new(),
             one_at_a_time: BTreeSet::new(),
         }
     }
 
-    /// A batch that is taken ahead, if `leaves_batch`.
+    /// A batch of prefetched fires, if `leaves_batch`.
     pub(super) fn leaving_batch(self, leaves_batch: bool) -> Self {
         Self { leaves_batch, ..self }
     }
@@ -133,7 +133,7 @@ impl<'a> FireBatch<'a> {
             self.one_at_a_time.insert(job.key.clone());
         }
         if prefetched {
-            self.ahead.push(left_ahead(&candidate.trigger, fence, trigger.next_ms, removed));
+            self.prefetched.push(prefetched_fire(&candidate.trigger, fence, trigger.next_ms, removed));
         }
         let fire_id = self.ids.with(fence);
         self.rows.push(FiredRow {
@@ -221,8 +221,8 @@ impl<'a> FireBatch<'a> {
     }
 
     fn write_rest(&self, s: &mut dyn Session) -> Result<()> {
-        if !self.ahead.is_empty() {
-            s.insert_ahead(&self.owner.instance, &self.ahead)?;
+        if !self.prefetched.is_empty() {
+            s.insert_prefetched(&self.owner.instance, &self.prefetched)?;
         }
         if !self.gone_with_options.is_empty() {
             s.rows::<StoredOptionsRow>().any_of(&["trigger"], &self.gone_with_options).delete()?;

@@ -42,7 +42,7 @@ impl Firing<'_> {
                 }
                 let keys: Vec<TriggerKey> = overdue.iter().map(|row| row.trigger.clone()).collect();
                 // A trigger that a node of Quartz has reserved since is acquired for it.
-                let foreign: BTreeSet<TriggerKey> = match self.store.view.is_beside_quartz() {
+                let foreign: BTreeSet<TriggerKey> = match self.node.is_beside_quartz() {
                     true => s.acquired_by_quartz(&keys)?,
                     false => BTreeSet::new(),
                 };

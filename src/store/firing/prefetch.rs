@@ -1,4 +1,4 @@
-//! Fires that have not begun: taken ahead, told to the store as they begin, and taken back.
+//! Prefetched fires: noted in the store as they begin, and taken back if they have not begun.
 
 use super::FireBundle;
 use super::fire_ids::fence_of;
@@ -8,7 +8,8 @@ use crate::rules::begun::BeginMark;
 use crate::rules::firing::{self, Restored, restore};
 use crate::rules::new_trigger::{PauseState, state_of_new};
 use crate::store::row::{
-    Advance, AheadFire, AheadRow, Counts, FiredRow, GoneTrigger, ScheduleRow, Selection, TriggerRow, TriggerSelection,
+    Advance, Counts, FiredRow, GoneTrigger, PrefetchedFire, PrefetchedRow, ScheduleRow, Selection, TriggerRow,
+    TriggerSelection,
 };
 use crate::store::transaction::{fenced, overtaken};
 use crate::store::{Firing, Owner, Session, TxMode};
@@ -45,8 +46,8 @@ pub(in crate::store) struct NotBegun {
 }
 
 impl Firing<'_> {
-    /// Notes that fires which were taken ahead begin: nobody gives them back from now on. By one
-    /// statement that commits by itself.
+    /// Notes that prefetched fires begin: nobody gives them back from now on. One statement that
+    /// commits by itself does it.
     ///
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` was declared dead: they must not begin.
@@ -66,17 +67,23 @@ impl Firing<'_> {
         if noted { Ok(()) } else { Err(fenced(owner)) }
     }
 
-    /// Forgets what `owner` has taken ahead in batches that end before this fence: all of it has
-    /// ended.
+    /// Forgets the fires that `owner` has prefetched in batches that end before this fence: all of
+    /// them have ended.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries; then the next time forgets
     /// it.
     pub fn forget_prefetched(&self, owner: &Owner, before: i64) -> Result<()> {
         self.store.retrying(
-            "forget what was taken ahead",
+            "forget prefetched fires",
             TxMode::OwnRows,
-            |s| s.rows::<AheadRow>().with("instance", &owner.instance).below("last_fence", before).delete().map(drop),
+            |s| {
+                s.rows::<PrefetchedRow>()
+                    .with("instance", &owner.instance)
+                    .below("last_fence", before)
+                    .delete()
+                    .map(drop)
+            },
             &mut |_, _| Ok(true),
         )
     }
@@ -158,31 +165,31 @@ impl Firing<'_> {
 }
 
 /// The rows of the triggers that went with these fires, as far as they were left.
-pub(in crate::store) fn gone_rows(executing: &[FiredRow], left: &BTreeMap<i64, AheadFire>) -> Vec<TriggerRow> {
+pub(in crate::store) fn gone_rows(executing: &[FiredRow], left: &BTreeMap<i64, PrefetchedFire>) -> Vec<TriggerRow> {
     let of_fire = |fire: &FiredRow| {
-        let ahead = fence_of(&fire.fire_id).and_then(|fence| left.get(&fence))?;
-        NotBegun::of_row(fire, ahead.clone())?.gone
+        let prefetched = fence_of(&fire.fire_id).and_then(|fence| left.get(&fence))?;
+        NotBegun::of_row(fire, prefetched.clone())?.gone
     };
     executing.iter().filter_map(of_fire).collect()
 }
 
 impl Firing<'_> {
-    /// The rows that an instance has left of the fires that it has taken ahead, by their fences;
-    /// nothing is read where none of these can be one.
-    pub(in crate::store) fn left_ahead_by(
+    /// The fires that an instance has prefetched, by their fences; nothing is read where none of
+    /// the executing fires can be one.
+    pub(in crate::store) fn prefetched_by(
         &self,
         s: &mut dyn Session,
         instance: &str,
         executing: &[FiredRow],
-    ) -> Result<BTreeMap<i64, AheadFire>> {
+    ) -> Result<BTreeMap<i64, PrefetchedFire>> {
         if !executing.iter().any(|fire| fence_of(&fire.fire_id).is_some()) {
             return Ok(BTreeMap::new());
         }
-        Ok(s.ahead(instance)?.into_iter().map(|fire| (fire.fence, fire)).collect())
+        Ok(s.prefetched(instance)?.into_iter().map(|fire| (fire.fence, fire)).collect())
     }
 
-    /// Takes back what a node that is dead, or has forgotten it, had taken ahead and not begun: as
-    /// if it had never been taken. With `closes` the node can begin nothing more of it.
+    /// Takes back the prefetched fires that a node has not begun, since it is dead or has forgotten
+    /// them: as if the node had never taken them. With `closes` the node can begin no more of them.
     ///
     /// Returns those that have begun, and those whose triggers have gone on since: the work of
     /// these goes on in fires of its own, as if their jobs asked for recovery.
@@ -191,7 +198,7 @@ impl Firing<'_> {
         s: &mut dyn Session,
         instance: &str,
         executing: Vec<FiredRow>,
-        left: &BTreeMap<i64, AheadFire>,
+        left: &BTreeMap<i64, PrefetchedFire>,
         closes: bool,
     ) -> Result<(Vec<FiredRow>, Vec<FiredRow>)> {
         if left.is_empty() {
@@ -239,25 +246,25 @@ impl NotBegun {
     }
 
     /// A fire of a node that died.
-    pub(in crate::store) fn of_row(fire: &FiredRow, ahead: AheadFire) -> Option<Self> {
+    pub(in crate::store) fn of_row(fire: &FiredRow, prefetched: PrefetchedFire) -> Option<Self> {
         let job = fire.job.clone()?;
         let before = Advance {
             key: fire.trigger.clone(),
             expected_state: TriggerState::Waiting,
-            expected_next_ms: ahead.next_after_ms,
+            expected_next_ms: prefetched.next_after_ms,
             state: TriggerState::Waiting,
             next_ms: Some(fire.scheduled_ms),
-            previous_ms: ahead.previous_ms,
-            start_ms: ahead.start_ms,
-            counts: ahead.counts,
+            previous_ms: prefetched.previous_ms,
+            start_ms: prefetched.start_ms,
+            counts: prefetched.counts,
             moves_options: false,
         };
         Some(Self {
             fire_id: fire.fire_id.clone(),
-            fence: ahead.fence,
+            fence: prefetched.fence,
             is_alone: fire.nonconcurrent,
-            next_after_ms: ahead.next_after_ms,
-            gone: ahead.gone.and_then(|gone| gone_row(gone, &before, &job, fire.priority)),
+            next_after_ms: prefetched.next_after_ms,
+            gone: prefetched.gone.and_then(|gone| gone_row(gone, &before, &job, fire.priority)),
             job,
             before,
         })
@@ -307,17 +314,17 @@ fn gone_row(gone: GoneTrigger, before: &Advance, job: &JobKey, priority: i32) ->
     })
 }
 
-/// The row of a trigger may go with a fire that is taken ahead: what is needed to store it
-/// again is little.
+/// Tells whether the row of a trigger may go with a prefetched fire: what is needed to store the
+/// row again is little.
 pub(super) fn may_go(row: &TriggerRow) -> bool {
     matches!(row.schedule, ScheduleRow::Simple { .. })
         && row.options.is_none()
         && row.data.as_ref().is_none_or(|data| data.len() <= MOST_DATA)
 }
 
-/// The row of a fire that is taken ahead of the trigger of this row, and that
-/// leaves it this next fire time, or takes the row with it.
-pub(super) fn left_ahead(row: &TriggerRow, fence: i64, next_after_ms: Option<i64>, goes: bool) -> AheadFire {
+/// A prefetched fire of the trigger of this row, which leaves the trigger this next fire time or
+/// takes the row with it.
+pub(super) fn prefetched_fire(row: &TriggerRow, fence: i64, next_after_ms: Option<i64>, goes: bool) -> PrefetchedFire {
     let gone = |interval_ms| GoneTrigger {
         description: row.description.clone(),
         end_ms: row.end_ms,
@@ -340,7 +347,7 @@ pub(super) fn left_ahead(row: &TriggerRow, fence: i64, next_after_ms: Option<i64
         }
         ScheduleRow::Cron { .. } | ScheduleRow::Recurrence { .. } | ScheduleRow::Missing => (None, 0),
     };
-    AheadFire {
+    PrefetchedFire {
         fence,
         start_ms: row.start_ms,
         previous_ms: row.previous_ms,

@@ -20,7 +20,7 @@ impl Firing<'_> {
         connection: impl Into<CallersConnection<'c>>,
         completion: &Completion,
     ) -> Result<()> {
-        self.store.database.join("complete a fire", connection.into(), self.store.change_joined(), &mut |s| match self
+        self.store.database.join("complete a fire", connection.into(), self.node.change_joined(), &mut |s| match self
             .complete_joined(s, std::slice::from_ref(completion))?
             .outcomes
             .first()

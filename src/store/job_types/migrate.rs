@@ -43,7 +43,7 @@ impl JobTypes<'_> {
             return Err(Error::invalid("job type", "", "expected the name the job's code is registered under"));
         }
         if from != to {
-            self.store.view.types.read().check_not_deprecated(&format!("jobs of type `{from}`"), to)?;
+            self.node.types.read().check_not_deprecated(&format!("jobs of type `{from}`"), to)?;
         }
         let change = Change { from, to, upgrade };
         if dry_run {

@@ -16,7 +16,7 @@ impl JobTypes<'_> {
     /// new jobs of deprecated types, and takes no job whose data are of a later version than these
     /// types read. A node that never sets its types counts as a node that may have any type.
     pub fn set(&self, types: Vec<JobTypeInfo>) {
-        let mut known = self.store.view.types.write();
+        let mut known = self.node.types.write();
         *known = KnownTypes::new(types, known.generation() + 1);
     }
 
@@ -36,7 +36,7 @@ impl JobTypes<'_> {
             known.version = known.version.max(info.version);
             known.deprecated = known.deprecated.take().filter(|_| info.deprecated.is_some() && !even_deprecated);
         }
-        let mut known = self.store.view.types.write();
+        let mut known = self.node.types.write();
         if known.generation() == 0 {
             *known = KnownTypes::new(types.into_values().collect(), 0);
         }

@@ -1,106 +1,17 @@
-//! Declared tables in maps: rows of cells, by the cells of their keys.
+//! Declared tables in a session: rows read, inserted, changed and deleted by their tables.
 
-use super::journal::Journaled;
-use super::{MemorySession, Tables};
+use super::MemorySession;
+use super::declared_tables::DeclaredTable;
+use super::tables::Tables;
 use crate::error::Result;
-use crate::store::database::{Compare, TableRows, Which};
+use crate::store::database::{TableRows, Which};
 use crate::store::row::{Cell, HistoryRow, Table, TableDef, ToCells, cells_of};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-/// The rows of one table. Several declarations may show different columns of it; the one that is
-/// written has all.
-#[derive(Clone, Default)]
-pub(super) struct DeclaredTable {
-    columns: Vec<&'static str>,
-    rows: Journaled<Vec<Cell>, Vec<Cell>>,
-}
-
-/// Every declared table that has been written, by its name.
-#[derive(Default)]
-pub(super) struct DeclaredTables(BTreeMap<&'static str, DeclaredTable>);
-
-impl DeclaredTable {
-    pub(super) fn of(table: &TableDef) -> Self {
-        Self { columns: table.written().map(|(column, _)| column).collect(), rows: Journaled::default() }
-    }
-
-    fn place(&self, column: &str) -> Option<usize> {
-        self.columns.iter().position(|one| *one == column)
-    }
-
-    fn cell<'r>(&self, row: &'r [Cell], column: &str) -> &'r Cell {
-        self.place(column).and_then(|place| row.get(place)).unwrap_or(&Cell::Null)
-    }
-
-    fn takes(&self, row: &[Cell], which: &Which) -> bool {
-        let passes = |(column, compare, wanted): &(&str, Compare, Cell)| match (self.cell(row, column), compare) {
-            (Cell::Null, _) => false,
-            (cell, Compare::Equal) => cell == wanted,
-            (cell, Compare::Below) => cell < wanted,
-            (cell, Compare::AtMost) => cell <= wanted,
-        };
-        let is_any = |(columns, values): &(Vec<&str>, Vec<Vec<Cell>>)| {
-            values
-                .iter()
-                .any(|value| columns.iter().zip(value).all(|(column, wanted)| self.cell(row, column) == wanted))
-        };
-        which.tests.iter().all(passes) && which.any_of.as_ref().is_none_or(is_any)
-    }
-
-    /// The rows that are meant, in the order of their keys; by key, where the whole key is given.
-    fn chosen(&self, key: &[&str], which: &Which) -> Vec<&Vec<Cell>> {
-        let whole_key = key.iter().map(|column| (*column, Compare::Equal));
-        let found: Vec<&Vec<Cell>> = match &which.any_of {
-            Some((columns, values)) if columns == key => values.iter().filter_map(|key| self.rows.get(key)).collect(),
-            _ if which.tests.iter().map(|(column, compare, _)| (*column, *compare)).eq(whole_key) => {
-                let key: Vec<Cell> = which.tests.iter().map(|(.., cell)| cell.clone()).collect();
-                self.rows.get(&key).into_iter().collect()
-            }
-            _ => self.rows.values().collect(),
-        };
-        found.into_iter().filter(|row| self.takes(row, which)).collect()
-    }
-
-    fn key(&self, key: &[&str], row: &[Cell]) -> Vec<Cell> {
-        key.iter().map(|column| self.cell(row, column).clone()).collect()
-    }
-
-    fn keys(&self, table: &TableDef, which: &Which) -> Vec<Vec<Cell>> {
-        let key = table.key_columns();
-        self.chosen(&key, which).into_iter().map(|row| self.key(&key, row)).collect()
-    }
-
-    pub(super) fn shown(&self, table: &TableDef, row: &[Cell]) -> Vec<Cell> {
-        table.columns().map(|(column, _)| self.cell(row, column).clone()).collect()
-    }
-}
-
-impl DeclaredTables {
-    pub(super) fn commit(&mut self) {
-        self.0.values_mut().for_each(|table| table.rows.commit());
-    }
-
-    pub(super) fn roll_back(&mut self) {
-        self.0.values_mut().for_each(|table| table.rows.roll_back());
-    }
-
-    fn of(&mut self, table: &'static TableDef) -> &mut DeclaredTable {
-        let made =
-            || DeclaredTable { columns: table.written().map(|(column, _)| column).collect(), ..Default::default() };
-        self.0.entry(table.name).or_insert_with(made)
-    }
-
-    /// A table as it was written, whatever of it is declared.
-    fn there(&mut self, table: &TableDef) -> Option<&mut DeclaredTable> {
-        self.0.get_mut(table.name)
-    }
-}
 
 impl Tables {
-    /// The rows of a table, in the order of their keys. What cannot be read is left out.
+    /// The rows of a table, in the order of their keys. Rows that cannot be read are left out.
     pub(super) fn rows<T: Table>(&self) -> impl Iterator<Item = T> {
-        let table = self.declared.0.get(T::DEF.name);
+        let table = self.declared.get(T::DEF);
         table
             .into_iter()
             .flat_map(|table| table.rows.values().filter_map(|row| T::from_cells(table.shown(T::DEF, row)).ok()))
@@ -108,13 +19,13 @@ impl Tables {
 
     /// The row of this key.
     pub(super) fn row_of<T: Table>(&self, key: &(impl ToCells + ?Sized)) -> Option<T> {
-        let table = self.declared.0.get(T::DEF.name)?;
+        let table = self.declared.get(T::DEF)?;
         T::from_cells(table.shown(T::DEF, table.rows.get(&cells_of(key))?)).ok()
     }
 
     /// Tells whether a table has any row.
     pub(super) fn has_rows(&self, table: &TableDef) -> bool {
-        self.declared.0.get(table.name).is_some_and(|table| table.rows.values().next().is_some())
+        self.declared.get(table).is_some_and(|table| table.rows.values().next().is_some())
     }
 
     /// Deletes the row of this key.
@@ -156,7 +67,7 @@ impl MemorySession<'_> {
     /// kept as cells.
     fn shown(&self, table: &TableDef) -> Option<Cow<'_, DeclaredTable>> {
         if table.name != HistoryRow::DEF.name {
-            return self.tables.declared.0.get(table.name).map(Cow::Borrowed);
+            return self.tables.declared.get(table).map(Cow::Borrowed);
         }
         let mut shown = DeclaredTable::of(HistoryRow::DEF);
         let key = HistoryRow::DEF.key_columns();

@@ -1,7 +1,7 @@
 //! The history in a map.
 
 use super::MemorySession;
-use super::declared::DeclaredTable;
+use super::declared_tables::DeclaredTable;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::HistoryRows;

@@ -3,6 +3,7 @@
 
 mod changes;
 mod declared;
+mod declared_tables;
 mod executions;
 mod fires;
 mod history;
@@ -11,22 +12,17 @@ mod instances;
 mod jobs;
 mod journal;
 mod placement;
+mod tables;
 mod triggers;
 
 use super::database::{Database, Lock, Session, StatementCounts, TxMode};
-use super::row::{
-    FenceRow, FiredRow, HistoryRow, InstanceRow, JobRow, Notification, PausedGroupRow, Snapshot, SnapshotPlace,
-    TriggerRow, TriggerSelection,
-};
+use super::row::{FiredRow, Notification, PausedGroupRow, Snapshot, SnapshotPlace, TriggerSelection};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
-use crate::key::{JobKey, TriggerKey};
-use declared::DeclaredTables;
-use indexes::{FiredIndex, TriggerIndex};
-use journal::{Journaled, Unordered};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tables::Tables;
 
 /// Quartz's `RAMJobStore`: maps behind one lock. Several stores over one `MemoryDatabase` are a
 /// cluster.
@@ -41,49 +37,6 @@ pub struct MemoryDatabase {
     fences: super::Fences,
     #[cfg(any(test, feature = "test-util"))]
     faults: super::faults::FaultPlan,
-}
-
-/// The maps of a scheduler, all of which a transaction commits or rolls back.
-macro_rules! tables {
-    ($($table:ident: $map:ty,)*) => {
-        #[derive(Default)]
-        struct Tables {
-            $($table: $map,)*
-        }
-
-        impl Tables {
-            fn commit(&mut self) {
-                $(self.$table.commit();)*
-            }
-
-            fn roll_back(&mut self) {
-                $(self.$table.roll_back();)*
-            }
-        }
-    };
-}
-tables! {
-    jobs: Journaled<JobKey, JobRow>,
-    triggers: Unordered<TriggerKey, TriggerRow, TriggerIndex>,
-    fired: Unordered<String, FiredRow, FiredIndex>,
-    instances: Journaled<String, InstanceRow>,
-    history: Unordered<String, HistoryRow>,
-    changes: Journaled<(), (i64, i64)>,
-    declared: DeclaredTables,
-}
-
-impl Tables {
-    /// The tables as a migration leaves them.
-    fn migrated() -> Self {
-        let mut tables = Self::default();
-        tables.put_row(&FenceRow { fence: 0 });
-        tables.commit();
-        tables
-    }
-
-    fn last_fence(&self) -> i64 {
-        self.rows().next().map_or(0, |row: FenceRow| row.fence)
-    }
 }
 
 impl MemoryDatabase {

@@ -5,7 +5,8 @@
 //! few texts are prepared. SQLite is in this process: it takes rows to be inserted and single keys
 //! as MySQL does, and else a loop over one prepared statement.
 
-use super::connection::{Backend, Readable};
+use super::backend::Backend;
+use super::connection::Readable;
 use super::session::SqlSession;
 use super::statement::Value;
 use crate::error::Result;

@@ -1,6 +1,8 @@
 //! `Connection`: one connection to one of the three databases, and how it is made.
 
-use super::dialect::{self, Failure};
+use super::backend::{Backend, backend_of};
+use super::dialect;
+use super::failure::Failure;
 use super::harness::{self, Scripts};
 use super::held::Held;
 use super::statement::Statement;
@@ -11,51 +13,6 @@ use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionMa
 use diesel::deserialize::QueryableByName;
 use diesel::r2d2::R2D2Connection;
 use diesel::result::QueryResult;
-
-/// The databases this build can use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// SQLite, built in.
-    Sqlite,
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL or MariaDB.
-    Mysql,
-}
-
-impl Backend {
-    /// The name for people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Backend::Sqlite => "SQLite",
-            Backend::Postgres => "PostgreSQL",
-            Backend::Mysql => "MySQL",
-        }
-    }
-
-    /// An error, in words, for a database that this program was built without.
-    pub(super) fn check_built_in(self) -> Result<(), String> {
-        let (feature, is_built_in) = match self {
-            Backend::Sqlite => ("sqlite", cfg!(feature = "sqlite")),
-            Backend::Postgres => ("postgres", cfg!(feature = "postgres")),
-            Backend::Mysql => ("mysql", cfg!(feature = "mysql")),
-        };
-        if is_built_in {
-            return Ok(());
-        }
-        let name = self.name();
-        Err(format!("this program was built without {name}: build it with carnelian's feature `{feature}`"))
-    }
-}
-
-/// Which database a data source names.
-pub(super) fn backend_of(url: &DataSourceUrl) -> Backend {
-    match url {
-        DataSourceUrl::Sqlite { .. } => Backend::Sqlite,
-        DataSourceUrl::Postgres { .. } => Backend::Postgres,
-        DataSourceUrl::MySql { .. } => Backend::Mysql,
-    }
-}
 
 /// The password in a URL, so that it can be kept out of messages.
 fn password(url: &DataSourceUrl) -> Option<&str> {
@@ -125,6 +82,11 @@ impl Connection<'_> {
             #[cfg(feature = "mysql")]
             Connection::Mysql(_) => Backend::Mysql,
         }
+    }
+
+    /// How a true flag is written in a condition.
+    pub(super) fn true_literal(&self) -> &'static str {
+        dialect::true_literal(self.backend())
     }
 
     /// Opens a connection and sets up its session.

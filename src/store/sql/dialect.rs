@@ -1,33 +1,11 @@
 //! Everything in which the databases differ, beside the bulk statements.
 
-use super::connection::{Backend, Connection};
+use super::backend::Backend;
+use super::failure::Failure;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::{Lock, TxMode};
 use diesel::result::{DatabaseErrorKind, Error};
-use std::fmt;
-
-/// What a database said, told apart.
-#[derive(Clone, Debug)]
-pub(super) struct Failure {
-    pub class: FailureClass,
-    pub message: String,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl Failure {
-    #[cfg(feature = "postgres")]
-    pub(super) fn of_lost(message: impl Into<String>) -> Self {
-        Self { class: FailureClass::ConnectionLost, message: message.into() }
-    }
-}
 
 /// A statement for a new session; an optional one may be refused by some versions.
 pub(super) struct Setup {
@@ -385,24 +363,9 @@ fn unopened(path: &str, message: &str) -> Failure {
     Failure { class: FailureClass::Permanent, message: format!("file `{}` cannot be opened: {reason}", path.display()) }
 }
 
-/// Tells whether a failure says that a table of the scheduler is not there.
-pub(super) fn is_missing_relation(failure: &Failure) -> bool {
-    let says = |words: &str| failure.message.contains(words);
-    says("no such table: ")
-        || says("relation \"") && says("\" does not exist")
-        || says("Table '") && says("' doesn't exist")
-}
-
 /// Tells whether a failure says that a table does not exist.
 pub(super) fn is_missing_table(failure: &Failure) -> bool {
     ["no such table", "does not exist", "doesn't exist"].iter().any(|words| failure.message.contains(words))
-}
-
-impl Connection<'_> {
-    /// The tables' DDL for this database.
-    pub(super) fn true_literal(&self) -> &'static str {
-        true_literal(self.backend())
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Diesel's migration harness, over tables whose prefix is known at run time only.
 
-use super::dialect::Failure;
+use super::failure::Failure;
 use crate::error::FailureClass;
 use diesel::Connection;
 use diesel::backend::Backend;

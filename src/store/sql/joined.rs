@@ -1,8 +1,8 @@
 //! What a session sees to before it works in a transaction of a caller's: its isolation, and limits
 //! of time.
 
+use super::backend::Backend;
 use super::by_place::by_place;
-use super::connection::Backend;
 use super::session::SqlSession;
 use crate::error::{Error, Result};
 use crate::store::callers::Join;

@@ -1,13 +1,14 @@
 //! Migrations: Quartz's tables and ours, with the prefix of the settings, through diesel's
 //! migration harness.
 
+use super::backend::Backend;
 use super::by_place::by_place;
-use super::connection::{Backend, Connection};
-use super::dialect::{self, Failure};
+use super::connection::Connection;
+use super::dialect;
+use super::failure::{Failure, MAKE_TABLES};
 use super::harness::{Filled, Scripts};
+use super::sql_options::SqlOptions;
 use super::statement::{Statement, Value};
-use super::table::fast_path::ARGUMENTS;
-use super::{MAKE_TABLES, SqlOptions};
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::store::row::DECLARED;
 use diesel::sql_types::{Bool, Text};
@@ -63,6 +64,11 @@ const SCRIPTS: &[Script] = &[
 
 /// The version with the function that stores new work.
 const SCHEDULING: &str = "0030_scheduling";
+
+/// The types of the arguments of that function: a function of other arguments belongs to another version.
+const ARGUMENTS: &str = "text, text, text, text, bigint, bigint, boolean, text[], text[], text[], \
+     text[], boolean[], boolean[], boolean[], boolean[], bytea[], text[], text[], text[], text[], boolean[], text[], \
+     bigint[], bigint[], bigint[], bigint[], bytea[], bigint[], bigint[]";
 
 struct Script {
     version: &'static str,

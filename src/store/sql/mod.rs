@@ -1,10 +1,14 @@
 //! `SqlDatabase`: the rows of a scheduler in SQLite, PostgreSQL or MySQL.
 
+mod backend;
 mod bulk;
 mod by_place;
 mod calls;
 mod connection;
 mod dialect;
+#[cfg(any(test, feature = "test-util"))]
+mod explain;
+mod failure;
 mod harness;
 mod held;
 mod joined;
@@ -17,13 +21,15 @@ mod pool;
 mod raw;
 mod server;
 mod session;
+mod session_context;
+mod sql_options;
 mod statement;
 mod table;
 #[cfg(any(test, feature = "test-util"))]
 mod targets;
 mod way;
 
-pub use connection::Backend;
+pub use backend::Backend;
 #[cfg(any(test, feature = "test-util"))]
 pub use plans::{Explained, Plans, TableRead};
 pub use pool::CallersPool;
@@ -34,60 +40,27 @@ use super::database::NotificationListener;
 use super::database::{Database, Lock, Session, StatementCounts, TxMode};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
-use crate::settings::{ClockSource, DataSourceSettings, JobStoreSettings, Settings};
+use crate::settings::{DataSourceSettings, Settings};
 use calls::Calls;
 use connection::Connection;
-use dialect::{Failure, Hold};
+use dialect::Hold;
+use failure::Failure;
 use pool::{Connections, Lease};
 use session::SqlSession;
+use session_context::SessionContext;
+use sql_options::SqlOptions;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-
-/// The end of an error about tables that are not there.
-const MAKE_TABLES: &str = ": call `Scheduler::migrate`, or run `carnelian migrate`";
-
-/// What of the settings every statement needs.
-struct SqlOptions {
-    scheduler_name: String,
-    table_prefix: String,
-    /// True if the time is the node's instead of the database's. On SQLite it always is.
-    node_clock: bool,
-}
-
-impl SqlOptions {
-    /// The prefix is the one text that is put into statements as it is: it is checked here.
-    fn of(settings: &Settings) -> Result<Self> {
-        let (scheduler_name, table_prefix) =
-            (settings.scheduler.instance_name.clone(), settings.job_store.table_prefix.clone());
-        if !JobStoreSettings::is_table_prefix(&table_prefix) {
-            return Err(Error::invalid(
-                "table prefix",
-                &table_prefix,
-                "expected at most 31 letters, digits and `_`, with or without a schema of at most 63 before a dot",
-            ));
-        }
-        crate::key::check_text("scheduler name", &scheduler_name, 120)?;
-        Ok(Self { scheduler_name, table_prefix, node_clock: settings.job_store.clock == ClockSource::Node })
-    }
-}
 
 /// The rows of one scheduler in an SQL database, behind a pool of connections.
 pub struct SqlDatabase {
     connections: Connections,
     backend: Backend,
-    options: SqlOptions,
-    clock: Arc<dyn Clock>,
+    context: SessionContext,
     statements: AtomicU64,
     commits: AtomicU64,
-    fences: super::Fences,
-    /// True if the server can pass over locked rows, once it was asked.
-    passes_over_locked: OnceLock<bool>,
     /// True if new work is stored by one call.
     calls: Calls,
-    #[cfg(any(test, feature = "test-util"))]
-    faults: super::faults::FaultPlan,
-    #[cfg(any(test, feature = "test-util"))]
-    plans: Plans,
 }
 
 impl SqlDatabase {
@@ -124,30 +97,23 @@ impl SqlDatabase {
         Self {
             connections,
             backend,
-            options,
-            clock,
+            context: SessionContext::new(options, clock),
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
-            fences: super::Fences::default(),
-            passes_over_locked: OnceLock::new(),
             calls: Calls::default(),
-            #[cfg(any(test, feature = "test-util"))]
-            faults: super::faults::FaultPlan::default(),
-            #[cfg(any(test, feature = "test-util"))]
-            plans: Plans::default(),
         }
     }
 
     /// The faults that tests plan for this database.
     #[cfg(any(test, feature = "test-util"))]
     pub fn faults(&self) -> &super::faults::FaultPlan {
-        &self.faults
+        &self.context.faults
     }
 
     /// How the database runs the statements of this store, for tests that ask.
     #[cfg(any(test, feature = "test-util"))]
     pub fn plans(&self) -> &Plans {
-        &self.plans
+        &self.context.plans
     }
 
     /// What a session of this database's own answers to a `SELECT … AS n`, for tests.
@@ -158,12 +124,12 @@ impl SqlDatabase {
 
     fn ask(&self, purpose: &'static str, text: &str) -> Result<i64> {
         let mut lease = self.connection(purpose)?;
-        let answer = SqlSession::new(self, &mut lease, purpose).count(text, &[]);
+        let answer = SqlSession::new(&self.context, &mut lease, purpose).count(text, &[]);
         answer.inspect_err(|_| lease.break_off())
     }
 
     fn connection(&self, purpose: &str) -> Result<Lease> {
-        self.connections.get().map_err(|failure| self.failure(purpose, failure))
+        self.connections.get().map_err(|failure| failure.of_operation(purpose))
     }
 
     /// Runs one statement that commits by itself.
@@ -184,7 +150,7 @@ impl SqlDatabase {
                 Ok(())
             }
             Err(Error::Database(error)) if calls_function && error.class == FailureClass::Permanent => {
-                if self.calls.failed(self.clock.ticks()) {
+                if self.calls.failed(self.context.clock.ticks()) {
                     log::warn!(
                         "new work is stored by several statements for a while: the one that would do has failed again and \
                          again, at last with error={}",
@@ -205,24 +171,16 @@ impl SqlDatabase {
         if self.backend != Backend::Postgres {
             return Ok(());
         }
-        let is_there = migrations::has_function(connection, &self.options)?;
+        let is_there = migrations::has_function(connection, &self.context.options)?;
         self.calls.note_function(is_there);
         if !is_there {
             log::warn!(
                 "the function {}CN_SCHEDULE is not there, or may not be executed: new work is stored by several statements \
                  instead of one, until it is there when this node starts; run `carnelian migrate`, or grant EXECUTE",
-                self.options.table_prefix
+                self.context.options.table_prefix
             );
         }
         Ok(())
-    }
-
-    fn failure(&self, operation: &str, failure: Failure) -> Error {
-        if dialect::is_missing_relation(&failure) {
-            let prefix = &self.options.table_prefix;
-            return Error::Schema(format!("{operation}: {failure}: the tables {prefix}… are not there{MAKE_TABLES}"));
-        }
-        DatabaseError { operation: operation.to_owned(), message: failure.message, class: failure.class }.into()
     }
 }
 
@@ -236,7 +194,7 @@ impl Database for SqlDatabase {
         let mut lease = self.connection(purpose)?;
         let connection: &mut Connection<'_> = &mut lease;
         if mode == TxMode::Autocommit {
-            let mut session = SqlSession::new(self, connection, purpose);
+            let mut session = SqlSession::new(&self.context, connection, purpose);
             let worked = work(&mut session);
             self.statements.fetch_add(session.statements(), Ordering::Relaxed);
             return worked;
@@ -244,19 +202,19 @@ impl Database for SqlDatabase {
         // The settings of a session of the caller's come with a transaction only.
         if mode == TxMode::SingleStatement && !connection.is_lent() {
             #[cfg(any(test, feature = "test-util"))]
-            if let Some(told) = self.faults.at_commit(purpose, &mut |apply| match apply {
-                true => work(&mut SqlSession::new(self, connection, purpose)),
+            if let Some(told) = self.context.faults.at_commit(purpose, &mut |apply| match apply {
+                true => work(&mut SqlSession::new(&self.context, connection, purpose)),
                 false => Ok(()),
             }) {
                 return told;
             }
-            return self.single_statement(SqlSession::new(self, connection, purpose), work);
+            return self.single_statement(SqlSession::new(&self.context, connection, purpose), work);
         }
         if let Err(failure) = connection.begin(mode) {
             connection.break_off_after(failure.class);
-            return Err(self.failure(purpose, failure));
+            return Err(failure.of_operation(purpose));
         }
-        let mut session = SqlSession::new(self, connection, purpose);
+        let mut session = SqlSession::new(&self.context, connection, purpose);
         let worked = match mode {
             TxMode::ReadOnly | TxMode::Autocommit | TxMode::OwnRows | TxMode::SingleStatement => work(&mut session),
             TxMode::Exclusive(lock) => session.lock(lock).and_then(|()| work(&mut session)),
@@ -271,13 +229,13 @@ impl Database for SqlDatabase {
             Ok(()) => {
                 #[cfg(any(test, feature = "test-util"))]
                 if mode.may_write()
-                    && let Some(told) = self.faults.at_commit(purpose, &mut |apply| match apply {
-                        true => connection.commit().map_err(|f| self.failure(purpose, f)),
-                        false => connection.roll_back().map_err(|f| self.failure(purpose, f)),
+                    && let Some(told) = self.context.faults.at_commit(purpose, &mut |apply| match apply {
+                        true => connection.commit().map_err(|failure| failure.of_operation(purpose)),
+                        false => connection.roll_back().map_err(|failure| failure.of_operation(purpose)),
                     })
                 {
                     if told.is_ok() {
-                        self.fences.note(drawn);
+                        self.context.fences.note(drawn);
                     }
                     return told;
                 }
@@ -287,9 +245,9 @@ impl Database for SqlDatabase {
                         FailureClass::ConnectionLost => FailureClass::CommitUnknown,
                         other => other,
                     };
-                    self.failure(purpose, Failure { class, ..failure })
+                    Failure { class, ..failure }.of_operation(purpose)
                 })?;
-                self.fences.note(drawn);
+                self.context.fences.note(drawn);
                 if mode.may_write() {
                     self.commits.fetch_add(1, Ordering::Relaxed);
                 }
@@ -324,7 +282,7 @@ impl Database for SqlDatabase {
                 "{purpose}: no transaction is open on the connection: call it inside `connection.transaction(…)`"
             )));
         }
-        let mut session = SqlSession::new(self, &mut connection, purpose);
+        let mut session = SqlSession::new(&self.context, &mut connection, purpose);
         let worked = session.join(join).and_then(|()| work(&mut session));
         self.statements.fetch_add(session.statements(), Ordering::Relaxed);
         worked
@@ -332,32 +290,32 @@ impl Database for SqlDatabase {
 
     fn migrate(&self) -> Result<Vec<String>> {
         let mut connection = self.connection("migrate")?;
-        let done = migrations::migrate(&mut connection, &self.options)?;
+        let done = migrations::migrate(&mut connection, &self.context.options)?;
         self.look_for_function(&mut connection)?;
         Ok(done)
     }
 
     fn check_schema(&self) -> Result<()> {
         let mut connection = self.connection("check the tables")?;
-        migrations::check(&mut connection, &self.options)?;
+        migrations::check(&mut connection, &self.context.options)?;
         self.look_for_function(&mut connection)
     }
 
     fn forget_scheduler(&self) -> Result<()> {
         let mut lease = self.connection("forget the scheduler")?;
-        let mut session = SqlSession::new(self, &mut lease, "forget the scheduler");
-        self.fences.forget();
+        let mut session = SqlSession::new(&self.context, &mut lease, "forget the scheduler");
+        self.context.fences.forget();
         session.forget_scheduler()
     }
 
     fn fences(&self) -> Option<&super::Fences> {
-        Some(&self.fences)
+        Some(&self.context.fences)
     }
 
     #[cfg(feature = "postgres")]
     fn notification_listener(&self) -> Option<Box<dyn NotificationListener>> {
         let url = self.connections.url().filter(|_| self.backend == Backend::Postgres)?;
-        Some(Box::new(notification_listener::PostgresListener::new(url, &self.options)))
+        Some(Box::new(notification_listener::PostgresListener::new(url, &self.context.options)))
     }
 
     fn begins_apart(&self) -> bool {
@@ -369,7 +327,7 @@ impl Database for SqlDatabase {
     }
 
     fn has_fast_path(&self) -> bool {
-        self.backend == Backend::Postgres && self.calls.are_made(self.clock.ticks())
+        self.backend == Backend::Postgres && self.calls.are_made(self.context.clock.ticks())
     }
 
     fn prefers_single_statement(&self) -> bool {
@@ -378,14 +336,15 @@ impl Database for SqlDatabase {
     }
 
     fn claims_rows(&self) -> Result<bool> {
-        let known = self.passes_over_locked.get().copied().or_else(|| dialect::passes_over_locked(self.backend));
+        let known =
+            self.context.passes_over_locked.get().copied().or_else(|| dialect::passes_over_locked(self.backend));
         if let Some(known) = known {
             return Ok(known);
         }
         let mut lease = self.connection("ask for the version")?;
-        let server = SqlSession::new(self, &mut lease, "ask for the version").server();
+        let server = SqlSession::new(&self.context, &mut lease, "ask for the version").server();
         let server = server.inspect_err(|_| lease.break_off())?;
-        Ok(*self.passes_over_locked.get_or_init(|| server.passes_over_locked()))
+        Ok(*self.context.passes_over_locked.get_or_init(|| server.passes_over_locked()))
     }
 
     fn guard(&self) -> Result<Option<String>> {
@@ -395,7 +354,7 @@ impl Database for SqlDatabase {
         }
         let mut lease = self.connection(purpose)?;
         let guard = lease.guard_in_words();
-        guard.map(Some).map_err(|failure| self.failure(purpose, failure))
+        guard.map(Some).map_err(|failure| failure.of_operation(purpose))
     }
 
     fn counts(&self) -> StatementCounts {
@@ -414,7 +373,7 @@ impl Database for SqlDatabase {
     }
 
     fn describe(&self) -> String {
-        format!("{} (tables {}…)", self.backend.name(), self.options.table_prefix)
+        format!("{} (tables {}…)", self.backend.name(), self.context.options.table_prefix)
     }
 }
 

@@ -1,10 +1,9 @@
 //! `PostgresListener`: receives by LISTEN what other nodes send by NOTIFY.
 
-use super::SqlOptions;
 use super::connection::Connection;
-use super::dialect::Failure;
-use super::session::channel;
-use crate::error::{DatabaseError, Error, Result};
+use super::failure::Failure;
+use super::sql_options::SqlOptions;
+use crate::error::{Error, Result};
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::database::NotificationListener;
 use crate::store::row::Notifications;
@@ -29,7 +28,7 @@ pub(super) struct PostgresListener {
 
 impl PostgresListener {
     pub(super) fn new(url: &DataSourceUrl, options: &SqlOptions) -> Self {
-        Self { url: url.with_parameters(&PARAMETERS), channel: channel(options), connection: None }
+        Self { url: url.with_parameters(&PARAMETERS), channel: options.channel(), connection: None }
     }
 }
 
@@ -67,5 +66,5 @@ impl NotificationListener for PostgresListener {
 }
 
 fn failed(failure: Failure) -> Error {
-    DatabaseError { operation: "listen".to_owned(), message: failure.message, class: failure.class }.into()
+    failure.of_operation("listen")
 }

@@ -1,7 +1,8 @@
 //! `Connections`: where connections come from, a pool of our own or the caller's.
 
-use super::connection::{Backend, Connection, Inner, backend_of};
-use super::dialect::Failure;
+use super::backend::{Backend, backend_of};
+use super::connection::{Connection, Inner};
+use super::failure::Failure;
 use super::held::Held;
 use super::server::{Guard, LONGEST_REST};
 use super::way::Way;
@@ -338,8 +339,7 @@ impl r2d2::HandleError<Failure> for QuietErrors {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
-    use super::super::session::Count;
-    use super::super::statement::Statement;
+    use super::super::statement::{Count, Statement};
     use super::*;
 
     fn clock() -> Arc<dyn Clock> {

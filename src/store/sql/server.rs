@@ -1,11 +1,12 @@
 //! `Server`: which MySQL or MariaDB answers, and what ends a session that stops while it holds a
 //! lock (H18).
 
+use super::backend::Backend;
 use super::by_place::by_place;
-use super::connection::{Backend, Connection};
-use super::dialect::Failure;
-use super::session::{Count, SqlSession};
-use super::statement::Statement;
+use super::connection::Connection;
+use super::failure::Failure;
+use super::session::SqlSession;
+use super::statement::{Count, Statement};
 use crate::error::Result as Outcome;
 use diesel::sql_types::Text;
 use std::time::Duration;

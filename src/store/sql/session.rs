@@ -1,20 +1,21 @@
 //! `SqlSession`: one transaction on one connection.
 
+use super::backend::Backend;
 use super::by_place::by_place;
-use super::connection::{Backend, Connection, Readable};
+use super::connection::{Connection, Readable};
 use super::dialect::{self, Hold};
 use super::migrations::{QUARTZ_TABLES, side_tables};
-use super::statement::{Statement, Value};
-use super::{SqlDatabase, SqlOptions};
+use super::session_context::SessionContext;
+use super::sql_options::SqlOptions;
+use super::statement::{Count, Statement, Value};
 use crate::error::{Error, Result};
-use crate::hash::fnv1a;
 use crate::store::database::{Lock, Session};
 use crate::store::row::{Notification, Snapshot, SnapshotPlace};
 use diesel::sql_types::{BigInt, Nullable};
 
 /// One transaction. It reads the clock once, and knows which locks it holds.
 pub(super) struct SqlSession<'a, 'c> {
-    database: &'a SqlDatabase,
+    context: &'a SessionContext,
     connection: &'a mut Connection<'c>,
     purpose: &'static str,
     now_ms: Option<i64>,
@@ -45,16 +46,10 @@ by_place! {
     }
 }
 
-by_place! {
-    pub(super) struct Count {
-        pub n: i64 as BigInt,
-    }
-}
-
 impl<'a, 'c> SqlSession<'a, 'c> {
-    pub(super) fn new(database: &'a SqlDatabase, connection: &'a mut Connection<'c>, purpose: &'static str) -> Self {
+    pub(super) fn new(context: &'a SessionContext, connection: &'a mut Connection<'c>, purpose: &'static str) -> Self {
         Self {
-            database,
+            context,
             connection,
             purpose,
             now_ms: None,
@@ -90,7 +85,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
 
     /// What the process knows of fences.
     pub(super) fn fences(&self) -> &'a crate::store::Fences {
-        &self.database.fences
+        &self.context.fences
     }
 
     pub(super) fn backend(&self) -> Backend {
@@ -99,7 +94,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
 
     /// The scheduler's name, the first value of nearly every statement.
     pub(super) fn name(&self) -> Value {
-        Value::from(&self.database.options.scheduler_name)
+        Value::from(&self.context.options.scheduler_name)
     }
 
     pub(super) fn true_literal(&self) -> &'static str {
@@ -108,14 +103,14 @@ impl<'a, 'c> SqlSession<'a, 'c> {
 
     pub(super) fn execute(&mut self, text: &str, values: &[Value]) -> Result<usize> {
         self.before_statement(text, values)?;
-        let statement = Statement { text, prefix: &self.database.options.table_prefix, values };
-        self.connection.execute(statement).map_err(|failure| self.database.failure(self.purpose, failure))
+        let statement = Statement { text, prefix: &self.context.options.table_prefix, values };
+        self.connection.execute(statement).map_err(|failure| failure.of_operation(self.purpose))
     }
 
     pub(super) fn load<R: Readable>(&mut self, text: &str, values: &[Value]) -> Result<Vec<R>> {
         self.before_statement(text, values)?;
-        let statement = Statement { text, prefix: &self.database.options.table_prefix, values };
-        self.connection.load(statement).map_err(|failure| self.database.failure(self.purpose, failure))
+        let statement = Statement { text, prefix: &self.context.options.table_prefix, values };
+        self.connection.load(statement).map_err(|failure| failure.of_operation(self.purpose))
     }
 
     /// How many rows a `SELECT COUNT(*) AS n` counts.
@@ -127,7 +122,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     fn before_statement(&mut self, text: &str, values: &[Value]) -> Result<()> {
         self.statements += 1;
         #[cfg(any(test, feature = "test-util"))]
-        if let Err(error) = self.database.faults.before_statement(self.purpose) {
+        if let Err(error) = self.context.faults.before_statement(self.purpose) {
             if error.failure_class() == Some(crate::FailureClass::ConnectionLost) {
                 self.connection.break_off_after(crate::FailureClass::ConnectionLost);
             }
@@ -147,7 +142,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     /// The plans that tests ask for.
     #[cfg(any(test, feature = "test-util"))]
     pub(super) fn plans(&self) -> &super::plans::Plans {
-        &self.database.plans
+        &self.context.plans
     }
 
     /// What the session is there for.
@@ -163,15 +158,15 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     /// Loads something beside the work: nothing of it is counted, planned or explained.
     #[cfg(any(test, feature = "test-util"))]
     pub(super) fn load_uncounted<R: Readable>(&mut self, text: &str, values: &[Value]) -> Result<Vec<R>> {
-        let statement = Statement { text, prefix: &self.database.options.table_prefix, values };
-        self.connection.load(statement).map_err(|failure| self.database.failure(self.purpose, failure))
+        let statement = Statement { text, prefix: &self.context.options.table_prefix, values };
+        self.connection.load(statement).map_err(|failure| failure.of_operation(self.purpose))
     }
 
     /// Runs something beside the work, without values.
     #[cfg(any(test, feature = "test-util"))]
     pub(super) fn run_uncounted(&mut self, text: &str) -> Result<()> {
-        let text = text.replace("{p}", &self.database.options.table_prefix);
-        self.connection.run(&text).map_err(|failure| self.database.failure(self.purpose, failure))
+        let text = text.replace("{p}", &self.context.options.table_prefix);
+        self.connection.run(&text).map_err(|failure| failure.of_operation(self.purpose))
     }
 
     /// Deletes every row of the scheduler, a table at a time.
@@ -193,7 +188,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
 
     /// Tells whether the time is the node's by the settings.
     pub(super) fn takes_time_of_node(&self) -> bool {
-        self.database.options.node_clock
+        self.context.options.node_clock
     }
 
     /// The transaction's `now`, if a statement brought one.
@@ -210,9 +205,9 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         is_first
     }
 
-    /// Where PostgreSQL's listeners of this scheduler listen.
+    /// See [`SqlOptions::channel`].
     pub(super) fn channel(&self) -> String {
-        channel(&self.database.options)
+        self.context.options.channel()
     }
 
     /// From now on rows may be changed, in a transaction of a caller's: those of a fire of its own,
@@ -235,7 +230,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         if let Some(text) = dialect::fence_row_lock(self.backend(), hold) {
             held = self.hold_row(text, &[self.name()], "fence", "CN_FENCES")?;
         }
-        if self.now_ms.is_none() && !self.database.options.node_clock {
+        if self.now_ms.is_none() && !self.context.options.node_clock {
             self.now_ms = Some(held.now_ms);
         }
         self.fence = held.fence;
@@ -246,12 +241,12 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     /// others hold, where the server can; else it waits for them.
     pub(super) fn hold_free(&mut self) -> Result<&'static str> {
         let backend = self.backend();
-        let passes_over = match (self.database.passes_over_locked.get(), dialect::passes_over_locked(backend)) {
+        let passes_over = match (self.context.passes_over_locked.get(), dialect::passes_over_locked(backend)) {
             (Some(known), _) => *known,
             (None, Some(known)) => known,
             (None, None) => {
                 let server = self.server()?;
-                *self.database.passes_over_locked.get_or_init(|| server.passes_over_locked())
+                *self.context.passes_over_locked.get_or_init(|| server.passes_over_locked())
             }
         };
         Ok(if passes_over { dialect::hold_free(backend) } else { dialect::hold(backend) })
@@ -259,7 +254,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
 
     fn hold_row(&mut self, text: &str, values: &[Value], row: &str, table: &str) -> Result<Locked> {
         let held = self.load::<Locked>(text, values)?.pop().filter(|held| held.found > 0);
-        let SqlOptions { scheduler_name, table_prefix, .. } = &self.database.options;
+        let SqlOptions { scheduler_name, table_prefix, .. } = &self.context.options;
         held.ok_or_else(|| {
             Error::Schema(format!(
                 "the row `{row}` of scheduler `{scheduler_name}` is missing in {table_prefix}{table}: run `carnelian migrate`"
@@ -273,24 +268,17 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     }
 }
 
-/// One channel for each scheduler and table prefix, a name that every version makes the same.
-/// Schedulers whose names meet here wake each other now and then.
-pub(super) fn channel(options: &SqlOptions) -> String {
-    let bytes = options.table_prefix.bytes().chain([0]).chain(options.scheduler_name.bytes());
-    format!("carnelian_{:016x}", fnv1a(bytes))
-}
-
 impl Session for SqlSession<'_, '_> {
     fn now_ms(&mut self) -> Result<i64> {
         if let Some(now) = self.now_ms {
             return Ok(now);
         }
-        let now = match dialect::now(self.backend()).filter(|_| !self.database.options.node_clock) {
+        let now = match dialect::now(self.backend()).filter(|_| !self.context.options.node_clock) {
             Some(text) => match self.load::<Now>(text, &[])?.first() {
                 Some(row) => row.now_ms,
                 None => return Err(Error::Schema("the database does not tell the time".to_owned())),
             },
-            None => self.database.clock.wall_ms(),
+            None => self.context.clock.wall_ms(),
         };
         self.now_ms = Some(now);
         Ok(now)

@@ -1,5 +1,6 @@
 //! `Statement`: one SQL text with its values, for every database, prepared once per connection.
 
+use super::by_place::by_place;
 use diesel::backend::Backend;
 use diesel::deserialize::{self, FromSql};
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -29,6 +30,13 @@ pub(super) enum Value {
     Texts(Vec<Option<String>>),
     Flags(Vec<bool>),
     ManyBytes(Vec<Option<Vec<u8>>>),
+}
+
+by_place! {
+    /// The answer to a `SELECT … AS n`.
+    pub(super) struct Count {
+        pub n: i64 as sql_types::BigInt,
+    }
 }
 
 impl From<i64> for Value {

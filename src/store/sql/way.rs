@@ -1,6 +1,6 @@
 //! `Way`: the way to the database as the tries to connect have found it.
 
-use super::dialect::Failure;
+use super::failure::Failure;
 use crate::error::FailureClass;
 use parking_lot::{Condvar, Mutex};
 use std::time::Duration;

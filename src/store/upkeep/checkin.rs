@@ -46,7 +46,7 @@ impl Upkeep<'_> {
             Some(report) => NodeIdentity::of_info(&me.instance, &report.info),
             None => NodeIdentity::of_instance(&me.instance),
         };
-        self.store.view.note_identity(identity);
+        self.node.note_identity(identity);
         let begun = self.store.clock.ticks();
         let mut checkin = Checkin::default();
 
@@ -66,14 +66,14 @@ impl Upkeep<'_> {
         if self.end_incarnation(me, seen.now_ms, &mut checkin)? {
             return Ok(checkin);
         }
-        let was_barred = me.barred_at.is_some() && me.barred_at == me.last_checkin;
+        let was_refused = me.refused_at.is_some() && me.refused_at == me.last_checkin;
         me.last_checkin = Some(begun);
         self.judge(me, &seen, begun, &mut checkin)?;
-        if checkin.barred.is_some() && (!was_barred || self.store.view.sees_parts()) {
+        if checkin.refusal.is_some() && (!was_refused || self.node.sees_parts()) {
             self.store.firing().abandon_parts_of_living(&me.instance)?;
         }
-        self.note_last_work(me, checkin.barred.is_none());
-        if me.published != self.store.view.types.read().generation() {
+        self.note_last_work(me, checkin.refusal.is_none());
+        if me.published != self.node.types.read().generation() {
             // A type was added since. That it cannot be told is no failure of the check-in: the
             // next one tries again.
             match self.publish_types(&owner) {
@@ -208,14 +208,14 @@ impl Upkeep<'_> {
         me.answered = None;
         me.incarnation = Some(incarnation);
         me.living = Some(living);
-        self.store.view.note_recovery(recovering);
+        self.node.note_recovery(recovering);
         checkin.outage = outage;
         me.published = published;
         me.was_failed_out = false;
         me.last_checkin = Some(begun);
         checkin.registered = true;
         self.judge(me, &seen, begun, &mut checkin)?;
-        self.note_last_work(me, checkin.barred.is_none());
+        self.note_last_work(me, checkin.refusal.is_none());
         Ok(checkin)
     }
 

@@ -36,9 +36,9 @@ impl Upkeep<'_> {
                 s.notify(Notification::Change)?;
                 if executing.is_empty() {
                     s.delete_instance(&owner.instance, None)?;
-                    s.forget_ahead(&owner.instance)?;
+                    s.forget_prefetched(&owner.instance)?;
                     // The node was there until now; an observer was never there for work.
-                    if self.store.view.identity(&owner.instance).role == NodeRole::Worker {
+                    if self.node.identity(&owner.instance).role == NodeRole::Worker {
                         let now_ms = s.now_ms()?;
                         s.note_seen(now_ms)?;
                     }

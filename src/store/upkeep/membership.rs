@@ -39,7 +39,7 @@ pub struct Membership {
     pub(crate) published: u64,
     /// The clock's ticks at the last check-in at which the node took no work: see
     /// [`Checkin::is_active`](crate::store::Checkin::is_active).
-    pub(crate) barred_at: Option<Duration>,
+    pub(crate) refused_at: Option<Duration>,
     /// The node took work at its last check-in.
     pub(crate) worked: bool,
     /// The node whose work was recovered last, in part at least: the next turn is another's.
@@ -66,7 +66,7 @@ impl Membership {
             was_failed_out: false,
             attempted: None,
             published: 0,
-            barred_at: None,
+            refused_at: None,
             worked: false,
             last_recovered: None,
             slowest_read: Duration::ZERO,

@@ -66,7 +66,7 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn handle_misfires_of(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
-        if self.store.trigger_order() == TriggerOrder::PriorityThenTime {
+        if self.trigger_order() == TriggerOrder::PriorityThenTime {
             return self.handle_in_order(order);
         }
         *order = LateInOrder::default();
@@ -96,7 +96,7 @@ impl Upkeep<'_> {
         while late.len() < wanted && pass.unreadable.len() < 1000 {
             let page = s.triggers(TriggerSelection::Misfired {
                 before_ms: before,
-                order: self.store.trigger_order(),
+                order: self.trigger_order(),
                 limit: wanted + 1,
                 offset,
             })?;
@@ -137,7 +137,7 @@ impl Upkeep<'_> {
 
     fn handle_in_order(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
         let now = self.store.clock.ticks();
-        if self.store.view.is_in_recovery() && self.waits_for_workers(order, now)? {
+        if self.node.is_in_recovery() && self.waits_for_workers(order, now)? {
             return Ok(MisfirePass { more: true, ..MisfirePass::default() });
         }
         if order.left().is_empty()
@@ -147,7 +147,7 @@ impl Upkeep<'_> {
                 let before_ms = s.now_ms().map(|now_ms| self.store.misfired_before(now_ms))?;
                 s.trigger_keys(TriggerSelection::Misfired {
                     before_ms,
-                    order: self.store.trigger_order(),
+                    order: self.trigger_order(),
                     limit: MOST_IN_ORDER,
                     offset: 0,
                 })
@@ -192,10 +192,14 @@ impl Upkeep<'_> {
         Ok(due >= enough && now.saturating_sub(order.moved) < PATIENCE)
     }
 
+    fn trigger_order(&self) -> TriggerOrder {
+        self.node.trigger_order(self.store.settings.job_store.trigger_order)
+    }
+
     /// The number of late triggers that are handled in one transaction.
     fn late_at_a_time(&self) -> usize {
         let usual = self.most_misfires();
-        if self.store.view.is_in_recovery() {
+        if self.node.is_in_recovery() {
             usual.max(self.store.settings.recovery.batch.try_into().unwrap_or(1))
         } else {
             usual

@@ -8,8 +8,8 @@ use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 impl Upkeep<'_> {
     /// Publishes the node's types within its registration; returns their generation.
     pub(super) fn publish_types_in(&self, s: &mut dyn Session, instance: &str) -> Result<u64> {
-        let (mut rows, generation) = self.store.view.types.read().rows(instance);
-        let observes = self.store.view.identity(instance).role == NodeRole::Observer;
+        let (mut rows, generation) = self.node.types.read().rows(instance);
+        let observes = self.node.identity(instance).role == NodeRole::Observer;
         if observes {
             rows.clear(); // an observer runs nothing
         }

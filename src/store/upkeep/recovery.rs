@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// The holder of the fires that are recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
-    /// A dead node: what it has taken ahead it can begin no more.
+    /// A dead node, which can begin no more of its prefetched fires.
     Dead,
     /// This node, which has forgotten them.
     Own,
@@ -105,7 +105,7 @@ impl Upkeep<'_> {
         }
 
         let taken = executing.len();
-        let left = self.store.firing().left_ahead_by(s, name, &executing)?;
+        let left = self.store.firing().prefetched_by(s, name, &executing)?;
         let (mut executing, going_on) = match held {
             Held::Running => (executing, Vec::new()),
             Held::Dead | Held::Own => {

@@ -23,7 +23,7 @@ pub struct Checkin {
     /// work.
     pub is_active: bool,
     /// Why it takes no work; none if it does.
-    pub barred: Option<Refusal>,
+    pub refusal: Option<Refusal>,
     /// The time from now until a peer would be declared dead at the earliest.
     pub next_suspicion: Option<Duration>,
     /// The nodes of Quartz that live, each with how far its clock is from the store's at least, in

@@ -55,7 +55,7 @@ pub(super) struct Foreseen<'a> {
 impl Upkeep<'_> {
     /// Suspects are looked at again under the locks and recovered, each in its own transaction.
     pub(super) fn judge(&self, me: &mut Membership, seen: &Seen, begun: Duration, checkin: &mut Checkin) -> Result<()> {
-        self.store.view.note_members(&seen.instances);
+        self.node.note_members(&seen.instances);
         let planned = me.slowest_read;
         me.slowest_read = slowest_read(planned, seen.answered.saturating_sub(begun));
         let last = me.answered.unwrap_or(begun);
@@ -106,14 +106,14 @@ impl Upkeep<'_> {
         let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
         let (blacklist, limits) = (seen.blacklist.clone(), seen.limits.clone());
         let grace_ms = millis(self.store.settings.job_store.checkin_interval);
-        self.store.view.note_placement(ClusterView { alive, blacklist, limits, grace_ms });
-        checkin.barred = takes_any(&self.store.view.identity(&me.instance), &seen.blacklist, seen.now_ms).err();
-        if checkin.barred.is_some() {
-            me.barred_at = Some(begun);
+        self.node.note_placement(ClusterView { alive, blacklist, limits, grace_ms });
+        checkin.refusal = takes_any(&self.node.identity(&me.instance), &seen.blacklist, seen.now_ms).err();
+        if checkin.refusal.is_some() {
+            me.refused_at = Some(begun);
         }
         let is_late = me
-            .barred_at
-            .is_none_or(|barred| begun.saturating_sub(barred) > self.store.settings.job_store.checkin_interval);
+            .refused_at
+            .is_none_or(|refused| begun.saturating_sub(refused) > self.store.settings.job_store.checkin_interval);
         checkin.is_active = is_late && is_active(me, seen, &suspects);
         let mut next_suspicion = self.recover_suspects(me, suspects, checkin);
         if let Some((wait, peer, is_open)) = nearest {
@@ -240,7 +240,7 @@ impl Upkeep<'_> {
             let mut done = self.recover_free(s, name, fires, Held::Dead)?;
             if !has_more {
                 // The rest is held by its jobs: it has begun.
-                s.forget_ahead(name)?;
+                s.forget_prefetched(name)?;
             }
             let parts = self.store.firing().abandon_parts(s, name)?;
             done.last_checkin_ms = seen_ms;

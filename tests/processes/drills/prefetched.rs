@@ -48,10 +48,10 @@ fn in_hand(place: &Place, instance: &str) -> [BTreeSet<String>; 2] {
     let look = place.store.database().transact("look what has begun", TxMode::ReadOnly, &mut |s| {
         in_hand = Default::default();
         let mark = s.begun(instance, false)?.unwrap();
-        let ahead: BTreeSet<i64> = s.ahead(instance)?.iter().map(|fire| fire.fence).collect();
+        let prefetched: BTreeSet<i64> = s.prefetched(instance)?.iter().map(|fire| fire.fence).collect();
         for fire in s.fired(FiredSelection::OfInstance(instance))? {
             let fence = fire.fire_id.rsplit_once('-').unwrap().1.parse().unwrap();
-            let has_begun = !ahead.contains(&fence) || mark.has_begun(fence);
+            let has_begun = !prefetched.contains(&fence) || mark.has_begun(fence);
             in_hand[usize::from(has_begun)].insert(fire.trigger.to_string());
         }
         Ok(())

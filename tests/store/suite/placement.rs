@@ -65,8 +65,8 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     cluster.store.placement().blacklist(&entry, "ann").unwrap();
     cluster.store.catalogue().add_trigger(once("t2", "j", NOW).build().unwrap(), false).unwrap();
     let checkin = a.check_in();
-    let barred = checkin.barred.unwrap();
-    assert_eq!(barred.to_string(), "`A` is on the blacklist by ann until 2027-01-15T08:01:00.000Z (disk full)");
+    let refusal = checkin.refusal.unwrap();
+    assert_eq!(refusal.to_string(), "`A` is on the blacklist by ann until 2027-01-15T08:01:00.000Z (disk full)");
     assert_eq!((takes(&a), earliest(&a)), (vec![], None));
     assert_eq!(cluster.fires(), ["t1/EXECUTING@A"]);
     assert_eq!(a.complete(&running), CompletionOutcome::Recorded);
@@ -104,14 +104,14 @@ fn a_node_is_drained_by_its_node_name_until_that_is_ended() {
     cluster.store.placement().drain("rack7", true, "bob").unwrap();
     assert_eq!(cluster.store.placement().blacklist_rows().unwrap().len(), 1, "one drain takes the place of the other");
     let expected = Refusal::Drained { node: "rack7".to_owned(), who: "bob".to_owned(), stops: true };
-    assert_eq!(a.check_in().barred, Some(expected));
+    assert_eq!(a.check_in().refusal, Some(expected));
     // What it had reserved is given back.
     cluster.advance(SECOND);
     assert_eq!(a.fire(&taken.reserved).len(), 0);
     assert_eq!((cluster.state("t2"), cluster.fires()), ("WAITING".to_owned(), vec!["t1/EXECUTING@A".to_owned()]));
     assert!(cluster.store.placement().undrain("rack7").unwrap());
     assert!(!cluster.store.placement().undrain("rack7").unwrap());
-    assert_eq!((a.check_in().barred, takes(&a)), (None, vec!["t2".to_owned()]));
+    assert_eq!((a.check_in().refusal, takes(&a)), (None, vec!["t2".to_owned()]));
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn an_observer_mends_and_runs_nothing() {
     observer.me.node = Some(says("admin", "", NodeRole::Observer));
     let checkin = observer.check_in();
     assert!(checkin.registered && !checkin.is_active, "an observer is never the active node");
-    assert_eq!(checkin.barred, Some(Refusal::Observer));
+    assert_eq!(checkin.refusal, Some(Refusal::Observer));
     let mut a = cluster.node("A");
     assert!(a.check_in().is_active, "although the observer was first");
     cluster.schedule(job("j").requests_recovery(true), [once("t", "j", NOW)]);

@@ -133,9 +133,9 @@ fn a_mark_that_is_lost_is_made_again() {
     let fired = prefetch(&a).fired;
     cluster.store.firing().note_begun(&a.owner(), &mark(1, fired[0].fence)).unwrap();
     cluster.tamper(|s| {
-        let left = s.ahead("A")?;
-        s.forget_ahead("A")?;
-        s.insert_ahead("A", &left)
+        let left = s.prefetched("A")?;
+        s.forget_prefetched("A")?;
+        s.insert_prefetched("A", &left)
     });
     cluster.store.firing().note_begun(&a.owner(), &mark(2, fired[0].fence)).unwrap();
     assert_eq!(dies(&cluster, &mut b).iter().map(|one| (one.freed, one.lost.len())).collect::<Vec<_>>(), [(1, 1)]);

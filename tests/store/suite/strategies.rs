@@ -187,7 +187,7 @@ fn a_node_that_leaves_or_is_refused_gives_up_its_parts() {
     assert_eq!(b.store.upkeep().leave(&b.owner()).unwrap(), 0);
     assert_eq!(waiting(&cluster), 5);
     cluster.store.placement().blacklist(&BlacklistEntry::new("A"), "ann").unwrap();
-    assert!(a.check_in().barred.is_some());
+    assert!(a.check_in().refusal.is_some());
     assert_eq!(waiting(&cluster), 4);
     assert_eq!(a.acquire().fired.len(), 0);
     assert_eq!(parts(&c.acquire().fired), ["0/3", "1/3", "2/3", "2/3"]);

@@ -3,7 +3,7 @@
 use super::*;
 use carnelian::placement::BlacklistRow;
 use carnelian::recovery::Outage;
-use carnelian::store::row::{AheadRow, BlacklistKind, CheckpointRow, LockRow, NodeRow};
+use carnelian::store::row::{BlacklistKind, CheckpointRow, LockRow, NodeRow, PrefetchedRow};
 
 fn outages() -> [Outage; 3] {
     [1, 2, 3].map(|at| {
@@ -116,7 +116,7 @@ fn a_stamp_is_the_time_of_the_transaction_and_kept_fields_stay() {
 #[test]
 fn a_row_of_a_key_that_is_there_is_a_unique_violation() {
     let cluster = Cluster::new(open);
-    let row = AheadRow { instance: "A".to_owned(), last_fence: 1, fires: "[]".to_owned() };
+    let row = PrefetchedRow { instance: "A".to_owned(), last_fence: 1, fires: "[]".to_owned() };
     let mut insert = |s: &mut dyn carnelian::store::Session| s.insert(&row);
     let transact = |work: &mut dyn FnMut(&mut dyn carnelian::store::Session) -> carnelian::Result<()>| {
         cluster.opened.database.transact("insert", carnelian::store::TxMode::OwnRows, work)

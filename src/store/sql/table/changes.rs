@@ -8,8 +8,8 @@ use crate::store::database::{ChangeRows, Session};
 use crate::store::row::{
     ClusterMembers, Exclusions, LAST_COUNT, Notification, PlacementView, PollResult, TypeVersions,
 };
+use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
-use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::store::database::{Compare, TableRows, Which};
 use crate::store::row::{Cell, Kind, Table, TableDef};
-use crate::store::sql::connection::Backend;
+use crate::store::sql::backend::Backend;
 use crate::store::sql::raw::RawRow;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::rules::begun::BeginMark;
 use crate::store::database::{ExecutionRows, Owner, Session};
 use crate::store::row::{HeartbeatRow, Table};
-use crate::store::sql::connection::Backend;
+use crate::store::sql::backend::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 

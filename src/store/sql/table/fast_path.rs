@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::Session;
 use crate::store::row::{FastPathWork, JobRow, LAST_COUNT, Notification, ScheduleRow, TriggerRow};
+use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
-use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use crate::trigger::START_WHEN_STORED;
@@ -20,11 +20,6 @@ use std::collections::BTreeSet;
 /// function is not called, and statements store the work.
 const TEXT: &str = "SELECT CASE WHEN current_setting('transaction_isolation') = 'read committed' \
      THEN {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) END AS stored_ms";
-
-/// The types of the function's arguments: a function of other arguments belongs to another version.
-pub(in crate::store::sql) const ARGUMENTS: &str = "text, text, text, text, bigint, bigint, boolean, text[], text[], text[], \
-     text[], boolean[], boolean[], boolean[], boolean[], bytea[], text[], text[], text[], text[], boolean[], text[], \
-     bigint[], bigint[], bigint[], bigint[], bytea[], bigint[], bigint[]";
 
 by_place! {
     struct StoredRow {

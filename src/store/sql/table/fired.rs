@@ -6,11 +6,12 @@ use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Owner, Session};
 use crate::store::row::{FiredRow, FiredSelection, FiredState};
+use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::by_primary_key;
 use crate::store::sql::by_place::by_place;
-use crate::store::sql::connection::Backend;
 use crate::store::sql::dialect;
-use crate::store::sql::session::{Count, SqlSession};
+use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::Count;
 use crate::store::sql::statement::Value;
 use diesel::sql_types::Text;
 

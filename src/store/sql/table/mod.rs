@@ -3,7 +3,7 @@
 //! Every selected column has an alias in small letters: SQLite names a column as its table was
 //! written, and others wrote it in capitals.
 
-mod ahead;
+mod begun;
 mod changes;
 mod claims;
 mod continuations;

@@ -30,7 +30,7 @@ by_place! {
         node_name: Option<String> as Nullable<Text>,
         node_role: Option<String> as Nullable<Text>,
         activity: Option<String> as Nullable<Text>,
-        barred: Option<String> as Nullable<Text>,
+        blacklisted: Option<String> as Nullable<Text>,
         until_ms: Option<i64> as Nullable<BigInt>,
         parked: i64 as BigInt,
         running: i64 as BigInt,
@@ -52,7 +52,7 @@ fn load_text(shown: &str, before: &str) -> String {
         "SELECT {shown} AS now_ms, o.overdue AS overdue, o.oldest AS oldest, h.held AS held, s.instance_name AS instance_name, \
      s.last_checkin_time AS last_checkin_time, s.checkin_interval AS checkin_interval, {INCARNATION} AS incarnation, \
      i.joined AS joined, n.node_name AS node_name, n.node_role AS node_role, n.activity AS activity, \
-     b.node_name AS barred, b.until_ms AS until_ms, k.parked AS parked, (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = s.sched_name \
+     b.node_name AS blacklisted, b.until_ms AS until_ms, k.parked AS parked, (SELECT COUNT(*) FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = s.sched_name \
      AND f.instance_name = s.instance_name AND f.state = 'EXECUTING') AS running, \
      COALESCE((SELECT m.since_ms FROM {{p}}CN_RECOVERY_MODE m WHERE m.sched_name = ?), 0) AS recovery_since \
      FROM (SELECT COUNT(*) AS overdue, MIN(d.next_fire_time) AS oldest FROM (SELECT t.next_fire_time AS next_fire_time \
@@ -98,7 +98,7 @@ impl SqlSession<'_, '_> {
         }
         for row in rows {
             let Some(instance) = row.instance_name else { continue };
-            load.blacklist.extend(row.barred.map(|node| BlacklistRow {
+            load.blacklist.extend(row.blacklisted.map(|node| BlacklistRow {
                 node,
                 kind: BlacklistKind::Blacklist,
                 reason: None,

@@ -12,8 +12,8 @@ use crate::store::database::{PlacementRows, Session};
 use crate::store::row::{
     BlacklistKind, BlacklistRow, ClusterMembers, Exclusions, GroupRuns, InstanceRow, LimitRow, NodePlace, PlacementView,
 };
+use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
-use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::sql_types::{BigInt, Nullable, Text};

@@ -17,9 +17,9 @@ use crate::store::database::TriggerRows;
 use crate::store::row::{
     Advance, Candidate, DueQuery, FastPathWork, FiredRow, Selection, TriggerRow, TriggerSelection, TypeVersions,
 };
+use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{and_guard, by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
-use crate::store::sql::connection::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use crate::trigger::TriggerState;

@@ -1,9 +1,9 @@
-//! `CN_AHEAD` and `CN_BEGUN`: fires that nodes have taken ahead, and which of them have begun.
+//! `CN_BEGUN`: which of the prefetched fires of a node have begun.
 
 use crate::error::Result;
 use crate::rules::begun::BeginMark;
 use crate::store::database::Owner;
-use crate::store::sql::connection::Backend;
+use crate::store::sql::backend::Backend;
 use crate::store::sql::session::SqlSession;
 
 impl SqlSession<'_, '_> {

@@ -1,13 +1,13 @@
-//! Fires that were taken ahead, as a node leaves them in the store for the case of its death.
+//! Prefetched fires, as a node leaves them in the store for the case of its death.
 
 use super::Counts;
 use super::table::table;
 use serde::{Deserialize, Serialize};
 
-/// Of a fire that was taken before a worker was free for it, what its trigger was before: so
-/// whoever finds its node dead gives it back as if it had never been taken.
+/// A prefetched fire, with what its trigger was before: whoever finds the node dead gives the fire
+/// back as if the node had never taken it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AheadFire {
+pub struct PrefetchedFire {
     /// The fence of the fire.
     pub fence: i64,
     /// `START_TIME` before.
@@ -22,7 +22,7 @@ pub struct AheadFire {
     /// The counts in the table of its kind, before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
-    /// What else its row had, if the row went with the fire.
+    /// The rest of the trigger's row, if the row went with the fire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<GoneTrigger>,
 }
@@ -60,9 +60,9 @@ fn is_none(number: &i64) -> bool {
 }
 
 table! {
-    /// A row of `CN_AHEAD`: fires that an instance took in one transaction.
+    /// A row of `CN_AHEAD`: fires that an instance prefetched in one transaction.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct AheadRow in "CN_AHEAD" by [instance, last_fence] {
+    pub struct PrefetchedRow in "CN_AHEAD" by [instance, last_fence] {
         /// The instance.
         pub instance: String = [instance_name],
         /// The largest fence of the fires.

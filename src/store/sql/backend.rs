@@ -1,0 +1,48 @@
+//! `Backend`: which of the three databases it is.
+
+use crate::settings::DataSourceUrl;
+
+/// The databases this build can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// SQLite, built in.
+    Sqlite,
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL or MariaDB.
+    Mysql,
+}
+
+impl Backend {
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backend::Sqlite => "SQLite",
+            Backend::Postgres => "PostgreSQL",
+            Backend::Mysql => "MySQL",
+        }
+    }
+
+    /// An error, in words, for a database that this program was built without.
+    pub(super) fn check_built_in(self) -> Result<(), String> {
+        let (feature, is_built_in) = match self {
+            Backend::Sqlite => ("sqlite", cfg!(feature = "sqlite")),
+            Backend::Postgres => ("postgres", cfg!(feature = "postgres")),
+            Backend::Mysql => ("mysql", cfg!(feature = "mysql")),
+        };
+        if is_built_in {
+            return Ok(());
+        }
+        let name = self.name();
+        Err(format!("this program was built without {name}: build it with carnelian's feature `{feature}`"))
+    }
+}
+
+/// The database that a data source names.
+pub(super) fn backend_of(url: &DataSourceUrl) -> Backend {
+    match url {
+        DataSourceUrl::Sqlite { .. } => Backend::Sqlite,
+        DataSourceUrl::Postgres { .. } => Backend::Postgres,
+        DataSourceUrl::MySql { .. } => Backend::Mysql,
+    }
+}

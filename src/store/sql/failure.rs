@@ -1,0 +1,45 @@
+//! `Failure`: what a database said, with its class.
+
+use crate::error::{DatabaseError, Error, FailureClass};
+use std::fmt;
+
+/// The end of an error about tables that are not there.
+pub(super) const MAKE_TABLES: &str = ": call `Scheduler::migrate`, or run `carnelian migrate`";
+
+/// A failure of a database.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub class: FailureClass,
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl Failure {
+    #[cfg(feature = "postgres")]
+    pub(super) fn of_lost(message: impl Into<String>) -> Self {
+        Self { class: FailureClass::ConnectionLost, message: message.into() }
+    }
+
+    /// True if the failure says that a table of the scheduler is not there.
+    pub(super) fn is_missing_relation(&self) -> bool {
+        let says = |words: &str| self.message.contains(words);
+        says("no such table: ")
+            || says("relation \"") && says("\" does not exist")
+            || says("Table '") && says("' doesn't exist")
+    }
+
+    /// The error of the operation that has failed.
+    pub(super) fn of_operation(self, operation: &str) -> Error {
+        if self.is_missing_relation() {
+            return Error::Schema(format!("{operation}: {self}: the scheduler's tables are not there{MAKE_TABLES}"));
+        }
+        DatabaseError { operation: operation.to_owned(), message: self.message, class: self.class }.into()
+    }
+}
