@@ -133,6 +133,18 @@ impl<T> TaskQueue<T> {
         }
     }
 
+    /// The next task for one of so many idle workers that are no threads; none if there is none now.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn take_now(&self, idle: usize) -> Option<T> {
+        let mut state = self.state.lock();
+        if state.tasks.is_empty() && state.may_record() {
+            state.sleeping = idle.saturating_sub(1);
+            self.record(&mut state);
+            state.sleeping = 0;
+        }
+        state.tasks.pop_front()
+    }
+
     /// Waits until it is woken, or for so long.
     fn sleep(&self, state: &mut MutexGuard<'_, State<T>>, most: Option<Duration>) {
         state.sleeping += 1;
