@@ -79,11 +79,10 @@ pub fn run(ctx: &mut JobContext) -> Result<(), JobError> {
     if world.is_dead(running.node) {
         return Ok(());
     }
-    let outcome = match (ctx.holds_fire(), running.ending) {
-        (false, _) => "lost",
-        (true, Ending::Succeeds) => "succeeded",
-        (true, Ending::Fails) => "failed",
-        (true, Ending::Panics) => "panicked",
+    let outcome = match running.ending {
+        Ending::Succeeds => "succeeded",
+        Ending::Fails => "failed",
+        Ending::Panics => "panicked",
     };
     world.log(&running.facts, "END", ("outcome", outcome.into()));
     if let Some(n) = ctx.data().integer("n") {

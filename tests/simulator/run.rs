@@ -8,6 +8,7 @@ use super::node;
 use super::operators::{PATIENCE, manual};
 use super::plan::{Grid, Place, Plan, SECOND};
 use super::world::{World, set_world};
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::settings::{ClockSource, Settings};
 use carnelian::store::{MemoryDatabase, SqlDatabase};
 use carnelian::{IfExists, JobDetail, JobKey, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerKey};
@@ -135,30 +136,61 @@ fn await_quiet(world: &World) {
     }
 }
 
-/// Safety: what the jobs logged is what was due.
-fn judge(world: &World) {
-    world.check();
-    let log = world.log.borrow();
+/// The fires that the store has as ended by their own jobs.
+fn recorded(world: &World) -> BTreeSet<String> {
+    let rows = world.console.history(&HistoryQuery::new().limit(10_000)).expect("an answer");
+    let is_own_end = |outcome: FireOutcome| matches!(outcome, FireOutcome::Succeeded | FireOutcome::Failed);
+    rows.into_iter().filter(|row| is_own_end(row.outcome)).map(|row| row.fire_id).collect()
+}
+
+/// What the jobs logged; an end that the store did not take is none.
+fn told(world: &World, recorded: &BTreeSet<String>) -> History {
+    let mut log = world.log.borrow().clone();
+    for event in log.iter_mut().filter(|event| text(event, "event") == "END") {
+        if !recorded.contains(text(event, "fire_id")) {
+            event["outcome"] = "fenced".into();
+        }
+    }
     let mut history = History::of(&log);
     for (node, at) in world.deaths.borrow().iter() {
         let at = i64::try_from(at * 1_000).expect("a short time");
         history.end_at_death(u64::try_from(*node).expect("few nodes"), at);
     }
-    let expected: Vec<(String, Schedule)> = world
-        .plan
-        .grids
-        .iter()
-        .map(|grid| (TriggerKey::new(GRID, &*grid.name).to_string(), schedule(grid).into()))
-        .collect();
+    history
+}
+
+/// Safety: what the jobs logged is what was due.
+fn judge(world: &World) {
+    world.check();
+    let recorded = recorded(world);
+    let history = told(world, &recorded);
+    for (due, runs) in &history.chains {
+        if runs.iter().filter(|run| recorded.contains(&run.fire_id)).count() > 1 {
+            world.problem(format!("the end of {due:?} is recorded more than once: {runs:?}"));
+        }
+    }
+    judge_runs(world, history);
+    judge_work(world);
+}
+
+fn judge_runs(world: &World, history: History) {
+    let key = |grid: &Grid| TriggerKey::new(GRID, &*grid.name).to_string();
+    let expected: Vec<(String, Schedule)> =
+        world.plan.grids.iter().map(|grid| (key(grid), schedule(grid).into())).collect();
     for problem in history.problems(&expected) {
         let has_ended =
             |outcome: &str| problem.runs.iter().any(|run| run.ended.as_ref().is_some_and(|(_, of)| of == outcome));
         let is_loose = problem.runs.first().is_some_and(|run| run.job.starts_with("loose."));
-        let is_excused = has_ended("failed") || has_ended("panicked") || is_loose && has_ended("killed");
+        let is_excused =
+            has_ended("failed") || has_ended("panicked") || is_loose && (has_ended("killed") || has_ended("fenced"));
         if problem.wrong != Wrong::NeverEnded || !is_excused {
             world.problem(problem.to_string());
         }
     }
+}
+
+fn judge_work(world: &World) {
+    let log = world.log.borrow();
     let began: BTreeSet<&str> = log.iter().map(|event| text(&event["data"], "ticket")).collect();
     for ticket in world.operators.borrow().taken.iter().filter(|ticket| !began.contains(&***ticket)) {
         world.problem(format!("work by hand with ticket {ticket} was taken and never ran"));

@@ -21,8 +21,9 @@ use std::sync::Arc;
 /// The invariants are checked after every so many steps.
 const BETWEEN_CHECKS: u64 = 20;
 
-/// A fire may begin so much before its time by the store's clock, in milliseconds.
-const EARLY_MS: i64 = 5;
+/// A fire may begin so much before its time by the store's clock, in milliseconds: a node's reading of that clock may be
+/// four seconds old, and its own clock a thousandth off.
+const EARLY_MS: i64 = 8;
 
 thread_local! {
     static WORLD: RefCell<Option<Rc<World>>> = const { RefCell::new(None) };
