@@ -30,7 +30,7 @@ use run::{Report, run};
 use std::time::Duration;
 
 /// The seeds of a short run.
-const SEEDS: u64 = 12;
+const SEEDS: u64 = 4;
 
 /// Puts what the nodes log into the history.
 struct Whisper;
@@ -97,7 +97,7 @@ fn a_seed_runs_twice_alike_and_clean_in_memory() {
 
 #[test]
 fn a_seed_runs_twice_alike_and_clean_on_sqlite() {
-    each_seed_twice(Place::Sqlite, 1..=3);
+    each_seed_twice(Place::Sqlite, 1..=1);
 }
 
 /// By hand: one seed with its history, or new seeds for a time. Without either it does nothing.

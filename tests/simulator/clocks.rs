@@ -1,12 +1,18 @@
 //! The clocks of a simulation: each follows from its true time, and none of them goes on by itself.
 
-use super::world::world;
+use super::world::{has_world, world};
 use carnelian::clock::{Clock, Signal, Woken};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 /// 2026-03-01T12:00:00Z, where every simulation begins.
 const START_MS: i64 = 1_772_366_400_000;
+
+/// The true time. It stands still for threads beside the simulation: the pool of SQLite's connections has some, and
+/// asks them how long a connection has rested.
+fn now() -> u64 {
+    if has_world() { world().now() } else { 0 }
+}
 
 /// No simulation lasts so long.
 const LONGEST: Duration = Duration::from_secs(1_000_000);
@@ -66,12 +72,12 @@ impl SimClock {
 
 impl Clock for SimClock {
     fn wall_ms(&self) -> i64 {
-        let passed = self.origin + self.ticks_at(world().now());
+        let passed = self.origin + self.ticks_at(now());
         START_MS + i64::try_from(passed / 1_000).expect("a short time") + self.ahead_ms.load(Ordering::SeqCst)
     }
 
     fn ticks(&self) -> Duration {
-        Duration::from_micros(self.ticks_at(world().now()))
+        Duration::from_micros(self.ticks_at(now()))
     }
 
     /// The others go on meanwhile.

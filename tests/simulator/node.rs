@@ -35,15 +35,20 @@ impl Machine for NoMachine {
     }
 }
 
-/// The scheduler of these settings over a link, not started.
-pub fn scheduler(plan: &Plan, name: &str, clock: &Arc<SimClock>, link: Arc<Link>) -> Result<Scheduler> {
+/// The settings of all nodes.
+pub fn settings(plan: &Plan) -> Arc<Settings> {
     let mut settings = Settings::named("sim");
     settings.thread_pool.thread_count = plan.workers;
     settings.job_store.checkin_interval = plan.checkin;
     settings.scheduler.poll_interval = Some(plan.poll);
     settings.scheduler.take_ahead = plan.take_ahead;
+    Arc::new(settings)
+}
+
+/// The scheduler of these settings over a link, not started.
+pub fn scheduler(settings: &Arc<Settings>, name: &str, clock: &Arc<SimClock>, link: Arc<Link>) -> Result<Scheduler> {
     let clock: Arc<SimClock> = Arc::clone(clock);
-    let store = JobStore::new(link, Arc::<SimClock>::clone(&clock), settings);
+    let store = JobStore::new(link, Arc::<SimClock>::clone(&clock), Arc::clone(settings));
     Scheduler::builder()
         .store(store)
         .clock(clock)
@@ -92,7 +97,7 @@ impl SimNode {
         };
         let clock = Arc::new(SimClock::of_node(number, world.now(), drift, ahead_ms));
         let link = Arc::new(Link::new(number, database));
-        let scheduler = scheduler(plan, &name, &clock, Arc::clone(&link)).expect("a scheduler");
+        let scheduler = scheduler(&world.settings, &name, &clock, Arc::clone(&link)).expect("a scheduler");
         world.starting.borrow_mut().push((Arc::clone(&link), Arc::clone(&clock)));
         let started = scheduler.start_stepped();
         world.starting.borrow_mut().retain(|(one, _)| one.node != number);

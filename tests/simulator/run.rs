@@ -49,8 +49,9 @@ fn simulate(seed: u64, place: Place) -> Report {
     let database = database(place, &store_clock);
     let console_clock = Arc::new(SimClock::of_node(CONSOLE, 0, 0, 0));
     let link = Arc::new(Link::new(CONSOLE, Arc::clone(&database)));
-    let console = node::scheduler(&plan, "console", &console_clock, link).expect("a console");
-    let world = Rc::new(World::new(seed, plan, database, store_clock, console));
+    let settings = node::settings(&plan);
+    let console = node::scheduler(&settings, "console", &console_clock, link).expect("a console");
+    let world = Rc::new(World::new(seed, plan, settings, database, store_clock, console));
     set_world(Some(Rc::clone(&world)));
     world.console.migrate().expect("the tables are made");
     world.say(format_args!("seed {seed} {:?}", world.plan));

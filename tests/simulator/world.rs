@@ -9,6 +9,7 @@ use super::operators::Operators;
 use super::plan::{Chances, Event, MS, Plan, SECOND};
 use carnelian::Scheduler;
 use carnelian::clock::Clock;
+use carnelian::settings::Settings;
 use carnelian::store::row::Snapshot;
 use carnelian::store::violations;
 use serde_json::{Map, Value};
@@ -46,6 +47,7 @@ pub fn set_world(world: Option<Rc<World>>) {
 /// Everything that exists.
 pub struct World {
     pub plan: Plan,
+    pub settings: Arc<Settings>,
     pub dice: RefCell<Dice>,
     /// Microseconds since the beginning.
     now: Cell<u64>,
@@ -87,6 +89,7 @@ impl World {
     pub fn new(
         seed: u64,
         plan: Plan,
+        settings: Arc<Settings>,
         database: Arc<dyn Faulty>,
         store_clock: Arc<SimClock>,
         console: Scheduler,
@@ -117,6 +120,7 @@ impl World {
             hash: Cell::new(0xcbf2_9ce4_8422_2325),
             steps: Cell::new(0),
             plan,
+            settings,
         }
     }
 
