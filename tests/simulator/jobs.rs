@@ -81,6 +81,8 @@ pub fn run(ctx: &mut JobContext) -> Result<(), JobError> {
     }
     let outcome = match running.ending {
         Ending::Succeeds => "succeeded",
+        // The store takes it for work that was interrupted, and has it go on elsewhere.
+        _ if !ctx.holds_fire() => "lost",
         Ending::Fails => "failed",
         Ending::Panics => "panicked",
     };

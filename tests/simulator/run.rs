@@ -9,13 +9,15 @@ use super::operators::{PATIENCE, manual};
 use super::plan::{Grid, Place, Plan, SECOND};
 use super::world::{World, set_world};
 use carnelian::history::{FireOutcome, HistoryQuery};
-use carnelian::settings::{ClockSource, Settings};
+use carnelian::settings::{ClockSource, Settings, Synchronous};
 use carnelian::store::{MemoryDatabase, SqlDatabase};
 use carnelian::{IfExists, JobDetail, JobKey, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// What a run has shown.
 #[derive(Debug)]
@@ -46,7 +48,8 @@ fn simulate(seed: u64, place: Place) -> Report {
     let plan = Plan::draw(seed);
     carnelian::stepped::seed_random_numbers(Some(seed));
     let store_clock = Arc::new(SimClock::of_store());
-    let database = database(place, &store_clock);
+    let folder = folder();
+    let database = database(place, &store_clock, folder.path());
     let console_clock = Arc::new(SimClock::of_node(CONSOLE, 0, 0, 0));
     let link = Arc::new(Link::new(CONSOLE, Arc::clone(&database)));
     let settings = node::settings(&plan);
@@ -73,14 +76,23 @@ fn simulate(seed: u64, place: Place) -> Report {
     report
 }
 
-fn database(place: Place, clock: &Arc<SimClock>) -> Arc<dyn Faulty> {
+/// A folder in the memory of the machine, where it has one.
+fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder")
+}
+
+/// The tables. SQLite's are in a file, since a connection that is lost takes a database in memory with it.
+fn database(place: Place, clock: &Arc<SimClock>, folder: &Path) -> Arc<dyn Faulty> {
     let clock: Arc<SimClock> = Arc::clone(clock);
     match place {
         Place::Memory => Arc::new(MemoryDatabase::new(clock)),
         Place::Sqlite => {
-            let mut settings = Settings::in_database("sim", "sqlite::memory:".parse().expect("a URL"));
+            let url = format!("sqlite:{}", folder.join("sim.db").display());
+            let mut settings = Settings::in_database("sim", url.parse().expect("a URL"));
             settings.job_store.clock = ClockSource::Node;
-            Arc::new(SqlDatabase::open(&settings, clock).expect("a database in memory"))
+            let source = settings.data_source.as_mut().expect("the source of the URL");
+            source.synchronous = Synchronous::Normal;
+            Arc::new(SqlDatabase::open(&settings, clock).expect("a database"))
         }
     }
 }
@@ -148,7 +160,7 @@ fn recorded(world: &World) -> BTreeSet<String> {
 fn told(world: &World, recorded: &BTreeSet<String>) -> History {
     let mut log = world.log.borrow().clone();
     for event in log.iter_mut().filter(|event| text(event, "event") == "END") {
-        if !recorded.contains(text(event, "fire_id")) {
+        if text(event, "outcome") != "lost" && !recorded.contains(text(event, "fire_id")) {
             event["outcome"] = "fenced".into();
         }
     }
