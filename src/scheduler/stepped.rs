@@ -107,7 +107,7 @@ impl SteppedNode {
     pub fn begin(&mut self, fire: SteppedFire) -> Began {
         let Some(hold) = self.shell.hold(&fire.task.handle) else { return Began::Later(fire) };
         match self.shell.begin(fire.task, fire.entry, hold) {
-            Some(run) => Began::Run(SteppedRun { run }),
+            Some(run) => Began::Run(SteppedRun { run: Box::new(run) }),
             None => {
                 self.note_ended();
                 Began::Not
@@ -122,7 +122,7 @@ impl SteppedNode {
 
     /// Calls the job of a run, and ends the run.
     pub fn finish(&mut self, run: SteppedRun) {
-        self.shell.finish(run.run);
+        self.shell.finish(*run.run);
         self.note_ended();
     }
 
@@ -150,7 +150,7 @@ pub enum Began {
 
 /// A run that has begun, and whose job is called when it ends.
 pub struct SteppedRun {
-    run: Run,
+    run: Box<Run>,
 }
 
 impl SteppedRun {

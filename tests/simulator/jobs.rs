@@ -36,7 +36,8 @@ pub fn start(world: &World, node: usize, ctx: &JobContext) -> u64 {
         "fire_id": ctx.fire_id(),
         "origin_fire_id": ctx.rerun().and_then(|rerun| rerun.root_fire_id.as_deref()),
         "trigger": ctx.trigger().key().to_string(),
-        "job": ctx.job().key().to_string(),
+        // Work that was interrupted goes on under another trigger: the data tell whose it is.
+        "job": ctx.data().text(GRID).map_or(ctx.job().key().to_string(), |name| format!("{GRID}.{name}")),
         "original_scheduled_ms": ctx.rerun().map_or(scheduled_ms, |rerun| rerun.scheduled_ms),
         "recovering": ctx.recovering().is_some(),
         "attempt": ctx.attempt() + i64::from(ctx.refire_count()),

@@ -57,6 +57,8 @@ pub struct Grid {
     pub length: u64,
     pub long: u64,
     pub alone: bool,
+    /// The job has a second trigger, half a period later.
+    pub has_sibling: bool,
     /// The job counts its runs in its data.
     pub counts: bool,
     /// The runs in ten thousand that fail or panic.
@@ -131,11 +133,19 @@ impl Plan {
 }
 
 impl Grid {
+    /// The triggers of the job, each with the lateness of its start in milliseconds.
+    pub fn triggers(&self) -> Vec<(String, i64)> {
+        let half = i64::try_from(self.every.as_millis() / 2).expect("a short time");
+        let sibling = self.has_sibling.then(|| (format!("{}-sibling", self.name), half));
+        std::iter::once((self.name.clone(), 0)).chain(sibling).collect()
+    }
+
     fn draw(dice: &mut Dice, at: u64, calm: u64) -> Self {
         let every = dice.between(300, 5_000) * MS;
         let alone = dice.chance(4_000);
         let counts = alone && dice.chance(5_000);
-        let length = dice.between(0, every * 2 / 5);
+        let has_sibling = alone && dice.chance(5_000);
+        let length = dice.between(0, if has_sibling { every / 5 } else { every * 2 / 5 });
         Self {
             name: format!("g{at}"),
             every: Duration::from_micros(every),
@@ -143,6 +153,7 @@ impl Grid {
             length,
             long: if dice.chance(3_000) && !alone { dice.between(length, 30 * SECOND) } else { length },
             alone,
+            has_sibling,
             counts,
             fails: if counts { 0 } else { dice.pick(&[0, 0, 500]) },
         }
