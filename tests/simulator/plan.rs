@@ -86,7 +86,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn draw(seed: u64) -> Self {
+    /// Draws a plan. `siblings`: jobs that run once at a time may have a second trigger.
+    pub fn draw(seed: u64, siblings: bool) -> Self {
         let dice = &mut Dice::new(seed ^ 0x7061_6c6e);
         let calm = dice.between(20, 60) * SECOND;
         let mut on = |rate: &[u64]| if dice.chance(5_000) { dice.pick(rate) } else { 0 };
@@ -115,7 +116,7 @@ impl Plan {
         if events.is_empty() {
             events.push((Event::Kill, 3 * SECOND));
         }
-        let grids = (0..dice.between(3, 8)).map(|at| Grid::draw(dice, at, calm)).collect();
+        let grids = (0..dice.between(3, 8)).map(|at| Grid::draw(dice, at, calm, siblings)).collect();
         Self {
             nodes: usize::try_from(dice.between(2, 7)).expect("few nodes"),
             workers: u32::try_from(dice.between(2, 8)).expect("few workers"),
@@ -140,11 +141,12 @@ impl Grid {
         std::iter::once((self.name.clone(), 0)).chain(sibling).collect()
     }
 
-    fn draw(dice: &mut Dice, at: u64, calm: u64) -> Self {
+    fn draw(dice: &mut Dice, at: u64, calm: u64, siblings: bool) -> Self {
         let every = dice.between(300, 5_000) * MS;
         let alone = dice.chance(4_000);
         let counts = alone && dice.chance(5_000);
-        let has_sibling = alone && dice.chance(5_000);
+        // The dice are thrown in any case: a seed has the same plan with siblings and without.
+        let has_sibling = dice.chance(5_000) && alone && siblings;
         let length = dice.between(0, if has_sibling { every / 5 } else { every * 2 / 5 });
         Self {
             name: format!("g{at}"),

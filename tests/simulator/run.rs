@@ -40,12 +40,14 @@ const STACK: usize = 256 << 20;
 
 /// Runs the plan of a seed, with every choice drawn from it.
 pub fn run(seed: u64, place: Place) -> Report {
-    let thread = std::thread::Builder::new().stack_size(STACK).spawn(move || simulate(seed, place)).expect("a thread");
+    let siblings = std::env::var_os("CARNELIAN_SIMULATOR_SIBLINGS").is_some();
+    let plan = Plan::draw(seed, siblings);
+    let simulate = move || simulate(seed, plan, place);
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(simulate).expect("a thread");
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn simulate(seed: u64, place: Place) -> Report {
-    let plan = Plan::draw(seed);
+fn simulate(seed: u64, plan: Plan, place: Place) -> Report {
     carnelian::stepped::seed_random_numbers(Some(seed));
     let store_clock = Arc::new(SimClock::of_store());
     let folder = folder();
