@@ -51,7 +51,7 @@ impl Run {
     }
 }
 
-/// Whether a fire may begin, and else why not.
+/// The permission for a fire to begin, or why it may not.
 pub(crate) type Hold = Result<(), &'static str>;
 
 /// The place of a fire in the table of its node: the fire leaves the table at the end, whatever
@@ -94,8 +94,8 @@ impl RunShell {
         InTable { node: Arc::clone(&self.node), handle: Arc::clone(&task.handle), is_accounted: false }
     }
 
-    /// Whether the fire may begin, or why it may not; none while the node suspects itself: later the
-    /// fire is its own, or it is lost.
+    /// The permission for the fire to begin, or why it may not; none while the node suspects
+    /// itself: later the fire is its own, or it is lost.
     pub(crate) fn hold(&self, handle: &RunHandle) -> Option<Hold> {
         let node = &*self.node;
         if handle.is_lost() {

@@ -133,7 +133,7 @@ impl<T> TaskQueue<T> {
         }
     }
 
-    /// The next task for one of so many idle workers that are no threads; none if there is none now.
+    /// The next task for one of so many idle workers that are no threads; none if there is none.
     #[cfg(feature = "test-util")]
     pub(crate) fn take_now(&self, idle: usize) -> Option<T> {
         let mut state = self.state.lock();
