@@ -5,9 +5,15 @@ use std::fmt::Display;
 
 /// A map with cheaper look-ups than the standard library's, whose hash withstands keys that an
 /// attacker chooses. No stranger chooses these keys, and each fire looks up a dozen.
-pub(crate) type HashMap<K, V> = foldhash::HashMap<K, V>;
+pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, State>;
 /// A set of that kind.
-pub(crate) type HashSet<T> = foldhash::HashSet<T>;
+pub(crate) type HashSet<T> = std::collections::HashSet<T, State>;
+
+#[cfg(not(feature = "test-util"))]
+type State = foldhash::fast::RandomState;
+/// A simulation that is repeated goes through maps in the order of the first time.
+#[cfg(feature = "test-util")]
+type State = foldhash::fast::FixedState;
 
 /// FNV-1a of 64 bits: equal on every machine and in every version, unlike the hashes of the
 /// standard library.

@@ -87,9 +87,7 @@ macro_rules! key {
             /// [`Error::Refused`] if the operating system gives no random numbers.
             #[doc(alias = "createUniqueName")]
             pub fn unique(group: impl Into<String>) -> Result<Self> {
-                let number = getrandom::u64()
-                    .map_err(|why| Error::Refused(format!("the operating system gives no random numbers: {why}")))?;
-                Ok(Self::new(group, format!("{number:016x}")))
+                Ok(Self::new(group, crate::random::hex()?))
             }
 
             /// The group.

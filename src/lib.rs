@@ -127,6 +127,7 @@ pub mod node;
 pub mod placement;
 #[cfg(feature = "quartz-plugins")]
 mod quartz_plugins;
+mod random;
 pub mod recovery;
 mod rules;
 mod scheduler;
@@ -166,6 +167,11 @@ pub use trigger::{
 #[cfg(feature = "test-util")]
 #[doc(hidden)]
 pub use rules::measured;
+
+// Nodes without threads are public for this project's simulator, and carry no promise.
+#[cfg(feature = "test-util")]
+#[doc(hidden)]
+pub use scheduler::stepped;
 
 /// The README's program compiles.
 #[cfg(doctest)]

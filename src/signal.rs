@@ -62,6 +62,21 @@ impl Signal {
         self.shared.state.lock().stopped
     }
 
+    /// True if a wait would end at once.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn has_news(&self) -> bool {
+        let state = self.shared.state.lock();
+        state.raised || state.stopped
+    }
+
+    /// The end of a wait that would end at once.
+    // For clocks of this project's tests; carries no promise.
+    #[cfg(feature = "test-util")]
+    #[doc(hidden)]
+    pub fn take_news(&self) -> Option<Woken> {
+        self.shared.state.lock().news()
+    }
+
     /// Waits for a raise, for the stop, or until `deadline`.
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> Woken {
         let mut state = self.shared.state.lock();

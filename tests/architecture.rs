@@ -21,7 +21,7 @@ use std::process::Command;
 const FLOORS: &[(&str, &[&str])] = &[
     ("streams", &["hash", "java_text", "java"]),
     ("times", &["cron", "local", "zone"]),
-    ("error", &["error", "guarded", "meter", "words"]),
+    ("error", &["error", "guarded", "meter", "random", "words"]),
     (
         "values",
         &[

@@ -25,7 +25,9 @@ impl StoreTime {
         match &mut self.current {
             Some((since, least)) if ticks < since.saturating_add(BUCKET) => *least = apart.min(*least),
             current => {
-                self.before = current.take().map(|(_, least)| least);
+                // After a pause, readings of before it are too old.
+                let is_recent = |since: &Duration| ticks < since.saturating_add(BUCKET * 2);
+                self.before = current.take().filter(|(since, _)| is_recent(since)).map(|(_, least)| least);
                 *current = Some((ticks, apart));
             }
         }
@@ -67,5 +69,14 @@ mod tests {
         // And forward again: that is seen at once.
         time.note(MS * (8_100 - 1_000 + 3), 8_100);
         assert_eq!(time.ticks_at(9_000), MS * 8_003);
+    }
+
+    /// A process stood still for 17 s, while its clock lost a thousandth.
+    #[test]
+    fn readings_of_before_a_pause_do_not_count() {
+        let mut time = StoreTime::default();
+        time.note(MS * 1_001, 1_000);
+        time.note(MS * 18_018, 18_000);
+        assert_eq!(time.ticks_at(18_000), MS * 18_018);
     }
 }

@@ -86,12 +86,17 @@ impl Engine {
             return Err(Error::ShutDown(node.name.to_string()));
         };
         threads.services.extend(watcher);
+        self.fire(node);
+        Ok(is_first)
+    }
+
+    /// Lets the node fire, whose services are there.
+    pub(crate) fn fire(&self, node: &Node) {
         self.since_ms.get_or_init(|| node.clock.wall_ms());
         self.started.store(true, Ordering::SeqCst);
         node.firing.leave_standby();
         node.services.acquirer.wake();
         node.services.misfire.wake();
-        Ok(is_first)
     }
 
     /// Starts the threads; true if there were none.

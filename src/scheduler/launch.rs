@@ -2,8 +2,9 @@
 
 use super::node::{Node, ServicePost};
 use super::run::begin_log::StoredBeginLog;
-use super::run::completion_queue::CompletionQueue;
+use super::run::completion_queue::{CompletionQueue, OwnedCompletion};
 use super::run::registry::Registry;
+use super::run::run_handle::FireTask;
 use super::run::run_shell::RunShell;
 use super::run::worker_pool::WorkerPool;
 use super::services::acquirer::Acquirer;
@@ -22,22 +23,13 @@ use super::shutdown::Threads;
 use crate::error::Result;
 use crate::listener::lifecycle_log;
 use crate::signal::Signal;
-use crossbeam_channel::bounded;
+use crossbeam_channel::{Sender, bounded};
 use std::sync::Arc;
 
 /// The first check-in, then all threads; if one of them cannot be had, none is left.
 pub(crate) fn launch(node: &Arc<Node>, registry: &Arc<Registry>, workers: usize, stopped: &Signal) -> Result<Threads> {
-    node.store.database().check_schema()?;
-    node.store.database().guard()?.iter().for_each(|guard| lifecycle_log::guarded(guard));
-    // Before the first check-in: what that finds must not keep the next ones waiting.
-    node.listeners.open();
-    let mut cluster = ClusterManager::new(Arc::clone(node));
-    cluster.begin(stopped)?;
-
-    // Prefetched fires may all have ended before the first of them is recorded.
-    let batch = usize::try_from(node.settings.scheduler.batch_max_count).unwrap_or(0);
-    let (sender, receiver) = bounded(workers.saturating_add(batch).saturating_mul(2).clamp(16, 2000));
-    let queue = Arc::new(CompletionQueue::new(receiver));
+    let cluster = check_in(node, stopped)?;
+    let (sender, queue) = completions(node, workers);
     let shell = RunShell { node: Arc::clone(node), registry: Arc::clone(registry), completions: sender.clone() };
     let worker_prefix = match &node.settings.thread_pool.thread_name_prefix {
         Some(prefix) => prefix.clone(),
@@ -47,15 +39,58 @@ pub(crate) fn launch(node: &Arc<Node>, registry: &Arc<Registry>, workers: usize,
     let begin_log = Arc::new(StoredBeginLog::new(node));
     let pool =
         Arc::new(WorkerPool::start(workers, &worker_prefix, freed, Some(begin_log), move |task| shell.run(task))?);
-    node.set_pool(&pool);
 
+    let services = services(node, registry, cluster, &pool, sender, queue);
+    let mut threads = Threads { pool, services: Vec::with_capacity(services.len()) };
+    for (post, service) in services {
+        match spawn_service(node, post, service) {
+            Ok(thread) => threads.services.push(thread),
+            Err(error) => {
+                threads.pool.close();
+                threads.services.iter().for_each(ServiceThread::stop);
+                return Err(error);
+            }
+        }
+    }
+    Ok(threads)
+}
+
+/// The first check-in, on tables that are there and of this version.
+pub(super) fn check_in(node: &Arc<Node>, stopped: &Signal) -> Result<ClusterManager> {
+    node.store.database().check_schema()?;
+    node.store.database().guard()?.iter().for_each(|guard| lifecycle_log::guarded(guard));
+    // Before the first check-in: what that finds must not keep the next ones waiting.
+    node.listeners.open();
+    let mut cluster = ClusterManager::new(Arc::clone(node));
+    cluster.begin(stopped)?;
+    Ok(cluster)
+}
+
+/// The way of completions from so many workers to the store.
+pub(super) fn completions(node: &Node, workers: usize) -> (Sender<OwnedCompletion>, Arc<CompletionQueue>) {
+    // Prefetched fires may all have ended before the first of them is recorded.
+    let batch = usize::try_from(node.settings.scheduler.batch_max_count).unwrap_or(0);
+    let (sender, receiver) = bounded(workers.saturating_add(batch).saturating_mul(2).clamp(16, 2000));
+    (sender, Arc::new(CompletionQueue::new(receiver)))
+}
+
+/// The services of a node that has checked in, each with its post.
+pub(super) fn services<'a>(
+    node: &'a Arc<Node>,
+    registry: &Arc<Registry>,
+    cluster: ClusterManager,
+    pool: &Arc<WorkerPool<FireTask>>,
+    sender: Sender<OwnedCompletion>,
+    queue: Arc<CompletionQueue>,
+) -> Vec<(&'a ServicePost, Box<dyn Service>)> {
+    node.set_pool(pool);
     let precommitted = Arc::new(Precommitted::default());
-    let dispatcher = Dispatcher::new(Arc::clone(node), Arc::clone(&pool), Arc::clone(&precommitted));
+    let dispatcher = Dispatcher::new(Arc::clone(node), Arc::clone(pool), Arc::clone(&precommitted));
     let acquirer =
-        Acquirer::new(Arc::clone(node), Arc::clone(registry), Arc::clone(&pool), precommitted, Arc::clone(&queue));
+        Acquirer::new(Arc::clone(node), Arc::clone(registry), Arc::clone(pool), precommitted, Arc::clone(&queue));
     let completer = Completer::new(Arc::clone(node), queue);
-    let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(&pool), sender);
-    let monitor = Monitor::new(Arc::clone(node), Arc::clone(&pool));
+    let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(pool), sender);
+    let monitor = Monitor::new(Arc::clone(node), Arc::clone(pool));
     let posts = &node.services;
     let mut services: Vec<(&ServicePost, Box<dyn Service>)> = vec![
         (&posts.completer, Box::new(completer)),
@@ -72,18 +107,7 @@ pub(crate) fn launch(node: &Arc<Node>, registry: &Arc<Registry>, workers: usize,
     if let Some(listener) = NotificationListener::new(Arc::clone(node)) {
         services.push((&posts.notification_listener, Box::new(listener)));
     }
-    let mut threads = Threads { pool, services: Vec::with_capacity(services.len()) };
-    for (post, service) in services {
-        match spawn_service(node, post, service) {
-            Ok(thread) => threads.services.push(thread),
-            Err(error) => {
-                threads.pool.close();
-                threads.services.iter().for_each(ServiceThread::stop);
-                return Err(error);
-            }
-        }
-    }
-    Ok(threads)
+    services
 }
 
 pub(crate) fn spawn_service(node: &Node, post: &ServicePost, service: Box<dyn Service>) -> Result<ServiceThread> {
@@ -91,12 +115,16 @@ pub(crate) fn spawn_service(node: &Node, post: &ServicePost, service: Box<dyn Se
         Some(name) if service.name() == "acquirer" => name.clone(),
         _ => format!("{}-{}", node.name, service.name()),
     };
-    let parts = LoopParts {
+    spawn(service, thread_name, loop_parts(node, post))
+}
+
+/// The parts of the loop of a service of this post.
+pub(super) fn loop_parts(node: &Node, post: &ServicePost) -> LoopParts {
+    LoopParts {
         clock: Arc::clone(&node.clock),
         signal: Arc::clone(&post.signal),
         record: Arc::clone(&post.record),
         log_threshold: node.settings.job_store.retry_log_threshold,
         longest_retry: node.settings.job_store.db_retry_interval,
-    };
-    spawn(service, thread_name, parts)
+    }
 }

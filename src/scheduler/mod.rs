@@ -14,6 +14,8 @@ mod quarantine;
 mod run;
 mod services;
 mod shutdown;
+#[cfg(feature = "test-util")]
+pub mod stepped;
 mod stop_step;
 
 pub use api::{IfExists, Scheduler, SchedulerBuilder, SchedulerMetadata, Submission};

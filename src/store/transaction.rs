@@ -3,6 +3,8 @@
 use super::row::Notification;
 use super::{JobStore, Lock, Owner, Session, TxMode};
 use crate::error::{Error, FailureClass, Result};
+use crate::random;
+pub(super) use crate::random::hex as random_hex;
 use crate::signal::Signal;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -223,8 +225,7 @@ impl JobStore {
 
     fn back_off(&self, tries: u32) {
         let longest = FIRST_BACK_OFF * 2u32.saturating_pow(tries.min(6));
-        let jitter = f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX);
-        let until = self.clock.ticks() + longest.mul_f64(0.5 + jitter / 2.0);
+        let until = self.clock.ticks() + longest.mul_f64(0.5 + random::share() / 2.0);
         self.clock.wait(&Signal::default(), Some(until));
     }
 }
@@ -266,13 +267,4 @@ pub(super) fn fenced(owner: &Owner) -> Error {
         reason: "it is not registered under its incarnation: another node declared it dead, or took its name"
             .to_owned(),
     }
-}
-
-/// Sixteen random hexadecimal digits, never from a clock.
-pub(super) fn random_hex() -> Result<String> {
-    let mut bytes = [0; 8];
-    // Without random numbers nothing can be told apart safely; a fixed value would be a lie.
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::Refused(format!("the operating system gives no random numbers: {error}")))?;
-    Ok(format!("{:016x}", u64::from_be_bytes(bytes)))
 }

@@ -1,17 +1,16 @@
 //! The name that a node makes for itself where the settings say `AUTO`.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::machine::{Machine as _, MachineFiles};
+use crate::random;
 
 /// Host name, start in milliseconds as in Quartz, and a random part, so that two nodes of one host,
 /// started in the same millisecond, differ. 181 characters at most.
 pub(crate) fn automatic(now_ms: i64) -> Result<String> {
-    let mut random = [0_u8; 8];
-    getrandom::fill(&mut random)
-        .map_err(|why| Error::Refused(format!("no random numbers for the node's name: {why}")))?;
+    let random = random::hex()?;
     let host: String = MachineFiles::default().host().unwrap_or_default().chars().take(150).collect();
     let host = if host.is_empty() { "node" } else { &host };
-    Ok(format!("{host}-{now_ms}-{:016x}", u64::from_be_bytes(random)))
+    Ok(format!("{host}-{now_ms}-{random}"))
 }
 
 #[cfg(test)]

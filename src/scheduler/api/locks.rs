@@ -2,6 +2,7 @@
 
 use super::handle::Scheduler;
 use crate::error::{Error, Result};
+use crate::random;
 use crate::scheduler::lock_keeper::{LockGuard, SHORTEST_RENEWAL};
 use crate::signal::Signal;
 use std::time::Duration;
@@ -69,8 +70,7 @@ impl Scheduler {
                 return Err(Error::Locked { name: name.to_owned(), holder: holder.unwrap_or_default(), waited: limit });
             }
             // Not in step with others who wait.
-            let share = f64::from(getrandom::u32().unwrap_or(u32::MAX / 2)) / f64::from(u32::MAX);
-            let until = now.saturating_add(pause.mul_f64(0.5 + share / 2.0)).min(end);
+            let until = now.saturating_add(pause.mul_f64(0.5 + random::share() / 2.0)).min(end);
             clock.wait(&Signal::default(), Some(until));
             pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
         }

@@ -33,15 +33,37 @@ pub(crate) struct RunShell {
     pub(crate) completions: Sender<OwnedCompletion>,
 }
 
-/// Takes the fire out of the table at the end, whatever happens before.
-struct InTable<'a> {
-    node: &'a Node,
+/// A run that has begun, and whose job has not been called yet.
+pub(crate) struct Run {
+    ctx: JobContext,
+    /// The time at which the run began, in ticks.
+    begun: Duration,
+    entry: InTable,
+    /// Why the data of the job cannot be brought to the version of its code.
+    broken: Option<JobError>,
+    is_vetoed: bool,
+}
+
+#[cfg(feature = "test-util")]
+impl Run {
+    pub(crate) fn context(&self) -> &JobContext {
+        &self.ctx
+    }
+}
+
+/// The permission for a fire to begin, or why it may not.
+pub(crate) type Hold = Result<(), &'static str>;
+
+/// The place of a fire in the table of its node: the fire leaves the table at the end, whatever
+/// happens before.
+pub(crate) struct InTable {
+    node: Arc<Node>,
     handle: Arc<RunHandle>,
     /// The end is on its way to the store, or another node's business.
     is_accounted: bool,
 }
 
-impl Drop for InTable<'_> {
+impl Drop for InTable {
     fn drop(&mut self) {
         self.node.lease.remove(self.handle.fire_id());
         if !self.is_accounted {
@@ -54,20 +76,54 @@ impl Drop for InTable<'_> {
 impl RunShell {
     /// Runs one fire to its end.
     pub(crate) fn run(&self, task: FireTask) {
+        let entry = self.enter(&task);
+        let hold = loop {
+            if let Some(hold) = self.hold(&task.handle) {
+                break hold;
+            }
+            let again = self.node.clock.ticks().saturating_add(LOOK_AGAIN);
+            self.node.clock.wait(&task.handle.signal, Some(again));
+        };
+        if let Some(run) = self.begin(task, entry, hold) {
+            self.finish(run);
+        }
+    }
+
+    /// Notes that a worker has taken the fire.
+    pub(crate) fn enter(&self, task: &FireTask) -> InTable {
+        InTable { node: Arc::clone(&self.node), handle: Arc::clone(&task.handle), is_accounted: false }
+    }
+
+    /// The permission for the fire to begin, or why it may not; none while the node suspects
+    /// itself: later the fire is its own, or it is lost.
+    pub(crate) fn hold(&self, handle: &RunHandle) -> Option<Hold> {
+        let node = &*self.node;
+        if handle.is_lost() {
+            return Some(Err("the fire belongs to another node now"));
+        }
+        if node.lease.is_held_by(&handle.owner) {
+            return Some(Ok(()));
+        }
+        let is_stopping = node.lease.is_stopping();
+        is_stopping.then_some(Err("the node ends and cannot tell whether the fire is still its own"))
+    }
+
+    /// Begins the run, unless it may not begin.
+    pub(crate) fn begin(&self, task: FireTask, mut entry: InTable, hold: Hold) -> Option<Run> {
         let node = &*self.node;
         let handle = Arc::clone(&task.handle);
-        let mut in_table = InTable { node, handle: Arc::clone(&handle), is_accounted: false };
-        if let Err(why) = self.await_hold(&handle) {
-            in_table.is_accounted = true;
+        if let Err(why) = hold {
+            entry.is_accounted = true;
             lifecycle_log::not_started(handle.fire_id(), why);
             node.count_fire(&handle.job, FireOutcome::Lost, None);
-            return;
+            return None;
         }
         if handle.stop_reason().is_some() {
             // The fire has waited for this worker, and somebody wanted it to stop meanwhile.
             let ended = not_begun(node, &task, "it was asked to stop before");
-            in_table.is_accounted = true;
-            return ended.into_iter().for_each(|ended| self.hand_to_completer(ended));
+            entry.is_accounted = true;
+            ended.into_iter().for_each(|ended| self.hand_to_completer(ended));
+            return None;
         }
         let FireTask { mut bundle, due, .. } = task;
         let (upgraded, broken) = match self.registry.needs_upgrade(&bundle) {
@@ -77,7 +133,7 @@ impl RunShell {
                 Err(error) => (None, Some(error)),
             },
         };
-        let mut ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
+        let ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
         let begun = node.clock.ticks();
         handle.begin(begun);
         node.prefetch.note_wait(begun.saturating_sub(due));
@@ -86,7 +142,16 @@ impl RunShell {
             node.services.heartbeat.wake();
         }
         lifecycle_log::fired(&ctx.event());
-        let end = if node.listeners.trigger_fired(&ctx.event()) {
+        let is_vetoed = node.listeners.trigger_fired(&ctx.event());
+        Some(Run { ctx, begun, entry, broken, is_vetoed })
+    }
+
+    /// Calls the job, and ends the run.
+    pub(crate) fn finish(&self, run: Run) {
+        let node = &*self.node;
+        let Run { mut ctx, begun, mut entry, broken, is_vetoed } = run;
+        let handle = Arc::clone(&entry.handle);
+        let end = if is_vetoed {
             lifecycle_log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.count_fire(&handle.job, FireOutcome::Vetoed, None);
@@ -95,7 +160,7 @@ impl RunShell {
             self.execute(&mut ctx, &handle, broken.as_ref())
         };
         let Some(end) = end else {
-            in_table.is_accounted = true;
+            entry.is_accounted = true;
             lifecycle_log::came_back_late(handle.fire_id());
             return;
         };
@@ -103,7 +168,7 @@ impl RunShell {
         node.prefetch.run_times().note(ctx.job().job_type(), now.saturating_sub(begun));
         let ended = self.ended(&ctx, &handle, end, now);
         node.completions.add(handle.fire_id(), handle.has_heartbeats());
-        in_table.is_accounted = true;
+        entry.is_accounted = true;
         self.hand_to_completer(ended);
     }
 
@@ -116,24 +181,6 @@ impl RunShell {
         }
         if node.completions.is_batch(self.completions.len()) {
             node.services.completer.wake();
-        }
-    }
-
-    /// Waits while the node suspects itself; then the fire is its own, or it is lost.
-    fn await_hold(&self, handle: &RunHandle) -> Result<(), &'static str> {
-        let node = &*self.node;
-        loop {
-            if handle.is_lost() {
-                return Err("the fire belongs to another node now");
-            }
-            if node.lease.is_held_by(&handle.owner) {
-                return Ok(());
-            }
-            if node.lease.is_stopping() {
-                return Err("the node ends and cannot tell whether the fire is still its own");
-            }
-            let again = node.clock.ticks().saturating_add(LOOK_AGAIN);
-            node.clock.wait(&handle.signal, Some(again));
         }
     }
 

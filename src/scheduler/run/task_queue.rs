@@ -135,6 +135,18 @@ impl<T> TaskQueue<T> {
         }
     }
 
+    /// The next task for one of so many idle workers that are no threads; none if there is none.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn take_now(&self, idle: usize) -> Option<T> {
+        let mut state = self.state.lock();
+        if state.tasks.is_empty() && state.may_record() {
+            state.sleeping = idle.saturating_sub(1);
+            self.record(&mut state);
+            state.sleeping = 0;
+        }
+        state.tasks.pop_front()
+    }
+
     /// True if no worker need wait for others before it writes the log.
     fn are_enough(&self, state: &State<T>) -> bool {
         let most = state.prefetched.len().min(self.workers);

@@ -1,5 +1,8 @@
 //! `WorkerPool`: a fixed number of threads, each running one fire at a time.
 
+#[cfg(feature = "test-util")]
+mod threadless;
+
 use super::task_queue::{BeginLog, TaskQueue};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
@@ -68,6 +71,19 @@ struct Load {
 }
 
 impl Load {
+    fn new(size: usize, freed: Arc<Signal>) -> Self {
+        Self {
+            size,
+            busy: AtomicUsize::new(0),
+            alive: AtomicUsize::new(0),
+            given_up: Mutex::default(),
+            strays: AtomicUsize::new(0),
+            freed,
+            awaited: AtomicUsize::new(size.saturating_sub(1)),
+            idle: Signal::default(),
+        }
+    }
+
     fn free_one(&self) {
         let busy = self.busy.fetch_sub(1, Ordering::SeqCst) - 1;
         // After the count: whoever waits has looked at the count after it has said for how few.
@@ -91,17 +107,7 @@ impl<T: Send + 'static> WorkerPool<T> {
         work: impl Fn(T) + Send + Sync + 'static,
     ) -> Result<Self> {
         let tasks = Arc::new(TaskQueue::new(size, begin_log));
-        let load = Load {
-            size,
-            busy: AtomicUsize::new(0),
-            alive: AtomicUsize::new(0),
-            given_up: Mutex::default(),
-            strays: AtomicUsize::new(0),
-            freed,
-            awaited: AtomicUsize::new(size.saturating_sub(1)),
-            idle: Signal::default(),
-        };
-        let load = Arc::new(load);
+        let load = Arc::new(Load::new(size, freed));
         let work: Arc<dyn Fn(T) + Send + Sync> = Arc::new(work);
         let (prefix, shared, queue) = (prefix.to_owned(), Arc::clone(&load), Arc::clone(&tasks));
         let hire = move |number| {

@@ -3,8 +3,8 @@
 
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::hash::drawn;
 use crate::listener::{guarded, lifecycle_log};
+use crate::random;
 use crate::scheduler::health::{ServiceRecord, ServiceState};
 use crate::signal::{Signal, Woken};
 use std::sync::Arc;
@@ -144,15 +144,16 @@ pub(crate) fn run(mut service: Box<dyn Service>, parts: &LoopParts) {
 }
 
 /// The wait of the loop between two passes.
-#[derive(Debug, PartialEq, Eq)]
-enum Pause {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
     None,
     Wait(Option<Duration>),
     BackOff(Duration),
     End,
 }
 
-fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
+/// One pass, and the wait until the next.
+pub(crate) fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
     let LoopParts { clock, record, .. } = parts;
     record.begin_pass(clock.ticks());
     let passed = guarded(|| service.run_once());
@@ -174,7 +175,7 @@ fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
         Err(panic) => (format!("panic: {panic}"), true),
     };
     let errors = record.fail(&why, panicked);
-    let wait = retry_after(service.name(), errors, service.longest_retry(parts.longest_retry));
+    let wait = retry_after(errors, service.longest_retry(parts.longest_retry));
     if panicked {
         lifecycle_log::service_panicked(service.name(), &why);
     } else {
@@ -207,13 +208,10 @@ fn back_off(clock: &dyn Clock, signal: &Signal, until: Duration) -> bool {
 }
 
 /// Doubles from 100 ms to `longest`, less up to a quarter, so that nodes do not knock in step.
-fn retry_after(service: &str, errors: u64, longest: Duration) -> Duration {
+fn retry_after(errors: u64, longest: Duration) -> Duration {
     let doublings = u32::try_from(errors.saturating_sub(1).min(16)).unwrap_or(16);
     let full = SHORTEST_RETRY.saturating_mul(1 << doublings).min(longest).max(SHORTEST_RETRY);
-    let seed = format_args!("{service} {errors} {} {:?}", std::process::id(), std::thread::current().id()).to_string();
-    let share = u32::try_from(drawn(seed) % 256).unwrap_or(0);
-    let jitter = full / 4 * share / 256;
-    full.saturating_sub(jitter).max(SHORTEST_RETRY)
+    full.mul_f64(1.0 - random::share() / 4.0).max(SHORTEST_RETRY)
 }
 
 #[cfg(test)]
@@ -387,10 +385,10 @@ mod tests {
     fn the_wait_doubles_within_its_bound() {
         let longest = Duration::from_millis(1500);
         for errors in 1..100 {
-            let wait = retry_after("s", errors, longest);
+            let wait = retry_after(errors, longest);
             assert!(wait >= SHORTEST_RETRY && wait <= longest, "{errors}: {wait:?}");
         }
-        assert!(retry_after("s", 50, longest) >= longest * 3 / 4);
-        assert_eq!(retry_after("s", 9, Duration::ZERO), SHORTEST_RETRY);
+        assert!(retry_after(50, longest) >= longest * 3 / 4);
+        assert_eq!(retry_after(9, Duration::ZERO), SHORTEST_RETRY);
     }
 }

@@ -384,6 +384,6 @@ fn source(settings: &Settings) -> Result<&DataSourceSettings> {
             "a database store needs a data source: set jobStore.dataSource and dataSource.NAME.URL".to_owned(),
         )
     })?;
-    connection::backend_of(&source.url).check_built_in().map_err(Error::Settings)?;
+    backend::backend_of(&source.url).check_built_in().map_err(Error::Settings)?;
     Ok(source)
 }

@@ -1,0 +1,161 @@
+//! `SteppedNode`: a node without threads, whose owner has each service pass and each run go on; for
+//! simulations of a cluster on one thread.
+
+use super::api::Scheduler;
+use super::launch::{check_in, completions, loop_parts, services};
+use super::run::JobContext;
+use super::run::begin_log::StoredBeginLog;
+use super::run::run_handle::FireTask;
+use super::run::run_shell::{InTable, Run, RunShell};
+use super::run::worker_pool::WorkerPool;
+use super::services::service::{LoopParts, Pause, Service, pass};
+use crate::error::Result;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use crate::random::seed as seed_random_numbers;
+
+/// A node that has checked in and fires, one step at a time.
+pub struct SteppedNode {
+    pool: Arc<WorkerPool<FireTask>>,
+    shell: Arc<RunShell>,
+    services: Vec<SteppedService>,
+    /// The number of workers that have a fire.
+    running: usize,
+}
+
+struct SteppedService {
+    service: Box<dyn Service>,
+    parts: LoopParts,
+    pause: Pause,
+}
+
+impl Scheduler {
+    /// Starts this node without a thread.
+    ///
+    /// # Errors
+    /// Those of the first check-in.
+    // For this project's simulator; carries no promise.
+    #[doc(hidden)]
+    pub fn start_stepped(&self) -> Result<SteppedNode> {
+        let node = &self.inner.node;
+        let cluster = check_in(node, &self.inner.engine.delayed_starts())?;
+        let workers = usize::try_from(node.settings.thread_pool.thread_count).unwrap_or(0);
+        let (sender, queue) = completions(node, workers);
+        let registry = Arc::clone(&self.inner.registry);
+        let shell = RunShell { node: Arc::clone(node), registry, completions: sender.clone() };
+        let freed = Arc::clone(&node.services.acquirer.signal);
+        let begin_log = Arc::new(StoredBeginLog::new(node));
+        let pool = Arc::new(WorkerPool::without_threads(workers, freed, Some(begin_log)));
+        let services = services(node, &self.inner.registry, cluster, &pool, sender, queue);
+        let stepped = |(post, service)| SteppedService { service, parts: loop_parts(node, post), pause: Pause::None };
+        let services = services.into_iter().map(stepped).collect();
+        self.inner.engine.fire(node);
+        Ok(SteppedNode { pool, shell: Arc::new(shell), services, running: 0 })
+    }
+}
+
+impl SteppedNode {
+    /// The names of the services, in the order of their numbers.
+    pub fn services(&self) -> impl Iterator<Item = &'static str> {
+        self.services.iter().map(|service| service.service.name())
+    }
+
+    /// The time at which a service passes next, in ticks of the node; none while nothing calls for
+    /// a pass.
+    pub fn due(&self, service: usize) -> Option<Duration> {
+        let SteppedService { parts, pause, .. } = self.services.get(service)?;
+        match *pause {
+            Pause::None => Some(Duration::ZERO),
+            Pause::Wait(_) if parts.signal.has_news() => Some(Duration::ZERO),
+            Pause::Wait(until) => until,
+            Pause::BackOff(until) => Some(until),
+            Pause::End => None,
+        }
+    }
+
+    /// Has a service pass once.
+    pub fn pass(&mut self, service: usize) {
+        let Some(SteppedService { service, parts, pause }) = self.services.get_mut(service) else { return };
+        if matches!(pause, Pause::Wait(_)) {
+            // The end of the wait takes what has woken the service.
+            let _ = parts.signal.take_news();
+        }
+        *pause = pass(&mut **service, parts);
+    }
+
+    /// The panics of its services so far.
+    pub fn panics(&self) -> u64 {
+        self.services.iter().map(|service| service.parts.record.health(Duration::ZERO).panics).sum()
+    }
+
+    /// True if a worker is free and a fire waits for one.
+    pub fn has_work(&self) -> bool {
+        self.running < self.pool.size() && self.pool.waiting() > 0
+    }
+
+    /// Has a free worker take a fire.
+    pub fn take(&mut self) -> Option<SteppedFire> {
+        let task = self.pool.take_now(self.pool.size().saturating_sub(self.running))?;
+        self.running += 1;
+        let entry = self.shell.enter(&task);
+        Some(SteppedFire { task, entry })
+    }
+
+    /// Has the worker of a fire begin its run. The fire comes back while the node suspects itself;
+    /// nothing comes back if the run may not begin.
+    pub fn begin(&mut self, fire: SteppedFire) -> Began {
+        let Some(hold) = self.shell.hold(&fire.task.handle) else { return Began::Later(fire) };
+        match self.shell.begin(fire.task, fire.entry, hold) {
+            Some(run) => Began::Run(SteppedRun { run: Box::new(run) }),
+            None => {
+                self.note_ended();
+                Began::Not
+            }
+        }
+    }
+
+    /// True if the end of a run would have to wait for the completer.
+    pub fn is_behind(&self) -> bool {
+        self.shell.completions.is_full()
+    }
+
+    /// Calls the job of a run, and ends the run.
+    pub fn finish(&mut self, run: SteppedRun) {
+        self.shell.finish(*run.run);
+        self.note_ended();
+    }
+
+    fn note_ended(&mut self) {
+        self.running -= 1;
+        self.pool.note_ended();
+    }
+}
+
+/// A fire that a worker has taken and not begun.
+pub struct SteppedFire {
+    task: FireTask,
+    entry: InTable,
+}
+
+/// A fire whose worker was to begin its run.
+pub enum Began {
+    /// The run has begun.
+    Run(SteppedRun),
+    /// The node cannot tell now whether the fire is still its own.
+    Later(SteppedFire),
+    /// The fire does not begin here.
+    Not,
+}
+
+/// A run that has begun, and whose job is called when it ends.
+pub struct SteppedRun {
+    run: Box<Run>,
+}
+
+impl SteppedRun {
+    /// The context that the job sees.
+    pub fn context(&self) -> &JobContext {
+        self.run.context()
+    }
+}

@@ -1,0 +1,174 @@
+//! The simulator: the real services of several nodes in one thread, under clocks of its own and faults that a seed draws.
+//!
+//! `tests/simulator/run --seed N` repeats a run to the letter and shows its history; `--seconds N` runs new seeds.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+#[path = "simulator/clocks.rs"]
+mod clocks;
+#[path = "simulator/dice.rs"]
+mod dice;
+#[path = "support/history.rs"]
+mod history;
+#[path = "simulator/jobs.rs"]
+mod jobs;
+#[path = "simulator/link.rs"]
+mod link;
+#[path = "simulator/node.rs"]
+mod node;
+#[path = "simulator/operators.rs"]
+mod operators;
+#[path = "simulator/plan.rs"]
+mod plan;
+#[path = "simulator/run.rs"]
+mod run;
+#[path = "simulator/world.rs"]
+mod world;
+
+use carnelian::clock::{Clock, SystemClock};
+use plan::Place;
+use run::{Report, run};
+use std::time::Duration;
+
+/// The seeds of a short run.
+const SEEDS: u64 = 4;
+
+/// Puts what the nodes log into the history.
+struct Whisper;
+
+impl log::Log for Whisper {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        world::has_world()
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if world::has_world() {
+            world::world().whisper(format!("{} {}", record.level(), record.args()));
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// Job panics are part of the game, and say nothing.
+fn quiet_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if info.payload().downcast_ref::<&str>() != Some(&"of the simulation") {
+            usual(info);
+        }
+    }));
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().filter(|text| !text.is_empty()).map(|text| text.parse().expect("a number"))
+}
+
+fn assert_clean(report: &Report, place: Place) {
+    if report.problems.is_empty() {
+        return;
+    }
+    let tail = report.lines.len().saturating_sub(60);
+    panic!(
+        "seed {} on {place:?}: {} problems; the last lines of the history:\n{}\n{}\nthe whole: tests/simulator/run --seed {}",
+        report.seed,
+        report.problems.len(),
+        report.lines[tail..].join("\n"),
+        report.problems.join("\n"),
+        report.seed,
+    );
+}
+
+/// Each seed twice: the second run must be the first to the letter.
+fn each_seed_twice(place: Place, seeds: impl Iterator<Item = u64>) {
+    quiet_panics();
+    for seed in seeds {
+        let (first, second) = (run(seed, place), run(seed, place));
+        assert_clean(&first, place);
+        let differs = first.lines.iter().zip(&second.lines).find(|(one, other)| one != other);
+        assert_eq!(first.hash, second.hash, "seed {seed} on {place:?} runs otherwise the second time: {differs:?}");
+        assert!(first.starts > 0, "seed {seed}: a quiet run proves nothing");
+    }
+}
+
+#[test]
+fn a_seed_runs_twice_alike_and_clean_in_memory() {
+    each_seed_twice(Place::Memory, 1..=SEEDS);
+}
+
+#[test]
+fn a_seed_runs_twice_alike_and_clean_on_sqlite() {
+    each_seed_twice(Place::Sqlite, 1..=1);
+}
+
+/// By hand: one seed with its history, or new seeds for a time. Without either it does nothing.
+#[test]
+fn seeds_that_were_asked_for() {
+    quiet_panics();
+    let place = match std::env::var("CARNELIAN_SIMULATOR_STORE").as_deref() {
+        Ok("sqlite") => Place::Sqlite,
+        _ => Place::Memory,
+    };
+    if let Some(seed) = number("CARNELIAN_SIMULATOR_SEED") {
+        log::set_boxed_logger(Box::new(Whisper)).expect("the first logger");
+        log::set_max_level(log::LevelFilter::Debug);
+        let report = run(seed, place);
+        println!("{}", report.lines.join("\n"));
+        println!("hash {:016x}", report.hash);
+        assert_clean(&report, place);
+    }
+    let Some(seconds) = number("CARNELIAN_SIMULATOR_SECONDS") else { return };
+    let mut seed = number("CARNELIAN_SIMULATOR_FIRST").unwrap_or_else(|| getrandom::u64().expect("a seed") >> 16);
+    let (clock, mut total, mut failed) = (SystemClock::default(), Total::default(), Vec::new());
+    while clock.ticks() < Duration::from_secs(seconds) {
+        let report = run(seed, place);
+        total.add(&report);
+        if !report.problems.is_empty() {
+            let problem = report.problems.first().map_or("", String::as_str);
+            println!("after {:.1} s seed {seed}: {problem}", clock.ticks().as_secs_f64());
+            failed.push(seed);
+            if number("CARNELIAN_SIMULATOR_UNTIL_FOUND").is_some() {
+                break;
+            }
+        }
+        seed += 1;
+    }
+    total.print(clock.ticks());
+    assert!(failed.is_empty(), "seeds with problems: {failed:?}");
+}
+
+/// What many runs have done.
+#[derive(Debug, Default)]
+struct Total {
+    runs: usize,
+    crashes: usize,
+    starts: usize,
+    recoveries: usize,
+    steps: u64,
+    node_seconds: f64,
+}
+
+impl Total {
+    fn add(&mut self, report: &Report) {
+        self.runs += 1;
+        self.crashes += report.crashes;
+        self.starts += report.starts;
+        self.recoveries += report.recoveries;
+        self.steps += report.steps;
+        self.node_seconds += report.time as f64 / 1e6 * report.nodes as f64;
+    }
+
+    fn print(&self, took: Duration) {
+        let an_hour = 3600.0 / took.as_secs_f64();
+        println!(
+            "simulated runs={} crashes={} starts={} recoveries={} steps={} node_hours={:.1}; an hour: crashes={:.0} node_hours={:.0}",
+            self.runs,
+            self.crashes,
+            self.starts,
+            self.recoveries,
+            self.steps,
+            self.node_seconds / 3600.0,
+            self.crashes as f64 * an_hour,
+            self.node_seconds / 3600.0 * an_hour,
+        );
+    }
+}

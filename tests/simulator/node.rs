@@ -1,0 +1,222 @@
+//! A node of a simulation: the real scheduler without threads, its clock, its link and the fires of its workers.
+
+use super::clocks::SimClock;
+use super::jobs;
+use super::link::{Faulty, Link};
+use super::plan::{MS, Plan, SECOND};
+use super::world::World;
+use carnelian::machine::{Machine, MachineReading};
+use carnelian::settings::Settings;
+use carnelian::stepped::{Began, SteppedFire, SteppedNode, SteppedRun};
+use carnelian::store::JobStore;
+use carnelian::{Result, Scheduler};
+use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// The time after which a worker looks again whether its fire is its own.
+const LOOK_AGAIN: u64 = 200 * MS;
+
+/// A machine of which nothing is known.
+#[derive(Debug)]
+struct NoMachine;
+
+impl Machine for NoMachine {
+    fn read(&self) -> MachineReading {
+        MachineReading::default()
+    }
+
+    fn host(&self) -> Option<String> {
+        None
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        None
+    }
+}
+
+/// The settings of all nodes.
+pub fn settings(plan: &Plan) -> Arc<Settings> {
+    let mut settings = Settings::named("sim");
+    settings.thread_pool.thread_count = plan.workers;
+    settings.job_store.checkin_interval = plan.checkin;
+    settings.scheduler.poll_interval = Some(plan.poll);
+    settings.scheduler.take_ahead = plan.take_ahead;
+    Arc::new(settings)
+}
+
+/// The scheduler of these settings over a link, not started.
+pub fn scheduler(settings: &Arc<Settings>, name: &str, clock: &Arc<SimClock>, link: Arc<Link>) -> Result<Scheduler> {
+    let clock: Arc<SimClock> = Arc::clone(clock);
+    let store = JobStore::new(link, Arc::<SimClock>::clone(&clock), Arc::clone(settings));
+    Scheduler::builder()
+        .store(store)
+        .clock(clock)
+        .machine(Arc::new(NoMachine))
+        .instance_id(name)
+        .job_fn(jobs::WORK, jobs::run)
+        .build()
+}
+
+/// One node, from its start to its death.
+pub struct SimNode {
+    pub number: usize,
+    pub name: String,
+    pub clock: Arc<SimClock>,
+    pub link: Arc<Link>,
+    pub scheduler: Scheduler,
+    /// None while a step of it is under way.
+    stepped: RefCell<Option<SteppedNode>>,
+    services: Vec<&'static str>,
+    /// Runs that have begun, each with the true time of its end.
+    runs: RefCell<Vec<(u64, SteppedRun)>>,
+    /// Fires whose workers wait until the node knows whose they are.
+    doubtful: RefCell<Vec<(u64, SteppedFire)>>,
+    /// The node stands still until then.
+    still_until: Cell<u64>,
+}
+
+/// One step that a node can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Pass(usize),
+    Take,
+    Begin(usize),
+    Finish(usize),
+}
+
+impl SimNode {
+    /// Starts a node; none if its first check-in fails or it dies in it.
+    pub fn start(world: &World, number: usize, name: String, database: Arc<dyn Faulty>) -> Option<Self> {
+        let plan = &world.plan;
+        let (drift, ahead_ms) = {
+            let mut dice = world.dice.borrow_mut();
+            let drift = i64::try_from(dice.below(plan.drift * 2 + 1)).expect("small")
+                - i64::try_from(plan.drift).expect("small");
+            (drift, i64::try_from(dice.below(200)).expect("small") - 100)
+        };
+        let clock = Arc::new(SimClock::of_node(number, world.now(), drift, ahead_ms));
+        let link = Arc::new(Link::new(number, database));
+        let scheduler = scheduler(&world.settings, &name, &clock, Arc::clone(&link)).expect("a scheduler");
+        world.starting.borrow_mut().push((Arc::clone(&link), Arc::clone(&clock)));
+        let started = scheduler.start_stepped();
+        world.starting.borrow_mut().retain(|(one, _)| one.node != number);
+        let stepped = match started {
+            Ok(stepped) if !link.is_dead() => stepped,
+            Ok(_) => return None,
+            Err(error) => {
+                world.say(format_args!("n{number} does not start: {error}"));
+                return None;
+            }
+        };
+        let services = stepped.services().collect();
+        Some(Self {
+            number,
+            name,
+            clock,
+            link,
+            scheduler,
+            stepped: RefCell::new(Some(stepped)),
+            services,
+            runs: RefCell::default(),
+            doubtful: RefCell::default(),
+            still_until: Cell::new(0),
+        })
+    }
+
+    pub fn is_busy(&self) -> bool {
+        self.stepped.borrow().is_none()
+    }
+
+    pub fn stand_still(&self, until: u64) {
+        self.still_until.set(until);
+    }
+
+    pub fn stands_still(&self, now: u64) -> bool {
+        self.still_until.get() > now
+    }
+
+    /// The steps that this node can take until `limit`, each with its time.
+    pub fn steps(&self, now: u64, limit: u64, found: &mut Vec<(u64, Step)>) {
+        let stepped = self.stepped.borrow();
+        let Some(stepped) = &*stepped else { return };
+        let earliest = now.max(self.still_until.get());
+        let mut add = |at: u64, step: Step| {
+            let at = at.max(earliest);
+            if at <= limit {
+                found.push((at, step));
+            }
+        };
+        for service in 0..self.services.len() {
+            if let Some(due) = stepped.due(service) {
+                add(self.clock.when(due), Step::Pass(service));
+            }
+        }
+        if stepped.has_work() {
+            add(now, Step::Take);
+        }
+        for (at, (due, _)) in self.doubtful.borrow().iter().enumerate() {
+            add(*due, Step::Begin(at));
+        }
+        if !stepped.is_behind() {
+            for (at, (due, _)) in self.runs.borrow().iter().enumerate() {
+                add(*due, Step::Finish(at));
+            }
+        }
+    }
+
+    /// Takes a step. Other nodes may take theirs in the middle of it.
+    pub fn step(&self, world: &World, step: Step) {
+        let Some(mut stepped) = self.stepped.borrow_mut().take() else { return };
+        match step {
+            Step::Pass(service) => {
+                world.note(format_args!("n{} {}", self.number, self.services[service]));
+                stepped.pass(service);
+            }
+            Step::Take => {
+                if let Some(fire) = stepped.take() {
+                    self.begin(world, &mut stepped, fire);
+                }
+            }
+            Step::Begin(at) => {
+                let (_, fire) = self.doubtful.borrow_mut().swap_remove(at);
+                self.begin(world, &mut stepped, fire);
+            }
+            Step::Finish(at) => {
+                let (_, run) = self.runs.borrow_mut().swap_remove(at);
+                stepped.finish(run);
+            }
+        }
+        self.stepped.replace(Some(stepped));
+    }
+
+    fn begin(&self, world: &World, stepped: &mut SteppedNode, fire: SteppedFire) {
+        if self.link.is_dead() {
+            return;
+        }
+        match stepped.begin(fire) {
+            Began::Run(run) => {
+                let length = jobs::start(world, self.number, run.context());
+                self.runs.borrow_mut().push((world.now() + length, run));
+            }
+            Began::Later(fire) => self.doubtful.borrow_mut().push((world.now() + LOOK_AGAIN, fire)),
+            Began::Not => {}
+        }
+    }
+
+    /// Does something as an operator beside this node would, while nothing else of it goes on.
+    pub fn operate<T>(&self, operate: impl FnOnce(&Scheduler) -> T) -> Option<T> {
+        let stepped = self.stepped.borrow_mut().take()?;
+        let answer = operate(&self.scheduler);
+        self.stepped.replace(Some(stepped));
+        Some(answer)
+    }
+
+    /// The panics of its services so far: each is a bug.
+    pub fn panics(&self) -> u64 {
+        self.stepped.borrow().as_ref().map_or(0, SteppedNode::panics)
+    }
+}
+
+/// The longest time until a node that could not start tries again.
+pub const LONGEST_RESTART: u64 = 10 * SECOND;

@@ -1,0 +1,98 @@
+//! Operators: what people do to a cluster while it works, and what they expect of it.
+
+use super::jobs::{GRID, WORK};
+use super::node::SimNode;
+use super::plan::MS;
+use super::world::World;
+use carnelian::{
+    GroupMatcher, IfExists, JobDataMap, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey,
+};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// What operators have done so far.
+#[derive(Debug, Default)]
+pub struct Operators {
+    tickets: u64,
+    /// The tickets of work that was taken: each must run.
+    pub taken: BTreeSet<String>,
+    drained: BTreeSet<String>,
+}
+
+/// The job that operators trigger by hand; each time with a ticket of its own.
+pub fn manual() -> JobKey {
+    JobKey::new("manual", "m")
+}
+
+fn loose(at: u64) -> (JobDetail, Trigger) {
+    let (job, trigger) = (JobKey::new("loose", format!("l{at}")), TriggerKey::new("loose", format!("l{at}")));
+    let detail = JobDetail::builder(job.clone(), WORK).build().expect("a job");
+    let schedule = SimpleSchedule::every(Duration::from_millis(500 + 300 * at)).repeat(8);
+    (detail, Trigger::builder(trigger, job).schedule(schedule).build().expect("a trigger"))
+}
+
+impl Operators {
+    /// One operator does one thing beside this node.
+    pub fn act(world: &World, node: &SimNode) {
+        let other = world.any_name().unwrap_or_default();
+        let (what, grid, at) = {
+            let mut dice = world.dice.borrow_mut();
+            let grid = dice.index(world.plan.grids.len());
+            (dice.below(13), world.plan.grids[grid].name.clone(), dice.below(3))
+        };
+        let (trigger, job) = (TriggerKey::new(GRID, &*grid), JobKey::new(GRID, &*grid));
+        let ticket = {
+            let mut operators = world.operators.borrow_mut();
+            operators.tickets += 1;
+            operators.tickets.to_string()
+        };
+        let operate = |scheduler: &Scheduler| -> carnelian::Result<String> {
+            Ok(match what {
+                0 => format!("pauses {trigger}: {}", scheduler.pause_trigger(&trigger)?),
+                1 => format!("resumes {trigger}: {}", scheduler.resume_trigger(&trigger)?),
+                2 => format!("pauses a group: {:?}", scheduler.pause_triggers(&GroupMatcher::equals(GRID))?),
+                3 => format!("resumes a group: {:?}", scheduler.resume_triggers(&GroupMatcher::equals(GRID))?),
+                4 => format!("pauses everything: {:?}", scheduler.pause_all()?),
+                5 => format!("resumes everything: {:?}", scheduler.resume_all()?),
+                6 => {
+                    let data: JobDataMap = [("ticket", &*ticket)].into_iter().collect();
+                    let key = scheduler.trigger_job(&manual(), data)?;
+                    world.operators.borrow_mut().taken.insert(ticket.clone());
+                    format!("triggers work by hand: {key}")
+                }
+                7 => {
+                    let (job, trigger) = loose(at);
+                    let stored = scheduler.schedule_jobs(vec![(job, vec![trigger])], IfExists::Replace)?;
+                    format!("schedules {at}: {}", stored.len())
+                }
+                8 => format!("deletes {at}: {}", scheduler.delete_job(loose(at).0.key())?),
+                9 => {
+                    let (_, trigger) = loose(at);
+                    format!("reschedules {at}: {:?}", scheduler.reschedule(&trigger.key().clone(), trigger)?)
+                }
+                10 => {
+                    world.operators.borrow_mut().drained.insert(other.clone());
+                    format!("drains {other}: {:?}", scheduler.drain(&other)?)
+                }
+                11 => format!("ends the drain of {other}: {}", scheduler.undrain(&other)?),
+                _ => {
+                    format!("pauses and resumes {job}: {} {}", scheduler.pause_job(&job)?, scheduler.resume_job(&job)?)
+                }
+            })
+        };
+        let Some(answer) = node.operate(operate) else { return };
+        let answer = answer.unwrap_or_else(|error| format!("is refused {what}: {error}"));
+        world.say(format_args!("an operator at n{} {answer}", node.number));
+    }
+
+    /// What was paused and drained goes on.
+    pub fn put_right(&mut self, world: &World) {
+        world.console.resume_all().expect("everything goes on");
+        for name in std::mem::take(&mut self.drained) {
+            world.console.undrain(&name).expect("the drain ends");
+        }
+    }
+}
+
+/// The time from the end of the faults until everything that is due must have run.
+pub const PATIENCE: u64 = 400_000 * MS;

@@ -1,0 +1,163 @@
+//! The plan of a run: its cluster, its work and its classes of faults, each switched on or off by the seed.
+
+use super::dice::Dice;
+use std::time::Duration;
+
+pub const MS: u64 = 1_000;
+pub const SECOND: u64 = 1_000 * MS;
+
+/// Where the rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Memory,
+    Sqlite,
+}
+
+/// The things that happen to a cluster by themselves, at any time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A node dies.
+    Kill,
+    /// All nodes die.
+    KillAll,
+    /// A node stands still, and goes on.
+    Stop,
+    /// A node does not reach the store.
+    Away,
+    /// Nobody reaches the store.
+    AwayForAll,
+    /// Somebody sets the wall clock of a node.
+    SetClock,
+    /// An operator does something.
+    Operate,
+}
+
+/// The chances of faults of a transaction, in ten thousand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chances {
+    /// The node dies before, in or after it.
+    pub crash: u64,
+    /// A statement of it fails.
+    pub statement: u64,
+    /// The answer of its commit is lost, with or without the commit.
+    pub answer: u64,
+    /// The node stands still before or after it.
+    pub stop: u64,
+    /// The answer takes its time.
+    pub slow: u64,
+}
+
+/// A trigger with a strict grid of due times, and how its job runs.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    pub name: String,
+    pub every: Duration,
+    pub fires: u32,
+    /// The length of a run, in microseconds, and of one run in twenty.
+    pub length: u64,
+    pub long: u64,
+    pub alone: bool,
+    /// The job has a second trigger, half a period later.
+    pub has_sibling: bool,
+    /// The job counts its runs in its data.
+    pub counts: bool,
+    /// The runs in ten thousand that fail or panic.
+    pub fails: u64,
+}
+
+/// What follows from the seed alone.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub nodes: usize,
+    pub workers: u32,
+    pub checkin: Duration,
+    pub poll: Duration,
+    pub take_ahead: Duration,
+    /// The clocks of the nodes run so many millionths too fast or too slow, at most.
+    pub drift: u64,
+    /// Nodes come back under their old names.
+    pub same_names: bool,
+    /// The end of the faults, in microseconds.
+    pub calm: u64,
+    pub chances: Chances,
+    /// Each class that is on, with the mean time between two of its events in microseconds.
+    pub events: Vec<(Event, u64)>,
+    pub grids: Vec<Grid>,
+}
+
+impl Plan {
+    /// Draws a plan. `siblings`: jobs that run once at a time may have a second trigger.
+    pub fn draw(seed: u64, siblings: bool) -> Self {
+        let dice = &mut Dice::new(seed ^ 0x7061_6c6e);
+        let calm = dice.between(20, 60) * SECOND;
+        let mut on = |rate: &[u64]| if dice.chance(5_000) { dice.pick(rate) } else { 0 };
+        let chances = Chances {
+            crash: on(&[2, 5, 20]),
+            statement: on(&[10, 50, 300]),
+            answer: on(&[10, 50, 300]),
+            stop: on(&[2, 10]),
+            slow: on(&[20, 200]),
+        };
+        let mut events = Vec::new();
+        let classes = [
+            (Event::Kill, 3),
+            (Event::KillAll, 30),
+            (Event::Stop, 6),
+            (Event::Away, 10),
+            (Event::AwayForAll, 20),
+            (Event::SetClock, 8),
+            (Event::Operate, 1),
+        ];
+        for (event, mean) in classes {
+            if dice.chance(5_000) {
+                events.push((event, mean * SECOND * dice.pick(&[1, 2, 4]) / 2));
+            }
+        }
+        if events.is_empty() {
+            events.push((Event::Kill, 3 * SECOND));
+        }
+        let grids = (0..dice.between(3, 8)).map(|at| Grid::draw(dice, at, calm, siblings)).collect();
+        Self {
+            nodes: usize::try_from(dice.between(2, 7)).expect("few nodes"),
+            workers: u32::try_from(dice.between(2, 8)).expect("few workers"),
+            checkin: Duration::from_secs(dice.pick(&[1, 2, 5, 15])),
+            poll: Duration::from_millis(dice.pick(&[240, 1_000])),
+            take_ahead: Duration::from_millis(dice.pick(&[0, 0, 20, 200])),
+            drift: dice.pick(&[0, 100, 1_000]),
+            same_names: dice.chance(2_500),
+            calm,
+            chances,
+            events,
+            grids,
+        }
+    }
+}
+
+impl Grid {
+    /// The triggers of the job, each with the lateness of its start in milliseconds.
+    pub fn triggers(&self) -> Vec<(String, i64)> {
+        let half = i64::try_from(self.every.as_millis() / 2).expect("a short time");
+        let sibling = self.has_sibling.then(|| (format!("{}-sibling", self.name), half));
+        std::iter::once((self.name.clone(), 0)).chain(sibling).collect()
+    }
+
+    fn draw(dice: &mut Dice, at: u64, calm: u64, siblings: bool) -> Self {
+        let every = dice.between(300, 5_000) * MS;
+        let alone = dice.chance(4_000);
+        let counts = alone && dice.chance(5_000);
+        // The dice are thrown in any case: a seed has the same plan with siblings and without.
+        let has_sibling = dice.chance(5_000) && alone && siblings;
+        let length = dice.between(0, if has_sibling { every / 5 } else { every * 2 / 5 });
+        Self {
+            name: format!("g{at}"),
+            every: Duration::from_micros(every),
+            fires: u32::try_from((calm * 11 / 10 / every).clamp(3, 200)).expect("few fires"),
+            length,
+            long: if dice.chance(3_000) && !alone { dice.between(length, 30 * SECOND) } else { length },
+            alone,
+            has_sibling,
+            counts,
+            fails: if counts { 0 } else { dice.pick(&[0, 0, 500]) },
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! One run of a simulation: its work, its faults, the time after them, and what must be true at the end.
+
+use super::clocks::SimClock;
+use super::history::{History, Wrong, text};
+use super::jobs::{GRID, WORK};
+use super::link::{CONSOLE, Faulty, Link};
+use super::node;
+use super::operators::{PATIENCE, manual};
+use super::plan::{Grid, Place, Plan, SECOND};
+use super::world::{World, set_world};
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::settings::{ClockSource, Settings, Synchronous};
+use carnelian::store::{MemoryDatabase, SqlDatabase};
+use carnelian::{IfExists, JobDetail, JobKey, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerKey};
+use chrono::{DateTime, TimeDelta};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// What a run has shown.
+#[derive(Debug)]
+pub struct Report {
+    pub seed: u64,
+    pub hash: u64,
+    pub steps: u64,
+    pub crashes: usize,
+    /// Microseconds of true time.
+    pub time: u64,
+    pub nodes: usize,
+    pub starts: usize,
+    pub recoveries: usize,
+    pub problems: Vec<String>,
+    pub lines: Vec<String>,
+}
+
+/// Nodes that stand still in the middle of a step have the others' steps above them on the stack.
+const STACK: usize = 256 << 20;
+
+/// Runs the plan of a seed, with every choice drawn from it.
+pub fn run(seed: u64, place: Place) -> Report {
+    let siblings = std::env::var_os("CARNELIAN_SIMULATOR_SIBLINGS").is_some();
+    let plan = Plan::draw(seed, siblings);
+    let simulate = move || simulate(seed, plan, place);
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(simulate).expect("a thread");
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn simulate(seed: u64, plan: Plan, place: Place) -> Report {
+    carnelian::stepped::seed_random_numbers(Some(seed));
+    let store_clock = Arc::new(SimClock::of_store());
+    let folder = folder();
+    let database = database(place, &store_clock, folder.path());
+    let console_clock = Arc::new(SimClock::of_node(CONSOLE, 0, 0, 0));
+    let link = Arc::new(Link::new(CONSOLE, Arc::clone(&database)));
+    let settings = node::settings(&plan);
+    let console = node::scheduler(&settings, "console", &console_clock, link).expect("a console");
+    let world = Rc::new(World::new(seed, plan, settings, database, store_clock, console));
+    set_world(Some(Rc::clone(&world)));
+    world.console.migrate().expect("the tables are made");
+    world.say(format_args!("seed {seed} {:?}", world.plan));
+    store_work(&world);
+    let calm = world.plan.calm;
+    while !world.has_problem() && world.step(calm) {}
+    world.advance_to(calm);
+    if !world.has_problem() {
+        world.become_calm();
+        await_quiet(&world);
+    }
+    if !world.has_problem() {
+        judge(&world);
+    }
+    world.end();
+    let report = report(seed, &world);
+    set_world(None);
+    carnelian::stepped::seed_random_numbers(None);
+    report
+}
+
+/// A folder in the memory of the machine, where it has one.
+fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder")
+}
+
+/// The tables. SQLite's are in a file, since a connection that is lost takes a database in memory with it.
+fn database(place: Place, clock: &Arc<SimClock>, folder: &Path) -> Arc<dyn Faulty> {
+    let clock: Arc<SimClock> = Arc::clone(clock);
+    match place {
+        Place::Memory => Arc::new(MemoryDatabase::new(clock)),
+        Place::Sqlite => {
+            let url = format!("sqlite:{}", folder.join("sim.db").display());
+            let mut settings = Settings::in_database("sim", url.parse().expect("a URL"));
+            settings.job_store.clock = ClockSource::Node;
+            let source = settings.data_source.as_mut().expect("the source of the URL");
+            source.synchronous = Synchronous::Normal;
+            Arc::new(SqlDatabase::open(&settings, clock).expect("a database"))
+        }
+    }
+}
+
+fn store_work(world: &World) {
+    let start = DateTime::from_timestamp_millis(world.store_ms() + 1_000).expect("a time");
+    let mut work: Vec<(JobDetail, Vec<Trigger>)> = Vec::new();
+    for grid in &world.plan.grids {
+        let mut job = JobDetail::builder(JobKey::new(GRID, &*grid.name), WORK)
+            .requests_recovery(true)
+            .disallow_concurrent_execution(grid.alone);
+        if grid.counts {
+            job = job.persist_job_data_after_execution(true).durable(true).data("n", 0_i64);
+        }
+        let trigger = |(name, later_ms): (String, i64)| {
+            let trigger = Trigger::builder(TriggerKey::new(GRID, &*name), JobKey::new(GRID, &*grid.name))
+                .start_at(start + TimeDelta::milliseconds(later_ms))
+                .schedule(schedule(grid))
+                .data(GRID, name)
+                .misfire(MisfireInstruction::Ignore);
+            trigger.build().expect("a trigger")
+        };
+        work.push((job.build().expect("a job"), grid.triggers().into_iter().map(trigger).collect()));
+    }
+    world.console.schedule_jobs(work, IfExists::Refuse).expect("the work is stored");
+    let job = JobDetail::builder(manual(), WORK).requests_recovery(true).durable(true).build().expect("a job");
+    world.console.add_job(&job, IfExists::Refuse).expect("the job is stored");
+}
+
+fn schedule(grid: &Grid) -> SimpleSchedule {
+    SimpleSchedule::every(grid.every).repeat(grid.fires - 1)
+}
+
+/// Liveness: after the last fault everything that is due runs within a bound.
+fn await_quiet(world: &World) {
+    let end = world.now() + PATIENCE;
+    while !world.has_problem() {
+        let until = world.now() + SECOND;
+        while world.step(until) {}
+        world.advance_to(until);
+        let snapshot = world.snapshot();
+        if snapshot.triggers.is_empty() && snapshot.fired.is_empty() {
+            return;
+        }
+        if world.now() > end {
+            let triggers: Vec<_> = snapshot
+                .triggers
+                .iter()
+                .map(|trigger| format!("{} {} {:?}", trigger.key, trigger.state, trigger.next_ms))
+                .collect();
+            let fired: Vec<_> = snapshot
+                .fired
+                .iter()
+                .map(|fire| format!("{} {} {:?}", fire.fire_id, fire.trigger, fire.state))
+                .collect();
+            world.problem(format!("not quiet in time: triggers {triggers:?}, fires {fired:?}"));
+        }
+    }
+}
+
+/// The fires that the store has as ended by their own jobs.
+fn recorded(world: &World) -> BTreeSet<String> {
+    let rows = world.console.history(&HistoryQuery::new().limit(10_000)).expect("an answer");
+    let is_own_end = |outcome: FireOutcome| matches!(outcome, FireOutcome::Succeeded | FireOutcome::Failed);
+    rows.into_iter().filter(|row| is_own_end(row.outcome)).map(|row| row.fire_id).collect()
+}
+
+/// What the jobs logged; an end that the store did not take is none.
+fn told(world: &World, recorded: &BTreeSet<String>) -> History {
+    let mut log = world.log.borrow().clone();
+    for event in log.iter_mut().filter(|event| text(event, "event") == "END") {
+        if text(event, "outcome") != "lost" && !recorded.contains(text(event, "fire_id")) {
+            event["outcome"] = "fenced".into();
+        }
+    }
+    let mut history = History::of(&log);
+    for (node, at) in world.deaths.borrow().iter() {
+        let at = i64::try_from(at * 1_000).expect("a short time");
+        history.end_at_death(u64::try_from(*node).expect("few nodes"), at);
+    }
+    history
+}
+
+/// Safety: what the jobs logged is what was due.
+fn judge(world: &World) {
+    world.check();
+    let recorded = recorded(world);
+    let history = told(world, &recorded);
+    for (due, runs) in &history.chains {
+        if runs.iter().filter(|run| recorded.contains(&run.fire_id)).count() > 1 {
+            world.problem(format!("the end of {due:?} is recorded more than once: {runs:?}"));
+        }
+    }
+    judge_runs(world, history);
+    judge_work(world);
+}
+
+fn judge_runs(world: &World, history: History) {
+    let of = |grid: &Grid| -> Vec<(String, Schedule)> {
+        let key = |(name, _)| TriggerKey::new(GRID, String::as_str(&name)).to_string();
+        grid.triggers().into_iter().map(|trigger| (key(trigger), schedule(grid).into())).collect()
+    };
+    let expected: Vec<(String, Schedule)> = world.plan.grids.iter().flat_map(of).collect();
+    for problem in history.problems(&expected) {
+        let has_ended =
+            |outcome: &str| problem.runs.iter().any(|run| run.ended.as_ref().is_some_and(|(_, of)| of == outcome));
+        let is_loose = problem.runs.first().is_some_and(|run| run.job.starts_with("loose."));
+        let is_excused =
+            has_ended("failed") || has_ended("panicked") || is_loose && (has_ended("killed") || has_ended("fenced"));
+        if problem.wrong != Wrong::NeverEnded || !is_excused {
+            world.problem(problem.to_string());
+        }
+    }
+}
+
+fn judge_work(world: &World) {
+    let log = world.log.borrow();
+    let began: BTreeSet<&str> = log.iter().map(|event| text(&event["data"], "ticket")).collect();
+    for ticket in world.operators.borrow().taken.iter().filter(|ticket| !began.contains(&***ticket)) {
+        world.problem(format!("work by hand with ticket {ticket} was taken and never ran"));
+    }
+    for grid in world.plan.grids.iter().filter(|grid| grid.counts) {
+        let job = world.console.job(&JobKey::new(GRID, &*grid.name)).expect("an answer").expect("a durable job");
+        let counted = job.data().integer("n");
+        let fires = i64::from(grid.fires) * i64::try_from(grid.triggers().len()).expect("few");
+        if counted != Some(fires) {
+            world.problem(format!("{fires} fires of {} have counted to {counted:?}", grid.name));
+        }
+    }
+}
+
+fn report(seed: u64, world: &World) -> Report {
+    let log = world.log.borrow();
+    let starts = log.iter().filter(|event| text(event, "event") == "START");
+    let mut by_kind: BTreeMap<bool, usize> = BTreeMap::new();
+    for start in starts {
+        *by_kind.entry(start["recovering"].as_bool().unwrap_or_default()).or_default() += 1;
+    }
+    let of = |recovering| by_kind.get(&recovering).copied().unwrap_or_default();
+    Report {
+        seed,
+        hash: world.hash(),
+        steps: world.steps(),
+        crashes: world.deaths.borrow().len(),
+        time: world.now(),
+        nodes: world.plan.nodes,
+        starts: of(false) + of(true),
+        recoveries: of(true),
+        problems: world.problems(),
+        lines: world.lines(),
+    }
+}

@@ -1,0 +1,449 @@
+//! The world of a simulation: its true time, its nodes and what happens to them, one step after the other.
+
+use super::clocks::SimClock;
+use super::dice::Dice;
+use super::jobs::Running;
+use super::link::{Faulty, Link};
+use super::node::{LONGEST_RESTART, SimNode, Step};
+use super::operators::Operators;
+use super::plan::{Chances, Event, MS, Plan, SECOND};
+use carnelian::Scheduler;
+use carnelian::clock::Clock;
+use carnelian::settings::Settings;
+use carnelian::store::row::Snapshot;
+use carnelian::store::violations;
+use serde_json::{Map, Value};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::fmt::Arguments;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The invariants are checked after every so many steps.
+const BETWEEN_CHECKS: u64 = 20;
+
+/// A fire may begin so much before its time by the store's clock, in milliseconds: a node's reading of that clock may be
+/// four seconds old, and its own clock a thousandth off.
+const EARLY_MS: i64 = 8;
+
+thread_local! {
+    static WORLD: RefCell<Option<Rc<World>>> = const { RefCell::new(None) };
+}
+
+/// The world of this thread.
+pub fn world() -> Rc<World> {
+    WORLD.with_borrow(|world| Rc::clone(world.as_ref().expect("a simulation runs")))
+}
+
+/// Whether a simulation runs in this thread.
+pub fn has_world() -> bool {
+    WORLD.with_borrow(Option::is_some)
+}
+
+pub fn set_world(world: Option<Rc<World>>) {
+    WORLD.set(world);
+}
+
+/// Everything that exists.
+pub struct World {
+    pub plan: Plan,
+    pub settings: Arc<Settings>,
+    pub dice: RefCell<Dice>,
+    /// Microseconds since the beginning.
+    now: Cell<u64>,
+    database: Arc<dyn Faulty>,
+    store_clock: Arc<SimClock>,
+    /// A way to the store on which nothing fails.
+    pub console: Scheduler,
+    nodes: RefCell<Vec<Rc<SimNode>>>,
+    /// Nodes in their first check-in.
+    pub starting: RefCell<Vec<(Arc<Link>, Arc<SimClock>)>>,
+    /// The names of nodes that are to start, each with the time.
+    starts: RefCell<Vec<(u64, String)>>,
+    numbers: Cell<usize>,
+    names: Cell<usize>,
+    /// The events to come: when, which, and the mean time until the next.
+    events: RefCell<Vec<(u64, Event, u64)>>,
+    away_until: Cell<u64>,
+    is_calm: Cell<bool>,
+    pub operators: RefCell<Operators>,
+    pub running: RefCell<BTreeMap<String, Running>>,
+    /// What the jobs logged.
+    pub log: RefCell<Vec<Value>>,
+    /// The deaths of nodes: number and true time.
+    pub deaths: RefCell<Vec<(usize, u64)>>,
+    problems: RefCell<Vec<String>>,
+    lines: RefCell<Vec<String>>,
+    hash: Cell<u64>,
+    steps: Cell<u64>,
+}
+
+/// Who takes the next step.
+enum Turn {
+    Node(Rc<SimNode>, Step),
+    Start(usize),
+    Event(usize),
+}
+
+impl World {
+    pub fn new(
+        seed: u64,
+        plan: Plan,
+        settings: Arc<Settings>,
+        database: Arc<dyn Faulty>,
+        store_clock: Arc<SimClock>,
+        console: Scheduler,
+    ) -> Self {
+        let mut dice = Dice::new(seed);
+        let events = plan.events.iter().map(|&(event, mean)| (dice.between(SECOND, 2 * mean), event, mean)).collect();
+        let starts = (0..plan.nodes).map(|at| (dice.below(3 * SECOND), format!("node-{at}"))).collect();
+        Self {
+            dice: RefCell::new(dice),
+            now: Cell::new(0),
+            database,
+            store_clock,
+            console,
+            nodes: RefCell::default(),
+            starting: RefCell::default(),
+            starts: RefCell::new(starts),
+            numbers: Cell::new(0),
+            names: Cell::new(plan.nodes),
+            events: RefCell::new(events),
+            away_until: Cell::new(0),
+            is_calm: Cell::new(false),
+            operators: RefCell::default(),
+            running: RefCell::default(),
+            log: RefCell::default(),
+            deaths: RefCell::default(),
+            problems: RefCell::default(),
+            lines: RefCell::default(),
+            hash: Cell::new(0xcbf2_9ce4_8422_2325),
+            steps: Cell::new(0),
+            plan,
+            settings,
+        }
+    }
+
+    // --- time ---
+
+    pub fn now(&self) -> u64 {
+        self.now.get()
+    }
+
+    pub fn advance_to(&self, at: u64) {
+        self.now.set(self.now.get().max(at));
+    }
+
+    /// Something takes its time, and nothing else happens meanwhile.
+    pub fn spend(&self, least: u64, most: u64) {
+        let time = self.dice.borrow_mut().between(least, most);
+        self.advance_to(self.now() + time);
+    }
+
+    /// The node whose step this is stands still, and the others go on.
+    pub fn stand_still(&self, time: u64) {
+        let until = self.now() + time;
+        while self.step(until) {}
+        self.advance_to(until);
+    }
+
+    pub fn store_ms(&self) -> i64 {
+        self.store_clock.wall_ms()
+    }
+
+    // --- faults ---
+
+    pub fn chances(&self) -> Chances {
+        if self.is_calm.get() { Chances::default() } else { self.plan.chances }
+    }
+
+    pub fn is_store_away(&self) -> bool {
+        self.now() < self.away_until.get()
+    }
+
+    pub fn is_dead(&self, node: usize) -> bool {
+        self.deaths.borrow().iter().any(|(dead, _)| *dead == node)
+    }
+
+    /// A node dies, wherever it is.
+    pub fn kill(&self, number: usize) {
+        let nodes = self.nodes.borrow().iter().find(|node| node.number == number).map(Rc::clone);
+        let starting = self.starting.borrow().iter().find(|(link, _)| link.node == number).cloned();
+        let (link, clock) = match (&nodes, starting) {
+            (Some(node), _) => (Arc::clone(&node.link), Arc::clone(&node.clock)),
+            (None, Some(starting)) => starting,
+            (None, None) => return,
+        };
+        if !link.die() {
+            return;
+        }
+        clock.stop();
+        self.say(format_args!("n{number} dies"));
+        self.deaths.borrow_mut().push((number, self.now()));
+        self.running.borrow_mut().retain(|_, run| run.node != number);
+        if let Some(node) = nodes {
+            let name = if self.plan.same_names { node.name.clone() } else { self.fresh_name() };
+            self.start_later(name);
+        }
+    }
+
+    fn fresh_name(&self) -> String {
+        self.names.set(self.names.get() + 1);
+        format!("node-{}", self.names.get())
+    }
+
+    fn start_later(&self, name: String) {
+        let wait = if self.is_calm.get() { SECOND } else { LONGEST_RESTART };
+        let at = self.now() + self.dice.borrow_mut().between(10 * MS, wait);
+        self.starts.borrow_mut().push((at, name));
+    }
+
+    /// From now on nothing fails any more.
+    pub fn become_calm(&self) {
+        self.say(format_args!("calm"));
+        self.is_calm.set(true);
+        self.away_until.set(0);
+        self.events.borrow_mut().clear();
+        for node in self.nodes.borrow().iter() {
+            node.stand_still(0);
+            node.link.lose_store(0);
+            node.link.cut(0);
+        }
+        let soon = self.now() + SECOND;
+        self.starts.borrow_mut().iter_mut().for_each(|(at, _)| *at = soon.min(*at));
+        self.operators.borrow_mut().put_right(self);
+    }
+
+    fn happen(&self, at: usize) {
+        let event = {
+            let mut events = self.events.borrow_mut();
+            let (due, event, mean) = &mut events[at];
+            *due = self.now() + self.dice.borrow_mut().between(10 * MS, 2 * *mean);
+            *event
+        };
+        let time = self.dice.borrow_mut().between(100 * MS, 30 * SECOND);
+        match event {
+            Event::AwayForAll => {
+                self.say(format_args!("the store is away for {} ms", time / MS));
+                self.away_until.set(self.now() + time);
+            }
+            Event::KillAll => {
+                let all: Vec<usize> = self.nodes.borrow().iter().map(|node| node.number).collect();
+                all.into_iter().for_each(|number| self.kill(number));
+            }
+            Event::Kill | Event::Stop | Event::Away | Event::SetClock | Event::Operate => {
+                let Some(node) = self.any_node() else { return };
+                self.happen_to(&node, event, time);
+            }
+        }
+    }
+
+    fn happen_to(&self, node: &SimNode, event: Event, time: u64) {
+        let number = node.number;
+        match event {
+            Event::Kill => self.kill(number),
+            Event::Stop if !node.is_busy() => {
+                self.say(format_args!("n{number} stands still for {} ms", time / MS));
+                node.stand_still(self.now() + time);
+            }
+            Event::Away => {
+                self.say(format_args!("n{number} does not reach the store for {} ms", time / MS));
+                node.link.lose_store(self.now() + time);
+            }
+            Event::SetClock => {
+                let ahead = i64::try_from(self.dice.borrow_mut().below(7_200_000)).expect("short") - 3_600_000;
+                self.say(format_args!("the wall clock of n{number} is set by {ahead} ms"));
+                node.clock.shift(ahead);
+            }
+            Event::Operate if !node.is_busy() && !node.stands_still(self.now()) => Operators::act(self, node),
+            _ => {}
+        }
+    }
+
+    fn any_node(&self) -> Option<Rc<SimNode>> {
+        let nodes = self.nodes.borrow();
+        let living: Vec<_> = nodes.iter().filter(|node| !node.link.is_dead()).collect();
+        if living.is_empty() {
+            return None;
+        }
+        Some(Rc::clone(living[self.dice.borrow_mut().index(living.len())]))
+    }
+
+    pub fn any_name(&self) -> Option<String> {
+        self.any_node().map(|node| node.name.clone())
+    }
+
+    // --- steps ---
+
+    /// Takes the next step that is due until `limit`; false if there is none.
+    pub fn step(&self, limit: u64) -> bool {
+        let Some((at, turn)) = self.choose(limit) else { return false };
+        self.advance_to(at);
+        self.steps.set(self.steps.get() + 1);
+        match turn {
+            Turn::Node(node, step) => node.step(self, step),
+            Turn::Start(at) => {
+                let (_, name) = self.starts.borrow_mut().swap_remove(at);
+                self.start(name);
+            }
+            Turn::Event(at) => self.happen(at),
+        }
+        self.bury();
+        if self.steps.get().is_multiple_of(BETWEEN_CHECKS) {
+            self.check();
+        }
+        true
+    }
+
+    fn choose(&self, limit: u64) -> Option<(u64, Turn)> {
+        let now = self.now();
+        let nodes = self.nodes.borrow();
+        let mut found: Vec<(u64, usize, Step)> = Vec::new();
+        let mut steps = Vec::new();
+        for (index, node) in nodes.iter().enumerate().filter(|(_, node)| !node.link.is_dead()) {
+            steps.clear();
+            node.steps(now, limit, &mut steps);
+            found.extend(steps.iter().map(|&(at, step)| (at, index, step)));
+        }
+        let (starts, events) = (self.starts.borrow(), self.events.borrow());
+        let others = starts.iter().map(|(at, _)| *at).chain(events.iter().map(|(at, _, _)| *at));
+        let others: Vec<u64> = others.map(|at| at.max(now)).collect();
+        let first = found.iter().map(|(at, _, _)| *at).chain(others.iter().copied()).min().filter(|at| *at <= limit)?;
+        let mut dice = self.dice.borrow_mut();
+        let last = first.saturating_add(dice.pick(&[0, 0, 300, 3_000])).min(limit);
+        found.retain(|(at, _, _)| *at <= last);
+        let others: Vec<usize> = (0..others.len()).filter(|at| others[*at] <= last).collect();
+        let chosen = dice.index(found.len() + others.len());
+        if let Some(&(at, index, step)) = found.get(chosen) {
+            return Some((at, Turn::Node(Rc::clone(&nodes[index]), step)));
+        }
+        let other = others[chosen - found.len()];
+        Some(match other.checked_sub(starts.len()) {
+            None => (starts[other].0, Turn::Start(other)),
+            Some(event) => (events[event].0, Turn::Event(event)),
+        })
+    }
+
+    fn start(&self, name: String) {
+        let number = self.numbers.get() + 1;
+        self.numbers.set(number);
+        self.say(format_args!("n{number} starts as {name}"));
+        match SimNode::start(self, number, name.clone(), Arc::clone(&self.database)) {
+            Some(node) => self.nodes.borrow_mut().push(Rc::new(node)),
+            None => self.start_later(name),
+        }
+    }
+
+    /// Forgets the nodes that are dead, once their last step is over.
+    fn bury(&self) {
+        let is_over = |node: &Rc<SimNode>| node.link.is_dead() && !node.is_busy();
+        let dead: Vec<_> = {
+            let mut nodes = self.nodes.borrow_mut();
+            let (dead, living): (Vec<_>, Vec<_>) = nodes.drain(..).partition(is_over);
+            *nodes = living;
+            dead
+        };
+        dead.iter().for_each(|node| self.note_panics(node));
+    }
+
+    fn note_panics(&self, node: &SimNode) {
+        if node.panics() > 0 {
+            self.problem(format!("services of n{} panicked {} times", node.number, node.panics()));
+        }
+    }
+
+    /// Ends all nodes.
+    pub fn end(&self) {
+        let nodes = std::mem::take(&mut *self.nodes.borrow_mut());
+        nodes.iter().for_each(|node| self.note_panics(node));
+    }
+
+    // --- checks ---
+
+    pub fn snapshot(&self) -> Snapshot {
+        self.console.store().upkeep().snapshot().expect("the console reaches the store")
+    }
+
+    pub fn check(&self) {
+        for violation in violations(&self.snapshot()) {
+            self.problem(violation.to_string());
+        }
+    }
+
+    /// No run of a job that runs once at a time may begin while the store says that another executes.
+    pub fn check_alone(&self, job: &str, fire_id: &str) {
+        let running = self.running.borrow();
+        let others: Vec<&String> =
+            running.iter().filter(|(id, run)| run.job == job && *id != fire_id).map(|(id, _)| id).collect();
+        if others.is_empty() {
+            return;
+        }
+        let snapshot = self.snapshot();
+        for other in others.iter().filter(|id| snapshot.fired.iter().any(|fire| fire.fire_id == ***id)) {
+            self.problem(format!("{job} runs as {fire_id} beside {other}, which holds its fire"));
+        }
+    }
+
+    pub fn check_time(&self, scheduled_ms: i64, fire_id: &str) {
+        let early_ms = scheduled_ms - self.store_ms();
+        if early_ms > EARLY_MS {
+            self.problem(format!("fire {fire_id} begins {early_ms} ms before its time"));
+        }
+    }
+
+    pub fn has_problem(&self) -> bool {
+        !self.problems.borrow().is_empty()
+    }
+
+    pub fn problem(&self, what: String) {
+        self.say(format_args!("PROBLEM {what}"));
+        self.problems.borrow_mut().push(what);
+    }
+
+    pub fn problems(&self) -> Vec<String> {
+        self.problems.borrow().clone()
+    }
+
+    // --- history ---
+
+    /// Hashes a line, so that two runs can be compared.
+    pub fn note(&self, line: Arguments<'_>) -> String {
+        let line = format!("{:>10}.{:03} {line}", self.now() / MS, self.now() % MS);
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        self.hash.set(line.bytes().fold(self.hash.get(), step));
+        line
+    }
+
+    /// Keeps a line of the history.
+    pub fn say(&self, line: Arguments<'_>) {
+        let line = self.note(line);
+        self.lines.borrow_mut().push(line);
+    }
+
+    /// Keeps a line that may differ from run to run.
+    pub fn whisper(&self, line: String) {
+        self.lines.borrow_mut().push(format!("{:>10}.{:03}     {line}", self.now() / MS, self.now() % MS));
+    }
+
+    /// Keeps an event of a run.
+    pub fn log(&self, facts: &Map<String, Value>, name: &str, more: (&str, Value)) {
+        self.say(format_args!("n{} {name} {} {} {}", facts["pid"], facts["trigger"], facts["fire_id"], more.1));
+        let mut event = facts.clone();
+        event.insert("event".to_owned(), name.into());
+        event.insert("mono_ns".to_owned(), (self.now() * 1_000).into());
+        event.insert(more.0.to_owned(), more.1);
+        self.log.borrow_mut().push(Value::Object(event));
+    }
+
+    pub fn lines(&self) -> Vec<String> {
+        self.lines.borrow().clone()
+    }
+
+    pub fn hash(&self) -> u64 {
+        self.hash.get()
+    }
+
+    pub fn steps(&self) -> u64 {
+        self.steps.get()
+    }
+}
