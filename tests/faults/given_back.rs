@@ -1,10 +1,10 @@
-//! What is given on without a run: fires taken back, overdue reservations, what was in doubt, and
-//! parked work.
+//! Work that is given on without a run: fires taken back, overdue reservations, acquisitions in
+//! doubt, and parked work.
 
 use super::*;
 use carnelian::store::{Acquisition, Doubt, Unfired};
 
-/// So many statements fail that no look-up gets through.
+/// The number of statements that fail, large enough that no look-up gets through.
 const LONG_AWAY: u64 = 12;
 
 fn due_of(fires: &[FireBundle]) -> impl Iterator<Item = (TriggerKey, i64)> {
@@ -58,7 +58,7 @@ fn taken_in_doubt(c: &Cluster, w: &mut World) {
     );
 }
 
-/// The same where nothing was committed: the answer of the acquisition is all there is.
+/// An acquisition of which nothing was committed: the answer is all there is.
 fn not_taken_in_doubt(c: &Cluster, w: &mut World) {
     c.database.faults().forget("acquire triggers");
     let brought = w.a.try_acquire(20).unwrap();
