@@ -658,8 +658,8 @@ fn account(c: &Cluster, w: &World, what: &str) {
                 assert!(roots.insert(root), "{what}: one fire is recovered twice");
             }
             assert_eq!(heir.complete(&fire), CompletionOutcome::Recorded);
-            c.check();
         }
+        c.check();
     }
     assert!(due.is_subset(&triggers), "{what}: left undone: {:?}", due.difference(&triggers));
     let is_running = |key: &TriggerKey, ms| w.running.iter().any(|f| f.trigger.key() == key && f.scheduled_ms == ms);
@@ -686,7 +686,7 @@ fn enumerate(server: Server, operations: Vec<Operation>, faults: &[Fault], step:
     let of_statements = if server == Server::Memory { few } else { places::asked_step().unwrap_or(step) };
     let place = Place::new(server);
     let mut cases = 0;
-    for operation in operations {
+    for operation in places::operations(operations) {
         let (c, mut w) = prepared(&place, &operation);
         let before = c.database.counts();
         (operation.act)(&c, &mut w).unwrap();

@@ -10,12 +10,25 @@ pub fn tenth(step: u64) -> u64 {
     step.div_ceil(10)
 }
 
+/// All operations; with a step of 40 each second one, with a step of 60 each third, and so on, the
+/// first of them drawn at random.
+pub fn operations<T>(all: Vec<T>) -> impl Iterator<Item = T> {
+    let stride = asked_step().map_or(1, |step| step / 20).max(1);
+    all.into_iter().skip(drawn_below(stride)).step_by(small(stride))
+}
+
 /// Each `step`-th of `all` places, the first of them drawn at random: over many runs no place is
 /// left out. Each single one with a step of 1; the place after the last is then among them, where
 /// nothing may fail.
 pub fn places(all: u64, step: u64) -> impl Iterator<Item = u64> {
-    let random = u64::from(getrandom::u32().expect("the system has random numbers"));
-    let first = 1 + random % step.min(all).max(1);
-    let beyond = u64::from(step == 1);
-    (if step == 1 { 1 } else { first }..=all + beyond).step_by(usize::try_from(step).expect("a small step"))
+    let last = if step == 1 { all + 1 } else { all };
+    (1..=last).skip(drawn_below(step.min(all).max(1))).step_by(small(step))
+}
+
+fn drawn_below(bound: u64) -> usize {
+    small(u64::from(getrandom::u32().expect("the system has random numbers")) % bound)
+}
+
+fn small(number: u64) -> usize {
+    usize::try_from(number).expect("a small number")
 }
