@@ -20,6 +20,7 @@ use carnelian::store::{
 use carnelian::{JobDetail, JobDetailBuilder, JobKey, Schedule, SimpleSchedule};
 use carnelian::{Result, Trigger, TriggerBuilder, TriggerKey};
 use chrono::{DateTime, Utc};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -189,7 +190,8 @@ impl Place {
     pub fn cluster(&self) -> Cluster<'_> {
         let idle = self.idle.lock().expect("no test has failed").pop();
         let Idle { name, clock, database } = idle.map_or_else(|| self.fresh(), Idle::empty);
-        let mut cluster = Cluster { place: self, store: None, name, clock, database };
+        let has_lost_commits = Cell::new(false);
+        let mut cluster = Cluster { place: self, store: None, name, clock, database, has_lost_commits };
         cluster.store = Some(cluster.store_with(|_| {}));
         cluster
     }
@@ -232,6 +234,8 @@ pub struct Cluster<'a> {
     pub name: String,
     pub clock: Arc<TestClock>,
     pub database: Arc<dyn TestDatabase>,
+    /// True if the database may have found out that it has lost commits, which it tells later.
+    has_lost_commits: Cell<bool>,
 }
 
 impl std::ops::Deref for Cluster<'_> {
@@ -269,6 +273,12 @@ impl Cluster<'_> {
     /// Stores a job with its triggers.
     pub fn put(&self, job: &JobDetail, triggers: Vec<Trigger>) -> Vec<Trigger> {
         self.catalogue().schedule(vec![(job.clone(), triggers)], false).expect("the job is stored")
+    }
+
+    /// The next transaction of this purpose is answered, and not kept.
+    pub fn lose_commit_of(&self, purpose: &'static str) {
+        self.has_lost_commits.set(true);
+        self.database.faults().forget(purpose);
     }
 
     /// The time, counted from [`START`].
@@ -336,8 +346,8 @@ impl Cluster<'_> {
 impl Drop for Cluster<'_> {
     fn drop(&mut self) {
         self.store = None;
-        let is_alone = Arc::strong_count(&self.database) == 1;
-        if is_alone && self.place.server != Server::Memory && !std::thread::panicking() {
+        let is_fit = Arc::strong_count(&self.database) == 1 && !self.has_lost_commits.get();
+        if is_fit && self.place.server != Server::Memory && !std::thread::panicking() {
             let (name, clock) = (self.name.clone(), Arc::clone(&self.clock));
             let idle = Idle { name, clock, database: Arc::clone(&self.database) };
             self.place.idle.lock().expect("no test has failed").push(idle);

@@ -363,7 +363,7 @@ fn progress_of_every_kind_keeps_a_run_alive() {
         });
         let node = cluster.node("a", |b| b.job_fn("busy", busy));
         node.start().unwrap();
-        let policy = JobPolicy::new().heartbeat_only_within(Duration::from_secs(2)).missed_heartbeat_limit(5);
+        let policy = JobPolicy::new().heartbeat_only_within(Duration::from_secs(5)).missed_heartbeat_limit(15);
         let names = ["beats", "keeps", "reports"];
         names.iter().for_each(|name| run(&node, job(name, policy.clone()).job_type("busy")));
         names.iter().for_each(|_| drop(next(&runs)));
