@@ -344,7 +344,8 @@ fn a_run_that_only_waits_is_silent_and_its_worker_is_given_up() {
 #[test]
 fn progress_of_every_kind_keeps_a_run_alive() {
     everywhere(|cluster| {
-        let cluster = &cluster.with(4, "");
+        // A machine that is busy with something else delays check-ins and heartbeats.
+        let cluster = &cluster.with(4, "jobStore.clusterCheckinMisfireThreshold = 5000\n");
         let (told, runs) = unbounded();
         let (go, gate) = unbounded::<()>();
         let busy = says(&told, move |ctx| {
@@ -363,7 +364,7 @@ fn progress_of_every_kind_keeps_a_run_alive() {
         });
         let node = cluster.node("a", |b| b.job_fn("busy", busy));
         node.start().unwrap();
-        let policy = JobPolicy::new().heartbeat_only_within(Duration::from_secs(5)).missed_heartbeat_limit(15);
+        let policy = JobPolicy::new().heartbeat_only_within(Duration::from_secs(2)).missed_heartbeat_limit(1);
         let names = ["beats", "keeps", "reports"];
         names.iter().for_each(|name| run(&node, job(name, policy.clone()).job_type("busy")));
         names.iter().for_each(|_| drop(next(&runs)));
@@ -375,13 +376,13 @@ fn progress_of_every_kind_keeps_a_run_alive() {
         run(&node, job("silent", policy.clone()).job_type("busy"));
         let (first, _) = next(&runs);
         let (second, is_recovery) = next(&runs);
-        assert!(is_recovery && second != first, "of all runs the silent one is dead");
+        assert!(is_recovery && second != first, "the silent run is dead: {first} {second} {is_recovery}");
         drop(go);
         for name in names {
             cluster.await_outcome(name, FireOutcome::Succeeded);
         }
         cluster.assert_recorded(&node, "silent", &[FireOutcome::Lost, FireOutcome::Succeeded]);
-        assert!(runs.is_empty() && cluster.recorder.1.lock().iter().all(|told| told == "silent silent"));
+        assert!(runs.is_empty(), "no other run is dead");
         assert!(node.shutdown_and_wait().is_clean());
     });
 }
