@@ -1,8 +1,8 @@
 //! Every record of the golden data from the real Quartz 2.3.2: one module for each kind of file.
 //!
-//! The data are beside this file, or in the folder that `CARNELIAN_GOLDEN` names. Where we differ on
-//! purpose, `tests/golden/deviations` has the rule. To add a file: a module with a test that calls
-//! [`report::check_file`] with a closure from record to outcome.
+//! The data are beside this file, or in the folder that `CARNELIAN_GOLDEN` names. A rule in
+//! `tests/golden/deviations` stands for each difference on purpose. To add a file: a module with a
+//! test that calls [`report::check_file`] with a closure from record to outcome.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 #[path = "golden/calendars.rs"]

@@ -1,8 +1,10 @@
-//! Mixed clusters: nodes of real Quartz (Debian's `libquartz2-java`) and nodes of ours on the same tables.
+//! Mixed clusters: nodes of real Quartz (Debian's `libquartz2-java`) and nodes of ours on the same
+//! tables.
 //!
-//! Each scene runs on PostgreSQL and on MariaDB, on tables made by Quartz's own script. `./tests/run` compiles the Java
-//! node and runs them with everything else; `tests/interop/run` is the short way to run them alone.
-//! `CARNELIAN_INTEROP_SECONDS` (60), or `…_POSTGRES` and `…_MARIADB`, is how long the repeating grid of `drain` lasts.
+//! Each scene runs on PostgreSQL and on MariaDB, on tables made by Quartz's own script.
+//! `./tests/run` compiles the Java node and runs the scenes with everything else;
+//! `tests/interop/run` is the short way to run the scenes alone. `CARNELIAN_INTEROP_SECONDS` (60),
+//! or `…_POSTGRES` and `…_MARIADB`, is how long the repeating grid of `drain` lasts.
 #![cfg(all(feature = "postgres", feature = "mysql", feature = "recurrence"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "processes happen in real time")]
@@ -51,7 +53,8 @@ struct Work {
 }
 
 impl Work {
-    /// A job and a trigger of one key that fires `fires` times, each due time once however late; not durable.
+    /// A job and a trigger of one key that fires `fires` times, each due time once however late;
+    /// not durable.
     fn grid(&mut self, key: (&str, &str), job_type: &str, every: Duration, fires: u32, data: &[(&str, &str)]) {
         let job = JobDetail::builder(JobKey::new(key.0, key.1), job_type)
             .requests_recovery(true)

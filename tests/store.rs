@@ -1,6 +1,7 @@
-//! What a store must do, told once and asked of every database: [`store/suite`] is compiled for each of them.
+//! The conformance suite of a store, asked of every database: [`store/suite`] is compiled for each.
 //!
-//! After each test the invariants are checked (`Cluster`'s drop). PostgreSQL and MySQL need a server: run `./tests/run`.
+//! After each test the invariants are checked (`Cluster`'s drop). PostgreSQL and MySQL need a
+//! server: run `./tests/run`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::duplicate_mod, reason = "the suite is compiled for each database")]
 

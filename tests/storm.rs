@@ -1,4 +1,5 @@
-//! Storms: real nodes in their own processes, killed and paused while they work, judged by an independent checker.
+//! Storms: real nodes in their own processes, killed and paused while they work, judged by an
+//! independent checker.
 //!
 //! `CARNELIAN_STORM_KILLS` (default 5), `CARNELIAN_STORM_PAUSES` (default 1) and the like set the
 //! length; `.ci/run` runs a short form by name. A failing run prints its seed and keeps its folder.
@@ -25,7 +26,8 @@ use support::{history, node};
 /// The check-in interval of the storms; the tolerance stays 7.5 s.
 const INTERVAL: Duration = Duration::from_secs(1);
 const WINDOW: Duration = Duration::from_millis(8500);
-/// What a busy machine may add to the window until recovered work begins; the storm prints what it was.
+/// The time that a busy machine may add to the window until recovered work begins; the storm prints
+/// the time that it was.
 const SLACK: Duration = Duration::from_secs(3);
 
 fn number(variable: &str, default: u32) -> u32 {
@@ -154,8 +156,9 @@ fn pauses(database: &str) {
     cluster.succeeded();
 }
 
-/// Nodes are killed and stopped while their jobs write to the database in one transaction with the end of their fires
-/// (`ctx.complete_in`): each due time has one effect, none has two; and of the fences only the largest is kept.
+/// Nodes are killed and stopped while their jobs write to the database in one transaction with the
+/// end of their fires (`ctx.complete_in`): each due time has one effect, none has two; and of the
+/// fences only the largest is kept.
 fn effects_happen_once(database: &str) {
     let blows = number("CARNELIAN_STORM_EFFECTS", 2);
     let mut cluster = Cluster::new("effects", database);
@@ -224,9 +227,10 @@ fn effects_happen_once(database: &str) {
     cluster.succeeded();
 }
 
-/// A node that stood still for longer than its window without being convicted, since the file was locked meanwhile, gives its
-/// work up and resumes it: that is no second fire, and a recovery of the resumed run is one of the same due fire. A
-/// resumption of work that was not given up is.
+/// A node stands still for longer than its window and is not convicted, since the file is locked
+/// meanwhile; then the node gives its work up and resumes it. That resumption is no second fire,
+/// and a recovery of the resumed run is one of the same due fire. A resumption of work that was not
+/// given up is a second fire.
 #[test]
 fn the_checker_knows_a_resumption_from_a_second_fire() {
     let event = |event: &str, fire: &str, trigger: &str, ns: i64, more: serde_json::Value| {
@@ -288,8 +292,8 @@ fn effects_happen_once_on_mysql() {
     effects_happen_once("mysql");
 }
 
-/// `carnelian.cluster.onOwnershipLost = abort`: a node that was convicted while it stood still ends itself with its
-/// first check-in afterwards, so that nothing of it can go on beside its successor.
+/// `carnelian.cluster.onOwnershipLost = abort`: a node that was convicted while it stood still ends
+/// itself with its first check-in afterwards, so that nothing of it can go on beside its successor.
 #[test]
 fn a_convicted_node_that_is_to_abort_ends_itself() {
     let mut cluster = Cluster::new("aborts", "sqlite");

@@ -22,6 +22,20 @@ const NO_SUBJECT_BEFORE: &[(&str, &[&str])] = &[
     ("This", &["can", "does", "has", "is", "may", "means", "must", "was", "will"]),
 ];
 
+/// The folders and files of tests that obey as the sources do; the others do not yet.
+const TESTS: &[&str] = &[
+    "tests/faults",
+    "tests/faults.rs",
+    "tests/golden",
+    "tests/golden.rs",
+    "tests/interop",
+    "tests/interop.rs",
+    "tests/store",
+    "tests/store.rs",
+    "tests/storm",
+    "tests/storm.rs",
+];
+
 /// What is not rewritten yet: folders and files with the number of places that break the rule. A number may only
 /// shrink; a folder that has none is taken off the list and obeys from then on. A file counts with its longest match.
 const UNDONE: &[(&str, usize)] = &[("src/store", 289)];
@@ -30,9 +44,10 @@ const UNDONE: &[(&str, usize)] = &[("src/store", 289)];
 fn comments_begin_with_their_subject() {
     let known: BTreeMap<&str, usize> = UNDONE.iter().copied().collect();
     let mut places: BTreeMap<&str, Vec<String>> = UNDONE.iter().map(|(place, _)| (*place, Vec::new())).collect();
-    for (file, text) in read("src/") {
-        let found = offences(&text).into_iter().map(|(line, why)| format!("src/{file}:{line}: {why}"));
-        places.entry(undone_place(&file).unwrap_or("all other files")).or_default().extend(found);
+    let obeys = |path: &String| path.starts_with("src/") || TESTS.iter().any(|place| is_in(path, place));
+    for (path, text) in ["src/", "tests/"].into_iter().flat_map(below).filter(|(path, _)| obeys(path)) {
+        let found = offences(&text).into_iter().map(|(line, why)| format!("{path}:{line}: {why}"));
+        places.entry(undone_place(&path).unwrap_or("all other files")).or_default().extend(found);
     }
     let more = |place: &&str, found: &Vec<String>| found.len() > known.get(place).copied().unwrap_or(0);
     let worse: Vec<String> =
@@ -46,10 +61,17 @@ fn comments_begin_with_their_subject() {
     );
 }
 
-fn undone_place(file: &str) -> Option<&'static str> {
-    let path = format!("src/{file}");
-    let is_in = |place: &str| path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    UNDONE.iter().map(|(place, _)| *place).filter(|place| is_in(place)).max_by_key(|place| place.len())
+/// The Rust files below a folder, by their paths.
+fn below(top: &'static str) -> impl Iterator<Item = (String, String)> {
+    read(top).into_iter().map(move |(file, text)| (format!("{top}{file}"), text))
+}
+
+fn undone_place(path: &str) -> Option<&'static str> {
+    UNDONE.iter().map(|(place, _)| *place).filter(|place| is_in(path, place)).max_by_key(|place| place.len())
+}
+
+fn is_in(path: &str, place: &str) -> bool {
+    path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The lines that break the rule, and why. Code examples are no prose.

@@ -1,10 +1,10 @@
-//! What is given on without a run: fires taken back, overdue reservations, what was in doubt, and
-//! parked work.
+//! Work that is given on without a run: fires taken back, overdue reservations, acquisitions in
+//! doubt, and parked work.
 
 use super::*;
 use carnelian::store::{Acquisition, Doubt, Unfired};
 
-/// So many statements fail that no look-up gets through.
+/// The number of statements that fail, large enough that no look-up gets through.
 const LONG_AWAY: u64 = 12;
 
 fn due_of(fires: &[FireBundle]) -> impl Iterator<Item = (TriggerKey, i64)> {
@@ -58,9 +58,9 @@ fn taken_in_doubt(c: &Cluster, w: &mut World) {
     );
 }
 
-/// The same where nothing was committed: the answer of the acquisition is all there is.
+/// An acquisition of which nothing was committed: the answer is all there is.
 fn not_taken_in_doubt(c: &Cluster, w: &mut World) {
-    c.database.faults().forget("acquire triggers");
+    c.lose_commit_of("acquire triggers");
     let brought = w.a.try_acquire(20).unwrap();
     assert!(!c.database.faults().is_about_to_forget());
     w.owed.extend(due_of(&brought.fired));
@@ -87,7 +87,7 @@ fn turned_in_doubt(c: &Cluster, w: &mut World) {
 fn not_turned_in_doubt(c: &Cluster, w: &mut World) {
     w.running = w.a.acquire(2).fired;
     let ended = ends(w, CompletionInstruction::NoInstruction);
-    c.database.faults().forget("record and acquire");
+    c.lose_commit_of("record and acquire");
     let brought = w.a.try_turn(&ended, 20).unwrap().1;
     assert!(!c.database.faults().is_about_to_forget());
     w.owed.extend(due_of(&brought.fired));
@@ -117,7 +117,7 @@ fn ended_in_doubt(c: &Cluster, w: &mut World) {
 
 fn not_ended_in_doubt(c: &Cluster, w: &mut World) {
     let ended = ends(w, CompletionInstruction::NoInstruction);
-    c.database.faults().forget("complete fires");
+    c.lose_commit_of("complete fires");
     w.a.store.firing().complete(&w.a.owner(), &ended).unwrap();
     assert!(!c.database.faults().is_about_to_forget());
     w.doubt = Some(Box::new(in_doubt(Acquisition::default(), ended)));

@@ -1,4 +1,5 @@
-//! What the tests of the store share: a clock that is set by hand, four databases, nodes, and small builders.
+//! The kit of the fault tests: a clock that is set by hand, four databases, nodes, and small
+//! builders.
 #![allow(dead_code, reason = "no test file uses all of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -19,9 +20,10 @@ use carnelian::store::{
 use carnelian::{JobDetail, JobDetailBuilder, JobKey, Schedule, SimpleSchedule};
 use carnelian::{Result, Trigger, TriggerBuilder, TriggerKey};
 use chrono::{DateTime, Utc};
+use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// 2026-03-01T12:00:00Z, where every test begins.
@@ -45,6 +47,13 @@ impl Default for TestClock {
 }
 
 impl TestClock {
+    /// Sets both clocks to where every test begins.
+    fn reset(&self) {
+        let Self { wall_ms, ticks_ms } = Self::default();
+        self.wall_ms.store(wall_ms.into_inner(), Ordering::SeqCst);
+        self.ticks_ms.store(ticks_ms.into_inner(), Ordering::SeqCst);
+    }
+
     /// Moves both clocks on.
     pub fn advance(&self, ms: i64) {
         self.wall_ms.fetch_add(ms, Ordering::SeqCst);
@@ -66,7 +75,8 @@ impl Clock for TestClock {
         Duration::from_millis(self.ticks_ms.load(Ordering::SeqCst))
     }
 
-    /// The store waits only before it tries again; that need not take long, and it takes none of the test's time.
+    /// The store waits only before it tries again; that need not take long, and takes none of the
+    /// test's time.
     fn wait(&self, _: &Signal, _: Option<Duration>) -> Woken {
         #[expect(clippy::disallowed_methods, reason = "a clock may wait")]
         std::thread::sleep(Duration::from_millis(1));
@@ -108,15 +118,36 @@ pub enum Server {
 pub struct Place {
     server: Server,
     directory: Option<tempfile::TempDir>,
+    idle: Mutex<Vec<Idle>>,
+}
+
+/// A database whose cluster has gone. The next cluster takes it: a new one would connect, and
+/// prepare each statement, anew.
+struct Idle {
+    name: String,
+    clock: Arc<TestClock>,
+    database: Arc<dyn TestDatabase>,
+}
+
+impl Idle {
+    /// Nothing is left of the cluster that has gone.
+    fn empty(self) -> Self {
+        self.clock.reset();
+        self.database.faults().cancel();
+        self.database.forget_scheduler().expect("the rows are deleted");
+        self.database.migrate().expect("the rows of a new scheduler are made");
+        self
+    }
 }
 
 impl Place {
     pub fn new(server: Server) -> Self {
         #[cfg(feature = "sqlite")]
         if server == Server::Sqlite {
-            return Self { server, directory: Some(tempfile::tempdir().expect("a temporary directory")) };
+            let directory = Some(tempfile::tempdir().expect("a temporary directory"));
+            return Self { server, directory, idle: Mutex::default() };
         }
-        Self { server, directory: None }
+        Self { server, directory: None, idle: Mutex::default() }
     }
 
     pub fn server(&self) -> Server {
@@ -143,15 +174,24 @@ impl Place {
         };
         // Safe to repeat and to race: every test and every process does it.
         database.migrate().expect("the tables are made");
+        // A database asks its server once: later clusters on it would send a statement less.
+        database.claims_rows().expect("the server says what it can do");
         database
     }
 
-    /// An empty scheduler with a fresh name.
-    pub fn cluster(&self) -> Cluster<'_> {
-        let clock = Arc::new(TestClock::default());
-        let name = fresh_name();
+    /// An empty scheduler with a name of its own.
+    fn fresh(&self) -> Idle {
+        let (name, clock) = (fresh_name(), Arc::new(TestClock::default()));
         let database = self.database(&name, &clock);
-        let mut cluster = Cluster { place: self, store: None, name, clock, database };
+        Idle { name, clock, database }
+    }
+
+    /// An empty scheduler.
+    pub fn cluster(&self) -> Cluster<'_> {
+        let idle = self.idle.lock().expect("no test has failed").pop();
+        let Idle { name, clock, database } = idle.map_or_else(|| self.fresh(), Idle::empty);
+        let has_lost_commits = Cell::new(false);
+        let mut cluster = Cluster { place: self, store: None, name, clock, database, has_lost_commits };
         cluster.store = Some(cluster.store_with(|_| {}));
         cluster
     }
@@ -186,13 +226,16 @@ pub fn run(server: Server, story: impl Fn(&Cluster<'_>)) {
     cluster.check();
 }
 
-/// One scheduler with its clock, and a store by which a test looks at it and changes it from outside.
+/// One scheduler with its clock, and a store by which a test looks at the scheduler and changes it
+/// from outside.
 pub struct Cluster<'a> {
     pub place: &'a Place,
     store: Option<JobStore>,
     pub name: String,
     pub clock: Arc<TestClock>,
     pub database: Arc<dyn TestDatabase>,
+    /// True if the database may have found out that it has lost commits, which it tells later.
+    has_lost_commits: Cell<bool>,
 }
 
 impl std::ops::Deref for Cluster<'_> {
@@ -215,7 +258,7 @@ impl Cluster<'_> {
     /// A node that has not checked in yet.
     pub fn stranger(&self, name: &str) -> Node {
         let mut me = Membership::new(name);
-        // It says of itself what it is, as the nodes of an engine do.
+        // A node says of itself what it is, as the nodes of an engine do.
         me.node = Some(NodeReport::default());
         Node { store: self.store_with(|_| {}), me }
     }
@@ -232,6 +275,12 @@ impl Cluster<'_> {
         self.catalogue().schedule(vec![(job.clone(), triggers)], false).expect("the job is stored")
     }
 
+    /// The next transaction of this purpose is answered, and not kept.
+    pub fn lose_commit_of(&self, purpose: &'static str) {
+        self.has_lost_commits.set(true);
+        self.database.faults().forget(purpose);
+    }
+
     /// The time, counted from [`START`].
     pub fn clock_ms(&self) -> i64 {
         self.clock.wall_ms() - START
@@ -242,7 +291,7 @@ impl Cluster<'_> {
         self.upkeep().snapshot().expect("everything can be read")
     }
 
-    /// What is stored as text, to compare.
+    /// The stored rows as text, to compare.
     pub fn picture(&self) -> String {
         picture(&self.look())
     }
@@ -265,7 +314,7 @@ impl Cluster<'_> {
         self.look().triggers.into_iter().find(|t| t.key == key).unwrap_or_else(|| panic!("trigger {trigger} is there"))
     }
 
-    /// When a trigger fires next, counted from [`START`].
+    /// The next time of a trigger, counted from [`START`].
     pub fn next(&self, trigger: &str) -> Option<i64> {
         self.row(trigger).next_ms.map(|ms| ms - START)
     }
@@ -291,6 +340,18 @@ impl Cluster<'_> {
     pub fn check(&self) {
         let found: Vec<String> = violations(&self.look()).iter().map(ToString::to_string).collect();
         assert!(found.is_empty(), "violations on {}:\n{}", self.database.describe(), found.join("\n"));
+    }
+}
+
+impl Drop for Cluster<'_> {
+    fn drop(&mut self) {
+        self.store = None;
+        let is_fit = Arc::strong_count(&self.database) == 1 && !self.has_lost_commits.get();
+        if is_fit && self.place.server != Server::Memory && !std::thread::panicking() {
+            let (name, clock) = (self.name.clone(), Arc::clone(&self.clock));
+            let idle = Idle { name, clock, database: Arc::clone(&self.database) };
+            self.place.idle.lock().expect("no test has failed").push(idle);
+        }
     }
 }
 
@@ -420,15 +481,15 @@ pub fn at(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(START + ms).expect("a moment")
 }
 
-/// A job of the group `DEFAULT` that every node can run.
-/// Time goes by in which `observer` alone checks in, until all others are dead. It was away itself
-/// a while ago, and what fails on it now puts off no verdict once more.
+/// Time goes by in which `observer` alone checks in, until all others are dead. The observer was
+/// away itself a while ago, and a failure on it now puts off no verdict once more.
 pub fn falls_silent(c: &Cluster, observer: &mut Node) {
     c.clock.advance(21 * SECOND);
     assert_eq!(observer.check_in().recovered, []);
     c.clock.advance(7 * SECOND + 501);
 }
 
+/// A job of the group `DEFAULT` that every node can run.
 pub fn a_job(name: &str) -> JobDetailBuilder {
     JobDetail::builder(JobKey::named(name), TYPE)
 }

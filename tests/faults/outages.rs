@@ -24,7 +24,8 @@ pub fn operations() -> Vec<Operation> {
                 Ok(())
             })
         },
-        // What a check-in could not do the next one does: the report is told of once, whenever that is.
+        // The next check-in does what one could not do: the report is told of once, whenever that
+        // is.
         Operation {
             retried: false,
             whole: false,

@@ -1,10 +1,10 @@
-//! Prefetched fires: those that begin are noted, and those that have not begun are given back, once.
+//! Prefetched fires: those that begin are noted, and the others are given back, once.
 
 use super::*;
 use carnelian::store::{Prefetch, Unfired};
 use std::sync::LazyLock;
 
-/// So many statements fail that no mark gets through.
+/// The number of statements that fail, large enough that no mark gets through.
 const LONG_AWAY: u64 = 12;
 
 static SHORT: LazyLock<BTreeSet<String>> = LazyLock::new(|| BTreeSet::from([TYPE.to_owned()]));
@@ -56,8 +56,8 @@ fn run(w: &mut World, names: &[&str]) {
     w.waiting = waiting;
 }
 
-/// One that its job asks to run again, and one that is lost; a trigger that went with its fire
-/// waits.
+/// Two fires begin: one that its job asks to run again, and one that is lost. A trigger that went
+/// with its fire waits.
 fn some_began(c: &Cluster, w: &mut World) {
     taken(c, w);
     begin(w, 1, &["d1", "p3"]).unwrap();

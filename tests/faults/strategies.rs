@@ -1,5 +1,5 @@
-//! Ticks that are spread, also by strategies of the user's, and shares that are given on, whatever fails (LT-13, LT-79,
-//! LT-108).
+//! Ticks that are spread, also by strategies of the user's, and shares that are given on, whatever
+//! fails (LT-13, LT-79, LT-108).
 
 use super::*;
 use carnelian::JobPolicy;
@@ -46,7 +46,7 @@ fn spread_with(place: &Place, strategy: &Strategy, fault: Fault, n: u64) -> bool
     let (a, b) = (having(&c, "A"), having(&c, "B"));
     let mut seen = Vec::new();
     c.database.faults().plan(n, fault);
-    // Its caller does not know what became of it, and goes on.
+    // The caller does not know the outcome, and goes on.
     let unknown = a.try_acquire(20);
     let met = !c.database.faults().cancel();
     c.check();
@@ -83,7 +83,7 @@ fn died_with(place: &Place, fault: Fault, n: u64) -> bool {
     let mut seen = Vec::new();
     run_all(&[&b], &mut seen, &what);
     seen.sort();
-    // It was spread over both, or it is spread now over the one that is left.
+    // The tick was spread over both nodes, or is spread now over the one that is left.
     let (both, alone) = (vec![ran("B", "0", 0), ran("B", "1", 0)], vec![ran("B", "0", 0)]);
     assert!(seen == both || seen == alone, "{what}: {seen:?}");
     assert!(c.look().triggers.is_empty() && !c.has_job("spread"), "{what}: nothing is left");
@@ -115,6 +115,7 @@ fn given_on_with(place: &Place, fault: Fault, n: u64) -> bool {
 
 fn enumerate_spreads(server: Server) {
     let place = Place::new(server);
+    let asked = places::asked_step().unwrap_or(1);
     let faults = [
         Fault::Statement(FailureClass::Permanent),
         Fault::Statement(FailureClass::ConnectionLost),
@@ -122,7 +123,15 @@ fn enumerate_spreads(server: Server) {
         Fault::CommitLostNotApplied,
     ];
     for fault in faults {
-        let count = |case: &dyn Fn(u64) -> bool| (1..200).take_while(|n| case(*n)).count();
+        let is_of_statements = matches!(fault, Fault::Statement(_));
+        let least = if is_of_statements { 6 } else { 1 };
+        let is_cheap = server == Server::Memory || !is_of_statements;
+        let step = if is_cheap { places::tenth(asked) } else { asked };
+        let first = places::places(least, step).next().unwrap();
+        let count = |case: &dyn Fn(u64) -> bool| {
+            let places = (first..200).step_by(usize::try_from(step).unwrap());
+            places.take_while(|n| case(*n)).count()
+        };
         let met = [
             count(&|n| spread_with(&place, &Strategy::Broadcast, fault, n)),
             count(&|n| spread_with(&place, &Strategy::Sharded, fault, n)),
@@ -130,7 +139,7 @@ fn enumerate_spreads(server: Server) {
             count(&|n| died_with(&place, fault, n)),
             count(&|n| given_on_with(&place, fault, n)),
         ];
-        let least = if matches!(fault, Fault::Statement(_)) { 6 } else { 1 };
+        let least = usize::try_from(least / step).unwrap().max(1);
         assert!(met.iter().all(|met| *met >= least), "{fault:?}: {met:?}");
     }
 }

@@ -67,7 +67,8 @@ fn check_calendars(file: &str) {
     });
 }
 
-/// Checks what is stored for a calendar against the record; returns what the record's bytes are read as.
+/// Checks what is stored for a calendar against the record; returns the calendar that the record's
+/// bytes are read as.
 fn stored_as_in_quartz(record: &Value, calendar: Calendar) -> Result<Calendar, Mismatch> {
     let stored = base64(record["bytes"].as_str().expect("base64"));
     let write = |what: &str, calendar: &Calendar| {
@@ -83,7 +84,7 @@ fn stored_as_in_quartz(record: &Value, calendar: Calendar) -> Result<Calendar, M
     Ok(read)
 }
 
-/// The same calendar, made of its parts.
+/// An equal calendar, made of the parts of this one.
 fn anew(calendar: &Calendar) -> Calendar {
     let mut made = Calendar::new(calendar.rule().clone()).with_default_zone(calendar.default_zone());
     if let Some(zone) = calendar.zone() {

@@ -44,7 +44,8 @@ fn killed_and_recovered() {
             let record: Value = serde_json::from_str(&read_file(&name)).expect("JSON");
             let mut tally = Tally::new(&name);
             let started = record["started_at"].as_i64().expect("started_at");
-            // A node of Quartz is judged by its silence, so somebody must have listened for a while.
+            // A node of Quartz is judged by its silence, so somebody must have listened for a
+            // while.
             let window = Duration::from_secs(10);
             let began = started - i64::try_from(window.as_millis()).expect("a window");
             let mut loaded = Loaded::new(&format!("db/crashed_{form}.sql"), began, form);
@@ -310,7 +311,8 @@ impl Loaded {
     }
 }
 
-/// The rows are equal: flags by their meaning, job data by its content where it is text with a date in it.
+/// The rows are equal: flags by their meaning, job data by its content if that is text with a date
+/// in it.
 fn same_row(name: &str, expected: &Map<String, Value>, got: Option<&Map<String, Value>>) -> Outcome {
     let got = got.ok_or_else(|| mismatch("row", name, "none"))?;
     for (column, value) in expected {
@@ -318,7 +320,7 @@ fn same_row(name: &str, expected: &Map<String, Value>, got: Option<&Map<String, 
         match (column.as_str(), value) {
             (_, Value::Bool(value)) => same(column, *value, flag(got, column))?,
             ("job_data", Value::String(stored)) if name.contains("RECOVERING_JOBS") => {
-                // Its content is compared by itself: times of this run are in it.
+                // The content is compared by itself: times of this run are in it.
                 same(column, stored.is_empty(), ours.as_str().is_none_or(str::is_empty))?;
             }
             ("job_data", Value::String(stored)) => {
@@ -330,8 +332,9 @@ fn same_row(name: &str, expected: &Map<String, Value>, got: Option<&Map<String, 
     Ok(Verdict::Equal)
 }
 
-/// Job data in hex: of a text its sorted lines without the comment with the date, which says when it was written; of an
-/// object the stream that we write for it, which does not depend on the history of the map.
+/// Job data in hex: of a text its sorted lines without the comment that says when the text was
+/// written; of an object the stream that we write for it, which does not depend on the history of
+/// the map.
 fn comparable(stored: &str) -> Vec<String> {
     let bytes: Vec<u8> = (0..stored.len() / 2)
         .map(|at| u8::from_str_radix(&stored[at * 2..at * 2 + 2], 16).expect("hexadecimal"))
@@ -350,7 +353,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// What a job saw, as far as it does not depend on when.
+/// The view that a job had, as far as that does not depend on the time.
 fn seen(execution: &Value) -> Value {
     let mut keys: Vec<&String> = execution["merged_data"].as_object().expect("data").keys().collect();
     keys.sort();
@@ -362,7 +365,7 @@ fn seen(execution: &Value) -> Value {
     })
 }
 
-/// Names for recovery triggers that do not hold the millisecond of the recovery: by job and scheduled time.
+/// Names for recovery triggers without the millisecond of the recovery: by job and scheduled time.
 struct Names(BTreeMap<String, String>);
 
 impl Names {

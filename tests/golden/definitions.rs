@@ -14,7 +14,8 @@ pub fn moment(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).expect("an instant")
 }
 
-/// Later than the last year in which Quartz looks for a time: a hundred after that of its frozen clock.
+/// Tells whether a time is later than the last year in which Quartz looks for one: a hundred after
+/// that of its frozen clock.
 pub fn is_beyond_quartz(ms: i64, zone: Tz) -> bool {
     moment(ms).with_timezone(&zone).year() > 2126
 }

@@ -1,4 +1,5 @@
-//! `FrozenClock`: stands still until it is moved on, as the clock did under which Quartz wrote the data.
+//! `FrozenClock`: stands still until it is moved on, as the clock did under which Quartz wrote the
+//! data.
 
 use carnelian::clock::Clock;
 use carnelian::clock::{Signal, Woken};

@@ -36,7 +36,8 @@ fn properties(record: &Value) -> Outcome {
     Ok(Verdict::Equal)
 }
 
-/// What Quartz refuses to write as text: numbers and truth values, of which we write the text.
+/// Values that Quartz refuses to write as text: numbers and truth values, of which we write the
+/// text.
 fn properties_of_other_types(record: &Value) -> Outcome {
     let entries = list(&record["entries"]);
     let given: JobDataMap = entries.iter().map(|entry| (text_of(&entry[0]), data_value(&entry[1]))).collect();
@@ -84,7 +85,7 @@ fn java(record: &Value) -> Outcome {
     same("dirty flag", 0, encoded[flag])?;
     let mut clean = stored.clone();
     clean[flag] = 0;
-    // What differs in form only: the content has been compared above.
+    // The difference is one in form only: the content has been compared above.
     if clean != encoded && holds_a_text_twice(&record["decoded"]) {
         return Ok(Verdict::Deviating("maps-have-no-history"));
     }
@@ -96,7 +97,7 @@ fn java(record: &Value) -> Outcome {
     Ok(if encoded == stored { Verdict::Equal } else { Verdict::Deviating("maps-have-no-history") })
 }
 
-/// Whether two texts of a map are equal, at any depth.
+/// Tells whether two texts of a map are equal, at any depth.
 fn holds_a_text_twice(decoded: &Value) -> bool {
     fn collect<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
         match value {
@@ -116,8 +117,8 @@ fn stream(data: &JobDataMap) -> Result<Vec<u8>, Mismatch> {
     data.to_java_bytes().map_err(|error| mismatch("encode", "a stream", error))
 }
 
-/// Whether two of the keys come to stand in the same place of a `HashMap`'s table, so that its order between them is
-/// that of their arrival.
+/// Tells whether two of the keys come to stand in one place of a `HashMap`'s table, in which the
+/// order of arrival decides.
 fn share_a_bucket(data: &JobDataMap, entries: &[Value]) -> bool {
     let mut capacity: u32 = 16;
     while entries.len() as u32 > capacity / 4 * 3 {
@@ -205,7 +206,7 @@ fn sorted_lines(text: &[u8], comments: usize) -> Vec<&str> {
     lines
 }
 
-/// Where the flag `dirty` stands: behind the descriptor of the last class.
+/// The place of the flag `dirty`: behind the descriptor of the last class.
 fn dirty_flag(stream: &[u8]) -> Option<usize> {
     let mark = b"Ljava/util/Map;xp";
     stream.windows(mark.len()).position(|window| window == mark).map(|at| at + mark.len())

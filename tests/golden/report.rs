@@ -8,21 +8,22 @@ use std::{env, fs, io};
 
 use serde_json::Value;
 
-/// How many wrong records are shown.
+/// The number of wrong records that are shown.
 const SHOWN: usize = 20;
 
-/// What a check makes of one record: an error is a wrong one.
+/// The result of a check of one record: an error is a wrong record.
 pub type Outcome = Result<Verdict, Mismatch>;
 
-/// What a record that is not wrong came to.
+/// The result for a record that is not wrong.
 pub enum Verdict {
     /// All that the record says holds for us too.
     Equal,
-    /// The rule of that name in `tests/golden/deviations` holds, and our outcome is the one it names.
+    /// The rule of that name in `tests/golden/deviations` holds, and our outcome is the one that
+    /// the rule names.
     Deviating(&'static str),
 }
 
-/// Where we differ from a record.
+/// A difference from a record.
 pub struct Mismatch {
     what: String,
     expected: String,
@@ -65,7 +66,7 @@ pub fn read_file(file: &str) -> String {
     read(&if named.exists() { named } else { own_folder().join(file) })
 }
 
-/// What the records of one file come to.
+/// The sum over the records of one file.
 pub struct Tally {
     file: String,
     rules: Deviations,
@@ -108,7 +109,8 @@ impl Tally {
     }
 }
 
-/// A JSON text in which half a surrogate pair, which no Rust text can hold, is spelled out: `\ud800` as `\\uD800`.
+/// A JSON text in which half a surrogate pair, which no Rust text can hold, is spelled out:
+/// `\ud800` as `\\uD800`.
 fn show_lone_surrogates(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     let mut rest = json;
@@ -130,7 +132,7 @@ fn show_lone_surrogates(json: &str) -> String {
     shown + rest
 }
 
-/// Where the data are: `CARNELIAN_GOLDEN`, or beside the tests.
+/// The folder of the data: `CARNELIAN_GOLDEN`, or one beside the tests.
 fn folder() -> PathBuf {
     env::var_os("CARNELIAN_GOLDEN").map_or_else(own_folder, PathBuf::from)
 }

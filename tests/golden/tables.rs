@@ -29,7 +29,8 @@ impl Tables {
         self.connection.batch_execute(sql).unwrap_or_else(|error| panic!("{error}: {sql}"));
     }
 
-    /// Every row of `QRTZ_<table>`, its columns in lower case without the scheduler's name, blobs in hex.
+    /// Every row of `QRTZ_<table>`, its columns in lower case without the scheduler's name, blobs
+    /// in hex.
     pub fn rows(&mut self, table: &str) -> Vec<Map<String, Value>> {
         let columns = self.load(&format!("SELECT lower(name) AS value FROM pragma_table_info('QRTZ_{table}')"));
         let pairs: Vec<String> = columns

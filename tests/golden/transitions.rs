@@ -1,7 +1,8 @@
 //! `transitions.jsonl`, `paused_groups.jsonl`, `ends_in_error.jsonl`: scripts of operations, and
 //! the tables after each.
 //!
-//! The store under test keeps its rows in SQLite, so that what is compared is what a Java node would read.
+//! The store under test keeps its rows in SQLite, so that the compared rows are those that a Java
+//! node would read.
 
 use crate::definitions::{calendar_of_definition, is_true, ms, named_trigger, zone};
 use crate::frozen::FrozenClock;
@@ -58,7 +59,7 @@ pub struct Script {
     tables: Tables,
     running: bool,
     default_zone: chrono_tz::Tz,
-    /// What Quartz's tables hold by now.
+    /// The rows of Quartz's tables at this step.
     expected: BTreeMap<&'static str, Vec<Value>>,
     /// Our triggers of `triggerJob` by the names that the record gives to them: `MT_#1`.
     manual: BTreeMap<TriggerKey, String>,
@@ -82,7 +83,7 @@ pub struct Script {
     _folder: tempfile::TempDir,
 }
 
-/// What an operation came to.
+/// The answer of an operation.
 enum Answer {
     Nothing,
     Is(Value),
@@ -131,7 +132,8 @@ impl Script {
         for (number, step) in record["steps"].as_array().expect("steps").iter().enumerate() {
             match self.step(step) {
                 Ok(()) => {}
-                // What follows from a row that only one of us has cannot be told in the record's words: here it ends.
+                // The consequences of a row that only one of us has cannot be told in the record's
+                // words: the script ends here.
                 Err(_) if self.is_about_what_differs(step) => break,
                 Err(_) if self.has_wildcard(step) => {
                     self.deviations.insert(LETTERS);
@@ -151,7 +153,7 @@ impl Script {
             (Answer::Nothing | Answer::Is(_), Some(error)) => return Err(mismatch("answer", error, "no error")),
             (Answer::Failed(_), Some(_)) | (Answer::Nothing, None) => {}
             (Answer::Is(value), None) => {
-                // What is false or null is left out of the record.
+                // The record leaves out values that are false or null.
                 let shown = Some(value).filter(|value| !matches!(value, Value::Null | Value::Bool(false)));
                 same("answer", step.get("result"), shown)?;
             }
@@ -245,7 +247,7 @@ impl Script {
             TriggerKey::new(definition["group"].as_str().expect("group"), definition["name"].as_str().expect("name"));
         let job = match definition["job"].as_str().and_then(|job| job.split_once('.')) {
             Some(job) => JobKey::from(job),
-            // It is rescheduled: the job is that of the trigger it replaces.
+            // The trigger is rescheduled: the job is that of the trigger that it replaces.
             None => JobKey::named("replaced"),
         };
         named_trigger(&record, name, job)
@@ -258,9 +260,10 @@ impl Script {
         }
     }
 
-    /// Reserves only: what is due is fired by the steps that say so.
+    /// Reserves only: the steps of the script say when due fires begin.
     ///
-    /// Quartz takes triggers that name a calendar which is not stored, too, and nobody fires them; here they are left.
+    /// Quartz takes triggers too that name a calendar which is not stored, and nobody fires them;
+    /// here they are left.
     fn acquire(&mut self, args: &Value, theirs: &Value) -> Answer {
         let now = self.store.now_ms().expect("now");
         let no_later_than = ms(args, "no_later_than").expect("no_later_than");
@@ -278,8 +281,9 @@ impl Script {
             Ok(acquired) => acquired,
             Err(error) => return Answer::Failed(error),
         };
-        // A node of Quartz ends its batch a window after its first trigger; ours waits in memory for each, and fires
-        // those of one moment together. What is beyond the window is given back here.
+        // A node of Quartz ends its batch a window after its first trigger; ours waits in memory
+        // for each, and fires those of one moment together. Reservations beyond the window are
+        // given back here.
         let first = acquired.reserved.iter().map(|r| r.scheduled_ms).min().filter(|first| *first <= no_later_than);
         let end = first.map_or(no_later_than, |first| first.max(now) + window);
         let (batch, beyond): (Vec<_>, Vec<_>) = acquired.reserved.into_iter().partition(|r| r.scheduled_ms <= end);
@@ -344,7 +348,8 @@ impl Script {
         let instruction = match args["instruction"].as_str().expect("an instruction") {
             // A job that runs again does not come to the store.
             "NOOP" | "RE_EXECUTE_JOB" => CompletionInstruction::NoInstruction,
-            // A trigger that is complete goes; Quartz sends the first when it has no fire time left.
+            // A trigger that is complete goes; Quartz sends the first instruction when no fire time
+            // is left.
             "DELETE_TRIGGER" | "SET_TRIGGER_COMPLETE" => CompletionInstruction::SetTriggerComplete,
             "SET_TRIGGER_ERROR" => CompletionInstruction::SetTriggerError,
             "SET_ALL_JOB_TRIGGERS_COMPLETE" => CompletionInstruction::SetAllJobTriggersComplete,
@@ -356,7 +361,8 @@ impl Script {
         nothing(self.store.firing().complete(&self.owner, &[completion]))
     }
 
-    /// Whether an operation has to do with a trigger or a job that only one of us has, or holds, by one of the rules.
+    /// Tells whether an operation has to do with a trigger or a job that only one of us has, or
+    /// holds, by one of the rules.
     fn is_about_what_differs(&self, step: &Value) -> bool {
         let args = &step["args"];
         let sets = [&self.kept, &self.stayed, &self.left, &self.without_calendar];
@@ -373,8 +379,8 @@ impl Script {
         names.iter().any(|name| differing(name)) || (any && step["op"] == "store_acquire")
     }
 
-    /// Whether Quartz takes letters of a matcher's value for wildcards, and so finds a group that
-    /// does not match it.
+    /// Tells whether Quartz takes letters of a matcher's value for wildcards, and so finds a group
+    /// that does not match it.
     fn has_wildcard(&self, step: &Value) -> bool {
         let Some(value) = step["args"]["value"].as_str() else { return false };
         let (matcher, kind) = (matcher(&step["args"]), &step["args"]["matcher"]);
@@ -397,7 +403,7 @@ impl Script {
         })
     }
 
-    /// Whether Quartz refuses a trigger because one that is over still has its name.
+    /// Tells whether Quartz refuses a trigger because one that is over still has its name.
     fn is_in_the_way(&self, step: &Value, error: &str) -> bool {
         error.contains("Unable to store Trigger") && self.kept.contains(&name_of(&step["args"]["trigger"]))
     }
@@ -438,7 +444,7 @@ impl Script {
         triggers.retain(|name, row| {
             // A trigger that has fired for the last time goes with its fire, or with the end of it.
             let over = row["state"] == "COMPLETE" && !(in_state(name, "EXECUTING") && recoverable(name));
-            // Whoever resets one without a fire left has seen it.
+            // A reset of a trigger without a fire left shows that the trigger is over.
             let over = over || (op == "reset_error" && row["next"] == -1);
             let gone = (over || self.kept.contains(name)) && !our_triggers.contains_key(name);
             if gone {
@@ -451,7 +457,8 @@ impl Script {
         fires.retain(|entry, row| {
             let trigger = row["trigger"].as_str().unwrap_or_default().to_owned();
             let untaken = row["state"] == "ACQUIRED" && self.without_calendar.contains(&trigger);
-            // What pauses, replaces or deletes a reserved trigger takes the reservation back at once.
+            // An operation that pauses, replaces or deletes a reserved trigger takes the
+            // reservation back at once.
             let stale = row["state"] == "ACQUIRED" && states.get(&trigger).is_none_or(|state| **state != "ACQUIRED");
             let missing = (untaken || stale) && !our_fires.contains_key(entry);
             if missing && !untaken {
@@ -460,7 +467,8 @@ impl Script {
             !missing
         });
         for (name, theirs) in &triggers {
-            // A trigger that a calendar left without a time counts as late in Quartz; here it waits for another calendar.
+            // A trigger that a calendar left without a time counts as late in Quartz; here the
+            // trigger waits for another calendar.
             let before = self.timeless.contains(name).then(|| our_triggers.get_mut(name)).flatten();
             if let Some(ours) = before.filter(|ours| op == "store_recover_misfires" && ours["next"] == -1) {
                 claimed.insert(CALENDAR);

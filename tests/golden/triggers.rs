@@ -1,4 +1,5 @@
-//! `triggers.jsonl` and `misfire.jsonl`: fire times one after the other, and what a misfire makes of them.
+//! `triggers.jsonl` and `misfire.jsonl`: fire times one after the other, and the effects of
+//! misfires on them.
 
 use carnelian::{Schedule, Trigger};
 use chrono::{MappedLocalTime, TimeZone};
@@ -28,7 +29,7 @@ fn fires(record: &Value) -> Outcome {
     if let Some(whole) = in_first_pass(record, kept) {
         same("start", whole, trigger.start_time().timestamp_millis())?;
         verdict = Verdict::Deviating("start-in-a-repeated-hour");
-        // What follows is checked for the start that Quartz made of it.
+        // The rest is checked for the start that Quartz made of the trigger's own.
         let mut moved = record.clone();
         moved["trigger"]["start"] = kept.into();
         trigger = built(&moved)?;
@@ -69,7 +70,7 @@ fn fires(record: &Value) -> Outcome {
     Ok(verdict)
 }
 
-/// Where Quartz does not come back: a later time, or none.
+/// The outcome of a search from which Quartz does not come back: a later time, or none.
 fn no_answer(last: Option<i64>, next: Option<i64>) -> Outcome {
     match next {
         Some(_) if next <= last => Err(mismatch("where Quartz hangs", "a later time or none", next)),
@@ -77,8 +78,8 @@ fn no_answer(last: Option<i64>, next: Option<i64>) -> Outcome {
     }
 }
 
-/// The whole second of the start if that is in the first pass of an hour that comes twice in the default zone, and the
-/// start that was kept is the same time on the clock in the second.
+/// The whole second of the start if that is in the first pass of an hour that comes twice in the
+/// default zone, and the kept start is the equal time on the clock in the second pass.
 fn in_first_pass(record: &Value, kept: i64) -> Option<i64> {
     let zone = zone(record, "default_tz")?;
     let clock = moment(kept).with_timezone(&zone).naive_local();

@@ -1,7 +1,7 @@
-//! The checker of mixed clusters: what is wrong, told apart by whose doing it is.
+//! The checker of mixed clusters: faults, told apart by the kind of node that is to blame.
 //!
-//! What a node of Quartz is known to do wrong has a name and the hazard it comes from; it is counted and printed. All
-//! else is ours, and fails the scene.
+//! Each known fault of a node of Quartz has a name and the hazard that it comes from; the checker
+//! counts and prints it. All other faults are ours, and fail the scene.
 
 use super::cluster::{Cluster, Kind};
 use super::history::{Problem, Run, Wrong};
@@ -9,24 +9,24 @@ use carnelian::Schedule;
 use carnelian::store::violations;
 use std::collections::BTreeMap;
 
-/// What nodes of Quartz are allowed, each only where a scene names it.
+/// Faults that nodes of Quartz are allowed, each only in scenes that name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Allowance {
-    /// H1: without `acquireTriggersWithinLock` a node of Quartz takes a trigger by its state alone, and may fire a time
-    /// again that another has fired: the second run is Quartz's.
+    /// H1: without `acquireTriggersWithinLock` a node of Quartz takes a trigger by its state alone,
+    /// and may fire a time again that another node has fired: the second run is Quartz's.
     H1FiredAgainByQuartz,
-    /// What follows from it: Quartz read the trigger before the other's fire and its count after it, so that a fire is
-    /// missing at the end of the grid.
+    /// H1, its consequence: Quartz read the trigger before the other's fire and its count after
+    /// that fire, so that a fire is missing at the end of the grid.
     H1LostByQuartz,
-    /// H4: a node of Quartz that finds its reserved trigger blocked makes it `WAITING`, takes it again and fires it
-    /// while the job runs elsewhere: the run that begins second is Quartz's.
+    /// H4: a node of Quartz that finds its reserved trigger blocked makes it `WAITING`, takes it
+    /// again and fires it while the job runs elsewhere: the run that begins second is Quartz's.
     H4OverlapBegunByQuartz,
-    /// Quartz goes by the annotation of the job's class, not by `IS_NONCONCURRENT`: without it the job overlaps; the
-    /// run that begins second is Quartz's.
+    /// Quartz goes by the annotation of the job's class, not by `IS_NONCONCURRENT`: without the
+    /// annotation the job overlaps; the run that begins second is Quartz's.
     NotAnnotated,
 }
 
-/// What a scene has shown.
+/// The findings in a scene.
 pub struct Verdict {
     pub runs: BTreeMap<Kind, usize>,
     pub recoveries: BTreeMap<Kind, usize>,
@@ -87,7 +87,8 @@ impl Verdict {
         self.wrong.retain(|problem| !expected(problem));
     }
 
-    /// Judges whether runs of these jobs overlap. With an allowance, an overlap that a node of Quartz began is allowed.
+    /// Judges whether runs of these jobs overlap. With an allowance, an overlap that a node of
+    /// Quartz began is allowed.
     pub fn one_at_a_time(&mut self, cluster: &Cluster, jobs: &[String], allowance: Option<Allowance>) {
         let history = cluster.history();
         for job in jobs {
@@ -154,7 +155,7 @@ impl Verdict {
     }
 }
 
-/// How often a due fire was fired again, if it was Quartz each time.
+/// The number of times that a due fire was fired again, if Quartz did so each time.
 fn fired_again_by_quartz(cluster: &Cluster, problem: &Problem) -> Option<usize> {
     let mut runs: Vec<&Run> = problem.runs.iter().collect();
     runs.sort_by_key(|run| run.started_ns);

@@ -1,4 +1,5 @@
-//! A mixed cluster: nodes of Quartz and nodes of ours in their own processes, on tables that Quartz's own script made.
+//! A mixed cluster: nodes of Quartz and nodes of ours in their own processes, on tables that
+//! Quartz's own script made.
 
 use super::history::{self, History};
 use super::node::NodeProcess;
@@ -16,7 +17,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Who made a node.
+/// The maker of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Java,
@@ -25,7 +26,7 @@ pub enum Kind {
 
 /// The check-in interval of the scenes; the tolerance stays 7.5 s.
 pub const INTERVAL: Duration = Duration::from_secs(1);
-/// How long a silent node counts as alive.
+/// The time for which a silent node counts as alive.
 pub const WINDOW: Duration = Duration::from_millis(8500);
 /// Patience with what should happen at once.
 pub const SOON: Duration = Duration::from_secs(60);
@@ -38,7 +39,7 @@ pub struct Node {
     errors: PathBuf,
 }
 
-/// How the nodes of a scene are set; the same properties file for both kinds.
+/// The settings of the nodes of a scene; both kinds have one properties file.
 pub struct Config {
     pub use_properties: bool,
     /// `acquireTriggersWithinLock`, without which Quartz fires twice now and then (H1).
@@ -107,7 +108,8 @@ impl Cluster {
         for (kind, (process, errors)) in &mut processes {
             let instance = process.ready();
             if *kind == Kind::Java {
-                // Its System.nanoTime() must be our CLOCK_MONOTONIC, or the log's times could not be compared.
+                // The node's System.nanoTime() must be our CLOCK_MONOTONIC, or the log's times
+                // could not be compared.
                 let before = monotonic_ns();
                 let answer = process.ask("monotonic");
                 let at: i64 = answer.strip_prefix("OK ").and_then(|ns| ns.parse().ok()).expect("a time");
@@ -192,7 +194,8 @@ impl Cluster {
         self.nodes.clear();
     }
 
-    /// Waits until no trigger is left but `staying`, nothing runs, and everybody who is registered lives.
+    /// Waits until no trigger is left but `staying`, nothing runs, and everybody who is registered
+    /// lives.
     pub fn wait_until_quiet(&self, staying: usize, limit: Duration) {
         wait_until("everything has run", limit, || {
             self.store.upkeep().snapshot().is_ok_and(|s| {
@@ -201,7 +204,7 @@ impl Cluster {
         });
     }
 
-    /// What the jobs logged; runs end with their node.
+    /// The log of the jobs; runs end with their node.
     pub fn history(&self) -> History {
         let mut history = History::of(&self.events());
         self.deaths.iter().for_each(|(pid, at_ns)| history.end_at_death(*pid, *at_ns));
@@ -219,7 +222,7 @@ impl Cluster {
         events
     }
 
-    /// Who made the node that has, or had, this process id.
+    /// The maker of the node that has, or had, this process id.
     pub fn kind_of(&self, pid: u64) -> Kind {
         *self.kinds.get(&pid).unwrap_or_else(|| panic!("no node had the process id {pid}"))
     }
@@ -233,7 +236,8 @@ impl Cluster {
         shares
     }
 
-    /// The lines with one of these words in what the nodes of a kind, also those that ended, said of themselves.
+    /// The lines with one of these words in the logs of the nodes of a kind, also of those that
+    /// ended.
     pub fn log_lines(&self, kind: Kind, words: &[&str]) -> Vec<String> {
         let files = std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path());
         let prefix = format!("{kind:?}-").to_lowercase();
@@ -250,7 +254,7 @@ impl Cluster {
         self.store.upkeep().instances().unwrap().into_iter().map(|row| row.instance).collect()
     }
 
-    /// What is wrong is found here.
+    /// The folder in which the reasons for a failure are found.
     pub fn folder(&self) -> String {
         self.folder.display().to_string()
     }

@@ -9,7 +9,7 @@ use carnelian::{DataValue, JobDetail, JobKey};
 use std::time::Duration;
 
 const EVERY: Duration = Duration::from_millis(100);
-/// How often each kind must have raised each counter.
+/// The number of times that each kind must have raised each counter.
 const EACH: usize = 5;
 
 /// Both forms at a time, each with a cluster of its own.
@@ -87,7 +87,8 @@ fn form(
     let mut work = Work::default();
     work.add(job.build().unwrap(), &[(("data", "rust"), EVERY, 1_000_000)]);
     work.store(&cluster.store);
-    // The kinds take turns: a node that has completed a fire is the first to reserve the next, and would go on so.
+    // The kinds take turns: a node that has completed a fire is the first to reserve the next, and
+    // would go on so.
     raise(&cluster, Kind::Java);
     cluster.start(&[Kind::Rust]);
     cluster.java("standby");

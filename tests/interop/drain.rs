@@ -1,4 +1,5 @@
-//! Two nodes of each kind drain 2,000 one-shots and a grid of repeating triggers: each due time once, by both kinds.
+//! Two nodes of each kind drain 2,000 one-shots and a grid of repeating triggers: each due time
+//! once, by both kinds.
 
 use super::Work;
 use super::checker::{Allowance, Verdict};
@@ -16,7 +17,8 @@ pub fn with_the_lock(server: Server) {
     run("drain", server, true, seconds(server), &[]);
 }
 
-/// As nodes of Quartz are set if nobody thinks of it; a short run, in which they may fire again what was fired.
+/// Nodes of Quartz with the settings that they have by default; a short run, in which they may fire
+/// again what was fired.
 pub fn without_the_lock(server: Server) {
     run(
         "drain-unlocked",
@@ -38,7 +40,7 @@ fn run(scene: &str, server: Server, within_lock: bool, seconds: u32, allowances:
     cluster.start(&[Kind::Java, Kind::Java, Kind::Rust, Kind::Rust]);
     let mut work = Work::default();
     for i in 0..12 {
-        // Every third asks for recovery: its row stays until it has ended, as all rows of Quartz do.
+        // Every third asks for recovery: its row stays until its end, as all rows of Quartz do.
         let key = ("grid", format!("g{i}"));
         let fires = seconds * 1000 / u32::try_from(GRID.as_millis()).unwrap();
         let job = JobDetail::builder(JobKey::new(key.0, &key.1), "demo.append").requests_recovery(i % 3 == 0);

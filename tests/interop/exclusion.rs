@@ -1,4 +1,5 @@
-//! Jobs that disallow concurrent execution never overlap, whoever runs them; but for what Quartz itself does.
+//! Jobs that disallow concurrent execution never overlap, whoever runs them; but for what Quartz
+//! itself does.
 
 use super::Work;
 use super::checker::{Allowance, Verdict};

@@ -1,6 +1,7 @@
-//! What one side pauses, resumes or reschedules, the other obeys.
+//! Orders: the other side obeys when one side pauses, resumes or reschedules.
 //!
-//! That something does not happen is shown against a metronome: a trigger that goes on firing meanwhile.
+//! The proof that something does not happen is a metronome: a trigger that goes on firing
+//! meanwhile.
 
 use super::Work;
 use super::checker::Verdict;
@@ -14,7 +15,7 @@ use std::time::Duration;
 const EVERY: Duration = Duration::from_millis(200);
 const FIRES: u32 = 1_000_000;
 
-/// What is paused and resumed.
+/// The object that is paused and resumed.
 #[derive(Clone, Copy, Debug)]
 enum Target {
     Trigger,
@@ -113,8 +114,8 @@ fn resume(cluster: &mut Cluster, kind: Kind, target: Target) {
     }
 }
 
-/// Nothing fires: neither node has begun a fire while the metronome ticked, and what is stored into the group is paused
-/// from the start.
+/// Nothing fires: neither node has begun a fire while the metronome ticked, and a trigger that is
+/// stored into the group is paused from the start.
 fn stands_still(cluster: &mut Cluster, other: Kind, target: Target) {
     let key = TriggerKey::new("obeys", "it");
     assert_eq!(cluster.store.catalogue().trigger_state(&key).unwrap(), Some(TriggerState::Paused), "{target:?}");
@@ -154,7 +155,8 @@ fn stands_still(cluster: &mut Cluster, other: Kind, target: Target) {
     assert_eq!(cluster.store.catalogue().trigger(&key).unwrap().unwrap().next_fire_time(), next, "{target:?}");
 }
 
-/// One side gives the trigger another schedule, which both sides keep to; returns when it begins, and its interval.
+/// One side gives the trigger another schedule, which both sides keep to; returns its start, and
+/// its interval.
 fn reschedule(cluster: &mut Cluster, kind: Kind) -> (i64, Duration) {
     let every = Duration::from_millis(if kind == Kind::Java { 150 } else { 130 });
     let fires = if kind == Kind::Java { FIRES } else { 20 };

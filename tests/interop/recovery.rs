@@ -1,4 +1,5 @@
-//! A node is killed with `kill -9` while its jobs run; a node of the other kind takes its work over.
+//! A node is killed with `kill -9` while its jobs run; a node of the other kind takes its work
+//! over.
 
 use super::Work;
 use super::checker::Verdict;
@@ -27,8 +28,8 @@ pub fn run(server: Server) {
 fn direction(server: Server, victim: Kind, heir: Kind) {
     let mut cluster = Cluster::new("recovery", server, &Config::default());
     if heir == Kind::Java {
-        // The heir stands by until the victim's workers are busy, which must know of it: a fire of ours keeps its rows
-        // while a node of Quartz may have to recover it.
+        // The heir stands by until the victim's workers are busy. The victim must know of the heir:
+        // a fire of ours keeps its rows while a node of Quartz may have to recover it.
         cluster.start(&[Kind::Java, Kind::Rust]);
         cluster.java("standby");
         wait_until("our node knows of the other", SOON, || {
@@ -48,7 +49,8 @@ fn direction(server: Server, victim: Kind, heir: Kind) {
     let mut lost = Work::default();
     lost.add(once("lost", false), &[(("once", "lost"), WINDOW, 1)]);
     work.jobs.append(&mut lost.jobs);
-    // One at a time: the second fire must wait for the first one's recovery, or be run before it; never beside it.
+    // One at a time: the second fire must wait for the first one's recovery, or run before that
+    // recovery; never beside it.
     let alone = JobDetail::builder(JobKey::new("alone", "stubborn"), "demo.stubborn")
         .disallow_concurrent_execution(true)
         .requests_recovery(true)

@@ -1,4 +1,5 @@
-//! Recurrences, which Quartz does not know, stand among the triggers of a mixed cluster and disturb no node of Quartz.
+//! Recurrences, which Quartz does not know, stand among the triggers of a mixed cluster and disturb
+//! no node of Quartz.
 
 use super::Work;
 use super::checker::Verdict;
@@ -9,7 +10,7 @@ use carnelian::{JobDetail, JobKey, MisfireInstruction, RecurrenceSchedule, Trigg
 use chrono::{DateTime, TimeDelta};
 use std::time::Duration;
 
-/// How many times a recurrence has: one a second.
+/// The number of times of a recurrence: one a second.
 const TIMES: i64 = 60;
 const FIRES: u32 = 20;
 
@@ -54,7 +55,8 @@ pub fn run(server: Server) {
     verdict.conclude("recurrences", server, cluster, &format!(" recurred={}", shares[&Kind::Rust]));
 }
 
-/// Two recurrences of which one ignores misfires, due every second from now on. Quartz tells triggers apart by that.
+/// Two recurrences of which one ignores misfires, due every second from now on. Quartz tells
+/// triggers apart by that.
 fn store(cluster: &Cluster) -> [TriggerKey; 2] {
     let now = DateTime::from_timestamp(cluster.store.now_ms().unwrap() / 1000, 0).unwrap();
     let seconds = (1..TIMES).map(|i| now.naive_utc() + TimeDelta::seconds(i));

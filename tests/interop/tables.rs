@@ -6,7 +6,8 @@ use diesel::sql_types::Text;
 use diesel::{Connection, MysqlConnection, PgConnection, QueryableByName, RunQueryDsl, sql_query};
 use std::path::PathBuf;
 
-/// What `tests/interop/compile` has made: the folder of the classes, the class path of the jars, Quartz's scripts.
+/// The folder that `tests/interop/compile` has made, with the classes, the class path of the jars,
+/// and Quartz's scripts.
 pub fn built() -> PathBuf {
     match std::env::var_os("CARNELIAN_TEST_INTEROP") {
         Some(folder) => PathBuf::from(folder),

@@ -37,7 +37,8 @@ pub fn run(server: Server) {
     for node in &mut cluster.nodes {
         let alive = node.is_alive();
         verdict.expect(alive, || format!("{} has ended", node.instance));
-        // Quartz says of a node that it takes for failed: "detected … failed or restarted instances".
+        // Quartz says of a node that it takes for failed: "detected … failed or restarted
+        // instances".
         for word in ["ERROR", "failed or restarted", "Exception"] {
             let lines: Vec<String> = node.said().lines().filter(|l| l.contains(word)).map(str::to_owned).collect();
             verdict.expect(lines.is_empty(), || format!("{} says {lines:?}", node.instance));

@@ -378,7 +378,8 @@ fn a_shutdown_tells_what_is_left_and_waits_for_no_listener_for_ever() {
 #[test]
 fn the_activities_show_when_they_ran_and_how_long() {
     everywhere(|cluster| {
-        let node = cluster.node("a", "", |b| b.job_fn("none", |_: &mut JobContext| Ok(())));
+        let often = "carnelian.monitor.interval = 200ms";
+        let node = cluster.node("a", often, |b| b.job_fn("none", |_: &mut JobContext| Ok(())));
         assert!(node.health().services.iter().all(|s| s.state == ServiceState::NotStarted && s.last_pass.is_none()));
         node.start().unwrap();
         let names = [

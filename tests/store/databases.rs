@@ -1,4 +1,4 @@
-//! How a test gets a database of each kind.
+//! Ways in which a test gets a database of each kind.
 
 use super::kit::Opened;
 use carnelian::clock::Clock;
@@ -16,16 +16,16 @@ pub fn memory(_scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
 pub fn sqlite(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("store.db").display());
-    Opened { folder: Some(folder), ..sql(&url, scheduler, clock) }
+    Opened { folder: Some(Arc::new(folder)), ..sql(&url, scheduler, clock) }
 }
 
-/// Its own rows in the tables of a server.
+/// A scheduler of the test's own in the tables of a server.
 #[cfg(feature = "postgres")]
 pub fn postgres(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     sql(&crate::support::postgres_url(), scheduler, clock)
 }
 
-/// Its own rows in the tables of a server.
+/// A scheduler of the test's own in the tables of a server.
 #[cfg(feature = "mysql")]
 pub fn mysql(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     sql(&crate::support::mysql_url(), scheduler, clock)
@@ -45,13 +45,13 @@ fn sql(url: &str, scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     Opened { database, strategy: PollingStrategy::Lock, folder: None }
 }
 
-/// The same, where due triggers are taken by locking their rows.
+/// A scheduler on PostgreSQL, where due triggers are taken by locking their rows.
 #[cfg(feature = "postgres")]
 pub fn postgres_claiming(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     Opened { strategy: PollingStrategy::LockAndFetch, ..postgres(scheduler, clock) }
 }
 
-/// The same, where due triggers are taken by locking their rows.
+/// A scheduler on MySQL, where due triggers are taken by locking their rows.
 #[cfg(feature = "mysql")]
 pub fn mysql_claiming(scheduler: &str, clock: Arc<dyn Clock>) -> Opened {
     Opened { strategy: PollingStrategy::LockAndFetch, ..mysql(scheduler, clock) }

@@ -1,5 +1,5 @@
-//! What the tests of the store are told with: a clock that stands still, a cluster, its nodes, short ways to make jobs
-//! and triggers.
+//! The kit of the store's tests: a clock that stands still, a cluster, its nodes, short ways to
+//! make jobs and triggers.
 
 use carnelian::clock::Clock;
 use carnelian::clock::{Signal, Woken};
@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-/// When each test begins: 2027-01-15T08:00:00Z.
+/// The time at which each test begins: 2027-01-15T08:00:00Z.
 pub const NOW: i64 = 1_800_000_000_000;
 pub const SECOND: i64 = 1_000;
 pub const MINUTE: i64 = 60 * SECOND;
-/// How long a node may be silent: interval and tolerance.
+/// The time for which a node may be silent: interval and tolerance.
 pub const WINDOW: i64 = 22_500;
 
 /// Stands still until it is moved. Nobody waits on it: a wait ends at once.
@@ -28,11 +28,21 @@ pub const WINDOW: i64 = 22_500;
 pub struct TestClock {
     wall: AtomicI64,
     ticks: AtomicI64,
-    /// Whether a wait moves it to the wait's end.
+    /// True if a wait moves the clock to the wait's end.
     pub moves: AtomicBool,
 }
 
 impl TestClock {
+    fn new() -> Self {
+        Self { wall: AtomicI64::new(NOW), ticks: AtomicI64::new(0), moves: AtomicBool::new(false) }
+    }
+
+    fn reset(&self) {
+        self.wall.store(NOW, Ordering::SeqCst);
+        self.ticks.store(0, Ordering::SeqCst);
+        self.moves.store(false, Ordering::SeqCst);
+    }
+
     pub fn advance(&self, ms: i64) {
         self.wall.fetch_add(ms, Ordering::SeqCst);
         self.ticks.fetch_add(ms, Ordering::SeqCst);
@@ -86,40 +96,92 @@ test_database!(carnelian::store::MemoryDatabase);
 test_database!(carnelian::store::SqlDatabase);
 
 /// A database and what must live as long as it.
+#[derive(Clone)]
 pub struct Opened {
     pub database: Arc<dyn TestDatabase>,
-    /// How nodes take due triggers.
+    /// The strategy by which nodes take due triggers.
     pub strategy: PollingStrategy,
     #[expect(dead_code, reason = "deleted when it goes")]
-    pub folder: Option<tempfile::TempDir>,
+    pub folder: Option<Arc<tempfile::TempDir>>,
 }
 
-/// One scheduler and its nodes. When it goes, the invariants must hold.
+type Open = fn(&str, Arc<dyn Clock>) -> Opened;
+
+/// Databases whose clusters have gone, for tests of many clusters: a new one would connect, and
+/// prepare each statement, anew.
+static IDLE: parking_lot::Mutex<Vec<Idle>> = parking_lot::Mutex::new(Vec::new());
+
+struct Idle {
+    open: Open,
+    scheduler: String,
+    clock: Arc<TestClock>,
+    opened: Opened,
+}
+
+impl Idle {
+    fn new(open: Open) -> Self {
+        let (scheduler, clock) = (crate::support::fresh_name("store"), Arc::new(TestClock::new()));
+        let opened = open(&scheduler, Arc::clone(&clock) as _);
+        Self { open, scheduler, clock, opened }
+    }
+
+    /// A database that is there, with nothing left of the cluster that has gone.
+    fn of_a_cluster_before(open: Open) -> Option<Self> {
+        let mut all = IDLE.lock();
+        let at = all.iter().position(|idle| std::ptr::fn_addr_eq(idle.open, open))?;
+        let idle = all.swap_remove(at);
+        drop(all);
+        idle.clock.reset();
+        #[cfg(feature = "test-util")]
+        idle.opened.database.plan().cancel();
+        idle.opened.database.forget_scheduler().unwrap();
+        idle.opened.database.migrate().unwrap();
+        Some(idle)
+    }
+}
+
+/// One scheduler and its nodes. The invariants must hold when the cluster goes.
 pub struct Cluster {
     pub opened: Opened,
     pub clock: Arc<TestClock>,
     pub store: JobStore,
     settings: Settings,
     damaged: AtomicBool,
+    /// The way in which its database was opened, if one after it may have the database.
+    passes_on: Option<Open>,
 }
 
 impl Cluster {
-    pub fn new(open: fn(&str, Arc<dyn Clock>) -> Opened) -> Self {
+    pub fn new(open: Open) -> Self {
         Self::with(open, |_| {})
     }
 
-    pub fn with(open: fn(&str, Arc<dyn Clock>) -> Opened, change: impl FnOnce(&mut Settings)) -> Self {
-        let scheduler = crate::support::fresh_name("store");
-        let clock =
-            Arc::new(TestClock { wall: AtomicI64::new(NOW), ticks: AtomicI64::new(0), moves: AtomicBool::new(false) });
+    pub fn with(open: Open, change: impl FnOnce(&mut Settings)) -> Self {
+        Self::on(Idle::new(open), change)
+    }
+
+    /// A cluster of many in a test, which have one database, one after the other. The nodes of a
+    /// cluster go before the cluster does.
+    pub fn one_of_many(open: Open) -> Self {
+        let idle = Idle::of_a_cluster_before(open).unwrap_or_else(|| Idle::new(open));
+        // A database asks its server once: later clusters on it would send a statement less.
+        idle.opened.database.claims_rows().unwrap();
+        // An emptied memory still knows the fences that it has drawn; a new one costs nothing.
+        let passes_on = Some(open).filter(|_| idle.opened.database.describe() != "memory");
+        let mut cluster = Self::on(idle, |_| {});
+        cluster.passes_on = passes_on;
+        cluster
+    }
+
+    fn on(idle: Idle, change: impl FnOnce(&mut Settings)) -> Self {
+        let Idle { scheduler, clock, opened, .. } = idle;
         let mut settings = Settings::named(&scheduler);
         settings.scheduler.time_zone = chrono_tz::Tz::UTC; // not the zone of the machine
-        let opened = open(&scheduler, Arc::clone(&clock) as _);
         settings.job_store.polling_strategy = opened.strategy;
         change(&mut settings);
         let database: Arc<dyn Database> = Arc::clone(&opened.database) as _;
         let store = JobStore::new(database, Arc::clone(&clock) as _, settings.clone());
-        Self { opened, clock, store, settings, damaged: AtomicBool::new(false) }
+        Self { opened, clock, store, settings, damaged: AtomicBool::new(false), passes_on: None }
     }
 
     /// A node that has checked in.
@@ -158,7 +220,8 @@ impl Cluster {
         });
     }
 
-    /// Before each of the node's transactions this happens, which is told the transaction's purpose.
+    /// Lets something happen before each of the node's transactions; it is told the transaction's
+    /// purpose.
     pub fn before_each(&self, node: &mut Node, meanwhile: impl Fn(&str) + Send + Sync + 'static) {
         let inner: Arc<dyn Database> = Arc::clone(&self.opened.database) as _;
         let held_up = HeldUp { inner, meanwhile: Box::new(meanwhile) };
@@ -257,8 +320,17 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        if !std::thread::panicking() && !self.damaged.load(Ordering::SeqCst) {
+        if std::thread::panicking() {
+            return;
+        }
+        if !self.damaged.load(Ordering::SeqCst) {
             self.check();
+        }
+        // Ours, and our store's: nobody else can write any more.
+        let is_alone = Arc::strong_count(&self.opened.database) == 2;
+        if let Some(open) = self.passes_on.filter(|_| is_alone) {
+            let (scheduler, clock) = (self.settings.scheduler.instance_name.clone(), Arc::clone(&self.clock));
+            IDLE.lock().push(Idle { open, scheduler, clock, opened: self.opened.clone() });
         }
     }
 }

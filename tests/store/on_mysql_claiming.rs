@@ -1,4 +1,5 @@
-//! What touches the taking of triggers, on this database, where due triggers are taken by locking their rows.
+//! The stories of taking triggers, on this database, where due triggers are taken by locking their
+//! rows.
 
 use super::databases::mysql_claiming as open;
 

@@ -1,4 +1,5 @@
-//! The part of the suite that has to do with how triggers are taken (DS-48, DS-65); asked of each polling strategy.
+//! The part of the suite that has to do with how triggers are taken (DS-48, DS-65); asked of each
+//! polling strategy.
 
 use super::super::kit::*;
 use super::open;

@@ -1,4 +1,5 @@
-//! The checker: reads what the jobs themselves logged and says what went wrong. It knows nothing of the store.
+//! The checker: reads what the jobs themselves logged and says what went wrong. The checker knows
+//! nothing of the store.
 
 use super::cluster::{Cluster, Death};
 use super::history::{History, text};
@@ -8,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What the log and the final state of the store showed.
+/// The findings in the log and in the final state of the store.
 #[derive(Debug, Default)]
 pub struct Verdict {
     pub starts: usize,
@@ -82,8 +83,8 @@ pub fn longest_recovery(events: &[Value], deaths: &[Death]) -> Option<Duration> 
     recoveries(events, deaths).map(|(_, latency)| latency).max()
 }
 
-/// Runs of `demo.checkpoint` that began before the last checkpoint of the run they go on from: `(fire, first step)`. A step
-/// counts as kept when the next one was begun.
+/// Runs of `demo.checkpoint` that began before the last checkpoint of the run that they go on from:
+/// `(fire, first step)`. A step counts as kept when the next one was begun.
 pub fn repeated_steps(events: &[Value]) -> Vec<(String, i64)> {
     let steps: Vec<(&str, &str, i64)> = events
         .iter()

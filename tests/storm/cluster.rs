@@ -19,7 +19,7 @@ pub struct Death {
     pub instance: String,
     pub pid: u32,
     pub last_checkin_ms: Option<i64>,
-    /// Whether it left work behind that is to be done again.
+    /// True if the node left work behind that is to be done again.
     pub interrupted: bool,
 }
 
@@ -129,17 +129,19 @@ impl Cluster {
         self.nodes.swap_remove(at).kill();
     }
 
-    /// Whether the node has fires begun that another one must do again if it is gone.
+    /// Tells whether the node has fires begun that another one must do again if the node is gone.
     fn runs_recoverable(&self, instance: &str) -> bool {
         let fired = self.store.upkeep().snapshot().unwrap().fired;
         fired.iter().any(|f| f.instance == instance && f.state == FiredState::Executing && f.requests_recovery)
     }
 
-    /// Stops a running node with SIGSTOP, in the middle of work that another one will have to do again.
+    /// Stops a running node with SIGSTOP, in the middle of work that another one will have to do
+    /// again.
     ///
-    /// A server takes the lock from a session that stops. SQLite cannot: a process that is stopped in the middle of a
-    /// write keeps the file locked until it goes on or is killed, which `docs/operations.md` says. Then it is let go on,
-    /// for long enough that it gives the lock away, and stopped once more.
+    /// A server takes the lock from a session that stops. SQLite cannot: a process that is stopped
+    /// in the middle of a write keeps the file locked until it goes on or is killed, which
+    /// `docs/operations.md` says. Then the node is let go on, for long enough that it gives the
+    /// lock away, and stopped once more.
     pub fn pause_one(&mut self) -> (usize, String) {
         let at = usize::try_from(self.random(u32::try_from(self.nodes.len()).unwrap())).unwrap();
         let instance = self.nodes[at].ready();
@@ -179,7 +181,8 @@ impl Cluster {
         });
     }
 
-    /// Stops all nodes gracefully; each must end by itself with exit code 0 and leave nothing behind.
+    /// Stops all nodes gracefully; each must end by itself with exit code 0 and leave nothing
+    /// behind.
     pub fn stop_all(&mut self) {
         for node in &self.nodes {
             node.signal(Signal::TERM);
@@ -194,7 +197,7 @@ impl Cluster {
         history::read(&self.folder.join("events.jsonl"))
     }
 
-    /// How many log lines of the nodes hold `word`.
+    /// The number of log lines of the nodes that hold `word`.
     pub fn stderr_lines(&self, word: &str) -> usize {
         let files = std::fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path());
         let logs = files.filter(|path| path.extension().is_some_and(|e| e == "err"));

@@ -1,4 +1,4 @@
-//! What the demo jobs have written to the scheduler's own database.
+//! Effects: the rows that the demo jobs have written to the scheduler's own database.
 
 use carnelian::settings::{DataSourceUrl, Settings};
 use diesel::query_builder::SqlQuery;

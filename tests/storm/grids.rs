@@ -38,7 +38,7 @@ fn grids(database: &str) {
     for _ in 0..kills {
         std::thread::sleep(Duration::from_millis(1500 + u64::from(cluster.random(1000))));
         let death = cluster.kill_one();
-        // What the dead node was executing stays in its rows until the verdict.
+        // The fires that the dead node was executing stay in its rows until the verdict.
         let fired = cluster.store.upkeep().snapshot().unwrap().fired;
         let begun = fired.iter().filter(|row| row.state == FiredState::Executing && row.instance == death.instance);
         executing.extend(begun.map(|row| (row.trigger.to_string(), row.scheduled_ms)));
@@ -68,7 +68,7 @@ fn grids(database: &str) {
     cluster.succeeded();
 }
 
-/// How late each fire of a grid began, by the trigger and the time, without those that a dead node
+/// The lateness of each fire of a grid, by the trigger and the time, without those that a dead node
 /// was executing.
 fn lateness(events: &[Value], executing: &BTreeSet<(String, i64)>) -> Vec<(i64, String, i64)> {
     let starts = events.iter().filter(|event| text(event, "event") == "START" && text(event, "job").contains("grid-"));

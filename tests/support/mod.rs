@@ -8,6 +8,7 @@
 pub mod cutting_proxy;
 pub mod history;
 pub mod node;
+pub mod places;
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -296,7 +296,8 @@ fn break_trigger(cluster: &Cluster, name: &str, change: impl Fn(&mut TriggerRow)
     });
 }
 
-/// DS-46: the order of db-scheduler, if the settings ask for it: priority before time, among what is due.
+/// DS-46: the order of db-scheduler, if the settings ask for it: priority before time, among what
+/// is due.
 #[test]
 fn the_most_important_may_come_before_the_earliest() {
     use carnelian::settings::TriggerOrder;

@@ -9,7 +9,8 @@ use carnelian::{Error, TriggerKey, TriggerState};
 
 pub(super) const JAVA: &str = "java";
 
-/// Registers a node of Quartz: a state row and no side row. Our node learns of it with its next check-in.
+/// Registers a node of Quartz: a state row and no side row. Our node learns of it with its next
+/// check-in.
 pub(super) fn java_joins(cluster: &Cluster, node: &mut Node) {
     let row = InstanceRow {
         name: JAVA.to_owned(),
@@ -47,8 +48,9 @@ fn java_reserves(cluster: &Cluster, from: TriggerState, scheduled_ms: i64) {
     });
 }
 
-/// H2: a node of Quartz fires what it has reserved if the trigger is `ACQUIRED` when its time comes, whoever acquired
-/// it, and by the schedule it had. So what it has reserved and lost must not be `ACQUIRED` by us.
+/// H2: a node of Quartz fires a trigger that it has reserved if the trigger is `ACQUIRED` when its
+/// time comes, whoever acquired the trigger, and by the schedule that it had. A reservation that
+/// the node has lost must therefore not be `ACQUIRED` by us.
 #[test]
 fn a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved() {
     let cluster = Cluster::new(open);
@@ -66,7 +68,8 @@ fn a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved()
     let bundle = a.fire_one();
     assert_eq!((bundle.scheduled_ms, cluster.state("t").as_str()), (NOW + SECOND, "WAITING"));
     a.complete(&bundle);
-    // Now it finds the trigger waiting, drops it, and deletes its row: what is left is reserved as ever.
+    // Quartz finds the trigger waiting, drops it, and deletes its row: the rest is reserved as
+    // ever.
     cluster.tamper(|s| s.delete_fired(&[format!("{JAVA}{NOW}")]).map(drop));
     cluster.advance(MINUTE - SECOND);
     a.reserve_one();
@@ -85,7 +88,8 @@ fn a_replaced_trigger_is_not_reserved_while_quartz_holds_the_old_one() {
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + 2 * SECOND)));
 }
 
-/// Quartz paused, resumed and took a trigger that we had reserved before: it is the later one that fires.
+/// Quartz paused, resumed and took a trigger that we had reserved before: it is the later one that
+/// fires.
 #[test]
 fn a_reservation_that_quartz_has_taken_over_is_left_to_it() {
     let cluster = Cluster::new(open);
@@ -102,8 +106,8 @@ fn a_reservation_that_quartz_has_taken_over_is_left_to_it() {
     );
 }
 
-/// Quartz recovers a fire that asks for no recovery by removing its `COMPLETE` trigger, and the job with it. Where the
-/// trigger's row has gone with the fire, the job would stay for ever.
+/// Quartz recovers a fire that asks for no recovery by removing its `COMPLETE` trigger, and the job
+/// with it. The job would stay for ever if the trigger's row has gone with the fire.
 #[test]
 fn a_one_shot_keeps_its_row_until_its_end_while_quartz_may_have_to_recover_it() {
     let cluster = Cluster::new(open);
@@ -169,7 +173,8 @@ fn reporting(cluster: &Cluster, name: &str) -> Node {
 }
 
 /// A migration that is rolled back host by host: a node of Quartz starts under the static id of a
-/// node of ours that has died. It changes the time of the state row, and knows nothing of the rest.
+/// node of ours that has died. The node of Quartz changes the time of the state row, and knows
+/// nothing of the rest.
 #[test]
 fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
     let cluster = Cluster::new(open);
@@ -182,7 +187,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
     assert!(!b.recovers().iter().any(|_| true) && !b.store.is_beside_quartz(), "both times are the same");
     drop(a);
 
-    // What Quartz's updateSchedulerState does.
+    // Quartz's updateSchedulerState does this.
     cluster.advance(5 * SECOND);
     cluster.tamper(|s| s.touch_instance(&dead, NOW + 6 * SECOND).map(drop));
     assert!(cluster.store.upkeep().instance("A").unwrap().unwrap().foreign);
@@ -191,7 +196,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
     assert!(checkin.foreign_clocks.iter().any(|(name, _)| name == "A"), "it is named");
     assert!(checkin.recovered.is_empty() && checkin.is_longest_serving);
 
-    // Its reservations are its own.
+    // The reservations of the node of Quartz are its own.
     let row = FiredRow {
         fire_id: "A1".to_owned(),
         trigger: trigger_key("t"),
@@ -215,7 +220,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
     cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
     cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     assert_eq!(cluster.fires(), ["t/ACQUIRED@A"]);
-    // It goes on so, and nothing of ours is left under its name.
+    // Quartz goes on with the row, and nothing of ours is left under its name.
     cluster.advance(5 * SECOND);
     cluster.tamper(|s| {
         assert!(!s.touch_instance(&dead, 0)?, "its side row is gone");

@@ -101,7 +101,7 @@ fn fires_pass_over_what_the_calendar_leaves_out() {
         assert_eq!(bundle.calendar.as_deref(), calendar.as_ref());
     }
     assert_eq!((fired.len(), cluster.next("t"), cluster.next("u")), (2, Some(NOW + 3 * MINUTE), Some(NOW + MINUTE)));
-    // The same for one that is reserved first.
+    // A trigger that is reserved first goes the same way.
     cluster.advance(3 * MINUTE - SECOND);
     let reserved = a.acquire().reserved;
     assert_eq!(reserved.len(), 2);
@@ -154,7 +154,7 @@ fn triggers_follow_a_new_calendar_if_they_are_told_to() {
     assert_eq!(cluster.next("t"), Some(NOW + MINUTE));
     update(&cluster, "c", &minutes("1-4"));
     assert_eq!((cluster.next("t"), cluster.next("other")), (Some(NOW + 5 * MINUTE), Some(NOW + MINUTE)));
-    // What counts is the last fire: a time may be due, and late, that was left out until now.
+    // The last fire counts: a time may be due, and late, that was left out until now.
     cluster.advance(4 * MINUTE);
     update(&cluster, "c", &minutes("1,7-9"));
     assert_eq!(cluster.next("t"), Some(NOW + 3 * MINUTE), "the second was passed over with the first");

@@ -12,7 +12,8 @@ fn moves(cluster: &Cluster, work: impl FnOnce()) -> (i64, i64) {
     (after.changes - before.changes, after.cancels - before.cancels)
 }
 
-/// DS-42: what others may have to act on is announced once in its transaction; a plain fire and its end announce nothing.
+/// DS-42: what others may have to act on is announced once in its transaction; a plain fire and its
+/// end announce nothing.
 #[test]
 fn changes_are_announced_and_plain_fires_are_not() {
     let cluster = Cluster::new(open);
@@ -26,7 +27,7 @@ fn changes_are_announced_and_plain_fires_are_not() {
         moves(&cluster, || assert_eq!(store.upkeep().request_cancels(&[fired[0].fire_id.clone()], "me").unwrap(), 1)),
         (0, 1)
     );
-    // One that was ordered before is no news.
+    // An order that was given before is no news.
     assert_eq!(
         moves(&cluster, || assert_eq!(store.upkeep().request_cancels(&[fired[0].fire_id.clone()], "me").unwrap(), 0)),
         (0, 0)
@@ -46,8 +47,8 @@ fn changes_are_announced_and_plain_fires_are_not() {
     assert_eq!(moves(&cluster, || assert!(store.catalogue().unschedule(&t).is_ok())), (1, 0));
 }
 
-/// What a dead node leaves is announced by whoever recovers it; a misfire that was handled, a reservation that was given back
-/// and a clean leave as well.
+/// The node that recovers a dead one announces what it left; a misfire that was handled, a
+/// reservation that was given back and a clean leave are announced as well.
 #[test]
 fn what_becomes_free_is_announced() {
     let cluster = Cluster::new(open);

@@ -140,7 +140,8 @@ fn all_triggers_of_a_job_may_be_ended_while_another_of_its_fires_runs() {
     assert_eq!(cluster.state_of(fired[1].trigger.key()), "COMPLETE");
     cluster.check();
     a.complete(&fired[1]);
-    // The fire began before its trigger was ended: its completion does not know that it was the last.
+    // The fire began before its trigger was ended: its completion does not know that it was the
+    // last.
     assert_eq!(cluster.state_of(fired[1].trigger.key()), "-");
     assert!(!cluster.has_job("a"));
 }

@@ -1,4 +1,5 @@
-//! Continuations: jobs follow the runs of others, once for each run that ends as they ask (LT-12, LT-81).
+//! Continuations: jobs follow the runs of others, once for each run that ends as they ask (LT-12,
+//! LT-81).
 
 use super::*;
 use carnelian::history::FireOutcome;
@@ -116,7 +117,8 @@ fn a_child_sees_its_parent() {
     }
 }
 
-/// A run that is tried again has not failed yet, and one that goes on has not ended: only the last is followed.
+/// A run that is tried again has not failed yet, and one that goes on has not ended: only the last
+/// is followed.
 #[test]
 fn only_the_last_run_of_a_work_is_followed() {
     for (reason, outcome) in [
@@ -158,7 +160,8 @@ fn a_recovered_run_is_followed_when_its_recovery_has_ended() {
     assert_eq!(followed(&cluster), ["both", "good"]);
 }
 
-/// A run that died and that nobody asked to recover is over: `failure` and `any` follow, in the recovery's transaction.
+/// A run that died and that nobody asked to recover is over: `failure` and `any` follow, in the
+/// recovery's transaction.
 #[test]
 fn a_lost_run_is_followed_as_a_failure_once() {
     let cluster = Cluster::new(open);
@@ -264,7 +267,7 @@ fn a_continuation_is_for_runs_that_begin_after_it() {
         assert_eq!(run.followed, first_link);
         cluster.store.catalogue().follow(&link("a", "y", On::Success)).unwrap();
         if first_link {
-            // What is changed is changed for this run as well.
+            // A change counts for this run as well.
             cluster.store.catalogue().follow(&link("a", "x", On::Success)).unwrap();
         }
         a.complete(&run);
@@ -309,7 +312,7 @@ fn what_cannot_be_followed_is_refused() {
     assert!(refused(&link("c", "a", On::Failure)).contains("would follow itself"));
     assert_eq!(cluster.store.catalogue().continuations().unwrap().len(), 2);
     cluster.store.catalogue().follow(&link("c", "a", On::Failure).allow_cycle(true)).unwrap();
-    // What is there may be said again, at the next start of a program.
+    // A continuation that is there may be said again, at the next start of a program.
     cluster.store.catalogue().follow(&link("a", "b", On::Success)).unwrap();
     cluster.store.catalogue().follow(&link("b", "c", On::Any)).unwrap();
     // A parent needs not be durable, and a circle elsewhere is no circle here.
@@ -337,7 +340,8 @@ fn a_job_that_may_follow_itself_does() {
     assert!(released(&cluster).is_empty());
 }
 
-/// Continuations go with their jobs, follow a new name, and stay when a job is replaced, by one of another type too.
+/// Continuations go with their jobs, follow a new name, and stay when a job is replaced, by one of
+/// another type too.
 #[test]
 fn continuations_are_bound_to_their_jobs() {
     let cluster = Cluster::new(open);
@@ -377,7 +381,8 @@ fn continuations_are_bound_to_their_jobs() {
     assert_eq!(cluster.store.catalogue().continuations().unwrap(), []);
 }
 
-/// A program that knows nothing of continuations deletes a child: the end of a run of the parent does not mind.
+/// A program that knows nothing of continuations deletes a child: the end of a run of the parent
+/// does not mind.
 #[test]
 fn a_child_that_is_gone_is_passed_over() {
     let cluster = Cluster::new(open);
@@ -389,7 +394,8 @@ fn a_child_that_is_gone_is_passed_over() {
     assert_eq!(followed(&cluster), ["both"]);
 }
 
-/// A row of a later version, or with data of nobody's, keeps neither the run from ending nor the others from following.
+/// A row of a later version, or with data of nobody's, keeps neither the run from ending nor the
+/// others from following.
 #[test]
 fn a_row_that_nobody_understands_holds_nothing_up() {
     let cluster = Cluster::new(open);
@@ -412,7 +418,8 @@ fn a_row_that_nobody_understands_holds_nothing_up() {
     assert!(unreadable.contains("CN_CONTINUATIONS"), "{unreadable}");
 }
 
-/// Data always leave room for what there is to say of the parent: no run is kept from ending by them.
+/// Data always leave room for what there is to say of the parent: no run is kept from ending by
+/// them.
 #[test]
 fn large_data_hold_nothing_up() {
     for use_properties in [false, true] {

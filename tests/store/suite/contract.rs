@@ -47,8 +47,9 @@ fn of_triggers_a_minute_apart_the_look_ahead_takes_those_it_reaches() {
     assert_eq!(reserved(&batch), ["t0", "t1", "t2", "t3", "t4", "t5", "t6"]);
 }
 
-/// Quartz ends a batch a window after its first trigger, or after now if that is overdue, since the whole batch fires
-/// with its first. Ours takes what the look-ahead reaches: the window only says what may fire before its time.
+/// Quartz ends a batch a window after its first trigger, or after now if that is overdue, since the
+/// whole batch fires with its first. Ours takes what the look-ahead reaches: the window only says
+/// what may fire before its time.
 #[test]
 fn a_batch_is_what_the_look_ahead_reaches_and_the_window_is_what_fires_early() {
     let cluster = Cluster::new(open);
@@ -251,7 +252,7 @@ fn jobs_that_nobody_can_run_or_read_can_be_deleted_unscheduled_and_replaced() {
     }
 }
 
-/// The same for a trigger: whatever its row holds, it can be looked for, paused, replaced and deleted.
+/// A trigger, whatever its row holds, can be looked for, paused, replaced and deleted.
 #[test]
 fn triggers_that_nobody_can_read_can_be_paused_replaced_and_deleted() {
     let cluster = Cluster::new(open);
@@ -305,7 +306,7 @@ fn a_cron_trigger_fires_again_after_a_pause_of_itself_or_of_its_job() {
         cluster.advance(10 * MINUTE + 3 * SECOND);
         assert!(a.acquire().fired.is_empty());
         resume(&cluster);
-        // What it missed is a misfire, and this one goes on with the next of its times.
+        // The missed times are a misfire, and this trigger goes on with the next of its times.
         assert_eq!(cluster.next("t"), Some(NOW + 10 * MINUTE + 10 * SECOND));
         cluster.advance(7 * SECOND);
         assert_eq!(a.fire_one().scheduled_ms, NOW + 10 * MINUTE + 10 * SECOND);

@@ -69,7 +69,7 @@ fn what_the_code_has_changed_is_updated_and_the_rest_goes_on_as_it_was() {
     assert_eq!(report.updated, [job_key("nightly"), job_key("often")]);
     let stored = cluster.store.catalogue().trigger(&own("nightly")).unwrap().unwrap();
     assert_eq!(stored.next_fire_time().unwrap().timestamp_millis() % (24 * 60 * MINUTE), 3 * 60 * MINUTE);
-    // Its trigger is as it was: it does not begin anew because of a description.
+    // The trigger is as it was: a description does not make it begin anew.
     assert_eq!(cluster.next("often"), next);
     let often = cluster.store.catalogue().job(&job_key("often")).unwrap().unwrap();
     assert_eq!(often.description(), Some("of the new code"));
@@ -164,7 +164,7 @@ fn jobs_that_are_no_longer_defined_are_named_and_deleted_if_told_to() {
     assert_eq!(report.deleted, [job_key("often")]);
     assert!(!cluster.has_job("often") && cluster.has_job("other"), "what another program defines is not ours");
     assert_eq!(sync(&cluster, &[nightly(2)]).orphaned, []);
-    // One that somebody has deleted is forgotten.
+    // A job that somebody has deleted is forgotten.
     cluster.store.catalogue().delete_jobs(&[job_key("nightly")]).unwrap();
     assert_eq!(sync(&cluster, &[]).orphaned, []);
     assert_eq!(cluster.store.catalogue().definitions().unwrap().len(), 1);
@@ -205,8 +205,9 @@ fn definitions_that_cannot_be_are_refused_whole() {
     assert!(report.remarks.len() == 1 && report.remarks[0].contains("no fire time"), "{report:?}");
 }
 
-/// A trigger moves from one definition to another, in whichever order they stand; a definition that is stored under another
-/// source is free when its job is gone, or when somebody forgets it. All of these kept a node from starting once.
+/// A trigger moves from one definition to another, in whichever order they stand; a definition that
+/// is stored under another source is free when its job is gone, or when somebody forgets it. All of
+/// these kept a node from starting once.
 #[test]
 fn definitions_move_between_jobs_and_programs() {
     let cluster = Cluster::new(open);

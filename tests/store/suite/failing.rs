@@ -11,7 +11,8 @@ fn retried() -> JobPolicy {
     JobPolicy::new().retry(RetryPolicy::fixed(Duration::from_secs(5)).max_attempts(2))
 }
 
-/// It ends with the reason, its retry policy applies, once; its node can write nothing for it any more.
+/// The fire ends with the reason, and its retry policy applies, once. The fire's node can write
+/// nothing for the fire any more.
 #[test]
 fn a_fire_that_is_declared_failed_ends_so_and_is_tried_again() {
     let cluster = Cluster::new(open);
@@ -39,7 +40,7 @@ fn a_fire_that_is_declared_failed_ends_so_and_is_tried_again() {
     assert_eq!((row.instance.as_deref(), row.job_type.is_some()), (Some("A"), true));
     assert!(cluster.store.firing().read_checkpoint(&first.fire_id).unwrap().is_some(), "the work goes on from it");
 
-    // What is due of the schedule comes first; then the retry, which is not tried a third time.
+    // The due times of the schedule come first; then the retry, which is not tried a third time.
     let due = b.fire_one();
     assert_eq!(due.rerun, None);
     b.complete(&due);
@@ -83,7 +84,7 @@ fn only_what_runs_on_a_node_of_ours_can_be_declared_failed() {
     assert_eq!(cluster.store.firing().fail_fire("no such fire", "no").unwrap(), None);
     cluster.advance(SECOND);
     let fire = a.fire(&[reserved]).pop().unwrap();
-    // The same row as a node of Quartz would have it: without the side row.
+    // The row is one that a node of Quartz would have: without the side row.
     let row = |s: &mut dyn carnelian::store::Session| s.instances().map(|all| all.into_iter().find(|i| i.name == "A"));
     let mut ours = None;
     cluster.tamper(|s| {

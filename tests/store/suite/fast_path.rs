@@ -1,5 +1,5 @@
-//! The fast path held against the statements: the same generated work, given to a store with the fast path and to a store
-//! without it, leaves the same rows and answers.
+//! The fast path held against the statements: the same generated work, given to a store with the
+//! fast path and to a store without it, leaves the same rows and answers.
 
 use super::beside_quartz::java_joins;
 use super::*;
@@ -84,7 +84,7 @@ enum Step {
     ResumeAll,
     /// The node fires what is due.
     Fire,
-    /// So many runs end.
+    /// The number of runs that end.
     Complete(u64),
 }
 

@@ -1,6 +1,7 @@
 //! Every statement of every story may fail, and every commit's answer may be lost.
 
 use super::*;
+use crate::support::places;
 use carnelian::backfill::Backfill;
 #[cfg(feature = "job-files")]
 use carnelian::job_file::JobFile;
@@ -10,7 +11,8 @@ use carnelian::store::{
 };
 use carnelian::{DatabaseError, FailureClass, GroupMatcher, JobDataMap, Overlap, Result};
 
-/// One story: how it is prepared, and what it does. It says what it came to, as far as that is the same each time.
+/// One story: how it is prepared, and what it does. A story says its result, as far as that is
+/// equal each time.
 struct Story {
     name: &'static str,
     tell: fn(&Cluster, &mut [Node]) -> Box<Act>,
@@ -251,7 +253,7 @@ fn passed_over(brought: &Acquisition) -> String {
 }
 
 fn prepared() -> (Cluster, Vec<Node>) {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::one_of_many(open);
     let nodes = vec![cluster.node("A"), cluster.node("B")];
     cluster.schedule(
         job("plain").durable(true),
@@ -282,24 +284,47 @@ fn shape(cluster: &Cluster) -> Vec<String> {
     rows
 }
 
-/// The places of faults: each statement of a short story, and of those beyond, for a run in a hurry, every so many
-/// (`CARNELIAN_FAULTS_EVERY`).
-fn places() -> impl Iterator<Item = u64> {
-    const FIRST: u64 = 4;
-    let every: usize = std::env::var("CARNELIAN_FAULTS_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
-    (1..=FIRST).chain((FIRST + 1..500).step_by(every.max(1)))
-}
-
-/// Whether the story is first tried by one statement that commits by itself.
+/// Tells whether the story is first tried by one statement that commits by itself.
 fn is_stored_at_once(story: &Story, cluster: &Cluster) -> bool {
     ["schedule", "trigger_job"].contains(&story.name) && cluster.opened.database.has_fast_path()
 }
 
-/// What a story comes to, and what it leaves, if nothing fails.
-fn undisturbed(story: &Story) -> (String, Vec<String>) {
-    let (cluster, mut nodes) = prepared();
-    let answer = (story.tell)(&cluster, &mut nodes)(&cluster, &mut nodes).unwrap();
-    (answer, shape(&cluster))
+/// A story in which nothing fails.
+struct Undisturbed {
+    answer: String,
+    /// The rows that it leaves.
+    shape: Vec<String>,
+    statements: u64,
+    commits: u64,
+    is_in_memory: bool,
+}
+
+impl Undisturbed {
+    fn told(story: &Story) -> Self {
+        let (cluster, mut nodes) = prepared();
+        let mut act = (story.tell)(&cluster, &mut nodes);
+        let before = cluster.opened.database.counts();
+        let answer = act(&cluster, &mut nodes).unwrap();
+        let after = cluster.opened.database.counts();
+        let (statements, commits) = (after.statements - before.statements, after.commits - before.commits);
+        let is_in_memory = cluster.opened.database.describe() == "memory";
+        Self { answer, shape: shape(&cluster), statements, commits, is_in_memory }
+    }
+
+    /// The places of a fault, of which `CARNELIAN_FAULTS_EVERY` takes a part only. In memory all
+    /// are cheap.
+    fn places(&self, fault: Fault) -> impl Iterator<Item = u64> {
+        let asked = places::asked_step().filter(|_| !self.is_in_memory).unwrap_or(1);
+        match fault {
+            Fault::Statement(_) => places::places(self.statements, asked),
+            _ => places::places(self.commits, places::tenth(asked)),
+        }
+    }
+
+    /// Tells whether a fault at this place comes too late for the story.
+    fn is_over(&self, fault: Fault, n: u64) -> bool {
+        n > if matches!(fault, Fault::Statement(_)) { self.statements } else { self.commits }
+    }
 }
 
 /// A check-in that could not recover somebody, as one that failed: it is told again.
@@ -316,36 +341,38 @@ fn whole(checkin: Checkin) -> Result<Checkin> {
 /// Law: an error leaves nothing half done, whichever statement fails, and trying again succeeds.
 #[test]
 fn whichever_statement_fails_nothing_is_half_done() {
+    let fault = Fault::Statement(FailureClass::Permanent);
     for story in stories() {
-        let mut last = None;
-        for n in places() {
+        let clean = Undisturbed::told(&story);
+        assert!(clean.statements > 0, "{}", story.name);
+        for n in clean.places(fault) {
             let (cluster, mut nodes) = prepared();
             let mut act = (story.tell)(&cluster, &mut nodes);
-            cluster.opened.database.plan().plan(n, Fault::Statement(FailureClass::Permanent));
+            cluster.opened.database.plan().plan(n, fault);
             let outcome = act(&cluster, &mut nodes);
             let was_late = cluster.opened.database.plan().cancel();
             cluster.check();
+            assert_eq!(was_late, clean.is_over(fault, n), "{} at {n}", story.name);
             if was_late {
                 outcome.unwrap_or_else(|e| panic!("{}: {e}", story.name));
-                last = Some(n);
-                break;
+                continue;
             }
             let error = match outcome {
                 Err(error) => error,
-                // What one statement could not store was then stored by a transaction.
+                // A transaction has stored the work that one statement could not store.
                 Ok(answer) if n == 1 && is_stored_at_once(&story, &cluster) => {
-                    assert_eq!((answer, shape(&cluster)), undisturbed(&story));
+                    assert_eq!((answer, shape(&cluster)), (clean.answer.clone(), clean.shape.clone()));
                     continue;
                 }
                 Ok(answer) => panic!("{}: statement {n} failed, and the answer was {answer}", story.name),
             };
             assert_eq!(error.failure_class(), Some(FailureClass::Permanent), "{} at {n}: {error}", story.name);
-            // Stories of several transactions may have done the first; telling it again must do the rest.
+            // Stories of several transactions may have done the first; telling them again must do
+            // the rest.
             if story.name != "pause_all and resume_all" {
                 act(&cluster, &mut nodes).unwrap_or_else(|e| panic!("{} again after {n}: {e}", story.name));
             }
         }
-        assert!(last.is_some_and(|n| n > 1), "{}: {last:?}", story.name);
     }
 }
 
@@ -353,19 +380,18 @@ fn whichever_statement_fails_nothing_is_half_done() {
 #[test]
 fn a_transient_failure_of_any_statement_changes_nothing_in_the_end() {
     for story in stories().into_iter().filter(|s| !s.name.starts_with("check_in")) {
-        let (answer, expected) = undisturbed(&story);
-        for class in [FailureClass::Deadlock, FailureClass::ConnectionLost] {
-            for n in places() {
+        let clean = Undisturbed::told(&story);
+        for fault in [FailureClass::Deadlock, FailureClass::ConnectionLost].map(Fault::Statement) {
+            for n in clean.places(fault) {
                 let (cluster, mut nodes) = prepared();
                 let mut act = (story.tell)(&cluster, &mut nodes);
-                cluster.opened.database.plan().plan(n, Fault::Statement(class));
+                cluster.opened.database.plan().plan(n, fault);
                 let outcome = act(&cluster, &mut nodes);
                 let was_late = cluster.opened.database.plan().cancel();
-                assert_eq!(outcome.unwrap_or_else(|e| panic!("{} at {n}: {e}", story.name)), answer, "{}", story.name);
-                assert_eq!(shape(&cluster), expected, "{} at {n}", story.name);
-                if was_late {
-                    break;
-                }
+                let what = format!("{} {fault:?} at {n}", story.name);
+                assert_eq!(outcome.unwrap_or_else(|e| panic!("{what}: {e}")), clean.answer, "{what}");
+                assert_eq!(shape(&cluster), clean.shape, "{what}");
+                assert_eq!(was_late, clean.is_over(fault, n), "{what}");
             }
         }
     }
@@ -375,9 +401,9 @@ fn a_transient_failure_of_any_statement_changes_nothing_in_the_end() {
 #[test]
 fn a_commit_whose_answer_is_lost_is_looked_up() {
     for story in stories().into_iter().filter(|s| !s.name.starts_with("check_in")) {
-        let (answer, expected) = undisturbed(&story);
+        let clean = Undisturbed::told(&story);
         for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
-            for n in 1..5 {
+            for n in clean.places(fault) {
                 let (cluster, mut nodes) = prepared();
                 let mut act = (story.tell)(&cluster, &mut nodes);
                 cluster.opened.database.plan().plan(n, fault);
@@ -387,50 +413,50 @@ fn a_commit_whose_answer_is_lost_is_looked_up() {
                 let told = outcome.unwrap_or_else(|e| panic!("{what}: {e}"));
                 // Of a misfire pass that is told twice the second finds nothing to do.
                 if story.name != "handle_misfires" {
-                    assert_eq!(told, answer, "{what}");
+                    assert_eq!(told, clean.answer, "{what}");
                 }
-                assert_eq!(shape(&cluster), expected, "{what}");
+                assert_eq!(shape(&cluster), clean.shape, "{what}");
+                assert_eq!(was_late, clean.is_over(fault, n), "{what}");
                 cluster.check();
-                if was_late {
-                    break;
-                }
             }
         }
     }
 }
 
-/// A check-in is not retried by the store, but what it left must be sound, and the next one must do the rest.
+/// A check-in is not retried by the store, but what it left must be sound, and the next one must do
+/// the rest.
 #[test]
 fn a_check_in_that_fails_anywhere_is_made_good_by_the_next() {
     for story in stories().into_iter().filter(|s| s.name.starts_with("check_in")) {
+        let clean = Undisturbed::told(&story);
         for fault in [
             Fault::Statement(FailureClass::ConnectionLost),
             Fault::Statement(FailureClass::Deadlock),
             Fault::CommitLostApplied,
             Fault::CommitLostNotApplied,
         ] {
-            for n in 1..200 {
+            for n in clean.places(fault) {
                 let (cluster, mut nodes) = prepared();
                 let mut act = (story.tell)(&cluster, &mut nodes);
                 cluster.opened.database.plan().plan(n, fault);
                 let outcome = act(&cluster, &mut nodes);
                 let was_late = cluster.opened.database.plan().cancel();
+                let what = format!("{} {fault:?} {n}", story.name);
+                assert_eq!(was_late, clean.is_over(fault, n), "{what}");
                 cluster.check();
                 if outcome.is_err() {
-                    // After a failure of its own a node gives the others the tolerance to come back.
+                    // A node gives the others the tolerance to come back after a failure of its
+                    // own.
                     for _ in 0..3 {
-                        act(&cluster, &mut nodes).unwrap_or_else(|e| panic!("{} {fault:?} {n}: {e}", story.name));
+                        act(&cluster, &mut nodes).unwrap_or_else(|e| panic!("{what}: {e}"));
                         cluster.advance(7_500);
                     }
                 }
                 let who: Vec<_> = cluster.snapshot().instances.into_iter().map(|i| i.name).collect();
                 let expected: &[&str] = if story.name.ends_with("registers") { &["A", "B"] } else { &["B"] };
-                assert_eq!(who, expected, "{} {fault:?} {n}", story.name);
-                assert!(cluster.fires().is_empty(), "{} {fault:?} {n}", story.name);
-                assert_eq!(cluster.recovery_triggers().len(), 2, "{} {fault:?} {n}", story.name);
-                if was_late {
-                    break;
-                }
+                assert_eq!(who, expected, "{what}");
+                assert!(cluster.fires().is_empty(), "{what}");
+                assert_eq!(cluster.recovery_triggers().len(), 2, "{what}");
             }
         }
     }
@@ -470,18 +496,19 @@ fn a_panic_of_the_work_rolls_everything_back() {
     assert_eq!(cluster.state("t"), "PAUSED");
 }
 
-/// So many statements fail that no look-up gets through.
+/// The number of statements that fail, large enough that no look-up gets through.
 const LONG_AWAY: u64 = 12;
 
-/// What was taken is kept with the answer while the store cannot be asked whether it was, and is
-/// there when it can.
+/// A node keeps what it may have taken with the answer while the store cannot be asked, and has it
+/// when the store can be asked.
 #[test]
 fn what_was_taken_is_kept_until_the_store_can_be_asked() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     cluster.schedule(job("plain").durable(true), [once("now", "plain", NOW), once("soon", "plain", NOW + SECOND)]);
     let plan = cluster.opened.database.plan();
-    // Where fences are drawn before the triggers are claimed that is the first commit.
+    // The first commit is the one that draws fences, if they are drawn before the triggers are
+    // claimed.
     let (mut taken, mut reserved, mut doubts) = (Vec::new(), Vec::new(), 0);
     for n in [1, 2] {
         plan.plan(n, Fault::CommitLostThenAway(LONG_AWAY));
@@ -565,7 +592,7 @@ fn a_change_that_cannot_be_looked_up_has_an_unknown_outcome() {
         assert_eq!(error.failure_class(), Some(FailureClass::CommitUnknown), "{name}: {error}");
         let text = error.to_string();
         assert!(text.contains("its answer was lost"), "{name}: {text}");
-        // What replaces its like leaves the same.
+        // A replacement by its like leaves equal rows.
         assert!(name == "replace" || shape(&cluster) != before, "{name}: it was done");
     }
 }

@@ -1,4 +1,5 @@
-//! Fencing: a node that was declared dead while it lived can change nothing that now belongs to another.
+//! Fencing: a node that was declared dead while it lived can change nothing that now belongs to
+//! another.
 
 use super::membership::ELSEWHERE;
 use super::*;
@@ -82,7 +83,8 @@ fn its_reservations_cannot_be_fired_or_released() {
     assert_eq!(cluster.rows(), before);
 }
 
-/// H6: also if the node has come back as another incarnation with the old reservation still in its hands.
+/// H6: also if the node has come back as another incarnation with the old reservation still in its
+/// hands.
 #[test]
 fn old_reservations_do_not_come_back_with_the_node() {
     let Zombie { cluster, mut a, b, reserved, running, .. } = zombie(job("a"));

@@ -1,4 +1,5 @@
-//! Group commit: threads that store a trigger at the same time share transactions, and get an answer each.
+//! Group commit: threads that store a trigger at the same time share transactions, and get an
+//! answer each.
 
 use super::*;
 use carnelian::{Error, GroupMatcher, Trigger, TriggerKey};
@@ -86,7 +87,8 @@ fn a_new_trigger_begins_as_things_stand() {
     begins("y", "lone", "WAITING");
 }
 
-/// What hinders a trigger from firing hinders nobody from storing it by the one statement there is for that.
+/// An obstacle to a trigger's firing is none to its storing by the one statement that there is for
+/// that.
 #[test]
 fn what_begins_paused_or_blocked_is_stored_by_one_call() {
     let cluster = Cluster::new(open);
@@ -105,7 +107,7 @@ fn what_begins_paused_or_blocked_is_stored_by_one_call() {
     }
 }
 
-/// The same of jobs that come with their triggers, one or many.
+/// Jobs that come with their triggers, one or many, are stored so too.
 #[test]
 fn new_work_begins_as_things_stand() {
     let cluster = Cluster::new(open);
@@ -155,7 +157,8 @@ fn new_work_begins_as_things_stand() {
     assert_eq!(cluster.state("v"), "PAUSED");
 }
 
-/// Whoever finds a lost commit applied must not store it again, and whoever does not must.
+/// A thread that finds a lost commit applied must not store the work again, and one that does not
+/// must.
 #[cfg(feature = "test-util")]
 #[test]
 fn a_lost_answer_of_the_commit_is_looked_up() {

@@ -10,7 +10,7 @@ use carnelian::{JobDetailBuilder, JobPolicy, OnDead, TriggerBuilder};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long a fire may be silent, in these tests.
+/// The time for which a fire may be silent, in these tests.
 const LIMIT: Duration = Duration::from_secs(15);
 
 /// A node with what it has seen of heartbeats.
@@ -44,8 +44,8 @@ fn recoverable(name: &str) -> JobDetailBuilder {
     job(name).requests_recovery(true)
 }
 
-/// DS-15, DS-30: the node checks in and one of its fires does not: that fire alone is recovered, after its limit and the
-/// tolerance.
+/// DS-15, DS-30: the node checks in and one of its fires does not: that fire alone is recovered,
+/// after its limit and the tolerance.
 #[test]
 fn a_fire_that_falls_silent_is_recovered_while_its_node_lives() {
     let cluster = Cluster::new(open);
@@ -86,8 +86,9 @@ fn a_fire_that_falls_silent_is_recovered_while_its_node_lives() {
     });
 }
 
-/// Reliability, finding 3: the database was away for longer than the limit. Whoever comes back first forgives the others
-/// as much as it was away itself, and does not look again before they had the time to come back.
+/// Reliability, finding 3: the database was away for longer than the limit. The node that comes
+/// back first forgives the others as much as it was away itself, and does not look again before
+/// they had the time to come back.
 #[test]
 fn an_outage_of_the_database_kills_no_fire() {
     let cluster = Cluster::new(open);
@@ -272,7 +273,7 @@ fn a_one_shot_is_revived_in_place() {
     assert_eq!((recovering.attempt, recovering.root_fire_id), (1, Some(first.fire_id.clone())));
     assert_eq!(recovering.scheduled_ms, NOW);
 
-    // It dies again, elsewhere.
+    // The work dies again, elsewhere.
     cluster.advance(WINDOW + SECOND);
     let c = cluster.node("C");
     let third = c.fire_one();
@@ -392,7 +393,8 @@ fn a_node_gives_up_a_fire_of_its_own_at_once() {
     assert_eq!(a.complete(&again), CompletionOutcome::Recorded);
 }
 
-/// Two fires of one trigger die together; only one of them can have the trigger, and each is done again.
+/// Two fires of one trigger die together; only one of them can have the trigger, and each is done
+/// again.
 #[test]
 fn two_dead_fires_of_one_trigger_are_both_done_again() {
     let cluster = Cluster::new(open);
@@ -428,7 +430,8 @@ fn what_takes_the_place_of_a_revived_trigger_has_no_past() {
     b.complete(&fire);
 }
 
-/// One that would be left out if it came late once more is not made due again: a recovery trigger never is left out.
+/// A time that would be left out if it came late once more is not made due again: a recovery
+/// trigger never is left out.
 #[test]
 fn a_trigger_that_might_be_left_out_is_not_revived() {
     let cluster = Cluster::new(open);
@@ -441,7 +444,7 @@ fn a_trigger_that_might_be_left_out_is_not_revived() {
     b.complete(&b.fire_one());
 }
 
-/// Whatever a job says of its progress can be stored.
+/// A job may say anything of its progress: all of it can be stored.
 #[test]
 fn no_note_is_too_long_for_a_beat() {
     let cluster = Cluster::new(open);

@@ -54,7 +54,7 @@ fn the_end_of_a_fire_is_written_down() {
         result: Some("ätsch".to_owned()),
     };
     assert_eq!(all(&cluster), [row]);
-    // Whatever becomes of the job.
+    // The history stays whatever becomes of the job.
     cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
     cluster.store.catalogue().clear().unwrap();
     assert_eq!(outcomes(&cluster), [FireOutcome::Failed]);
@@ -250,7 +250,8 @@ fn old_history_is_forgotten() {
     assert_eq!(all(&cluster).iter().map(|row| row.scheduled_ms).collect::<Vec<_>>(), [NOW + 3 * MINUTE]);
 }
 
-/// A store that is asked again after an answer that was lost finds the fire ended, and writes nothing a second time.
+/// A store that is asked again after an answer that was lost finds the fire ended, and writes
+/// nothing a second time.
 #[cfg(feature = "test-util")]
 #[test]
 fn an_end_whose_answer_was_lost_is_written_down_once() {

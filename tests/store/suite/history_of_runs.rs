@@ -146,7 +146,7 @@ fn a_log_is_kept_exactly_if_its_row_is() {
     assert_eq!((logs[0].0.as_str(), logs[0].1.contains("bad")), (of("bad").fire_id.as_str(), true));
 }
 
-/// Who keeps no lines pays nothing; a batch of those who do pays for one statement more.
+/// A job that keeps no lines costs nothing; a batch of jobs that do costs one statement more.
 #[test]
 fn only_runs_that_logged_cost_a_statement() {
     let cluster = Cluster::new(open);

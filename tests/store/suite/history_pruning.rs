@@ -1,4 +1,5 @@
-//! The history is forgotten: by age, by number, by job, in small batches, with what the runs have logged (LT-86).
+//! The history is forgotten: by age, by number, by job, in small batches, with what the runs have
+//! logged (LT-86).
 
 use super::*;
 use carnelian::JobPolicy;
@@ -34,7 +35,7 @@ fn put(cluster: &Cluster, name: &str, ends: impl Iterator<Item = i64>) {
     });
 }
 
-/// What is left of a job: the milliseconds in which its rows ended, the oldest first.
+/// The rows that are left of a job: the milliseconds in which they ended, the oldest first.
 fn left(cluster: &Cluster, name: &str) -> Vec<i64> {
     let query = HistoryQuery::new().job(job_key(name)).limit(10_000);
     let mut ends: Vec<i64> =
@@ -80,7 +81,7 @@ fn a_job_keeps_so_many_rows_and_another_its_own_number() {
     assert_eq!(left(&cluster, "deleted"), [2, 3, 4]);
 }
 
-/// One that has a number of its own needs none of all.
+/// A job that has a number of its own needs no number of all.
 #[test]
 fn without_a_number_for_all_only_policies_count() {
     let cluster = Cluster::new(open);

@@ -114,7 +114,7 @@ fn without_overwriting_nothing_at_all_is_stored_or_deleted_if_anything_exists() 
     assert!(lines[2].1.contains("job `jobs.none`, which is neither stored nor in the file"), "{reasons}");
     assert_eq!(cluster.rows(), before);
 
-    // What the commands delete does not exist any more.
+    // A job that the commands delete does not exist any more.
     let both = format!("{}{doom}{KEEP}{}", "", schedule(&[&a_job("doomed", DURABLE), &a_trigger("u", "doomed", "")]));
     let imported = import(&cluster, &both).unwrap();
     assert_eq!((imported.deleted_jobs.len(), imported.jobs.len(), imported.triggers.len()), (1, 1, 1));
@@ -268,7 +268,7 @@ fn unchanged_triggers_may_be_kept_as_they_stand() {
     assert_eq!(cluster.state("u"), "WAITING");
 }
 
-/// Where data is text, an empty value comes back as an empty text instead of none.
+/// An empty value comes back as an empty text instead of none if data is text.
 #[test]
 fn what_the_tables_hold_in_another_form_is_unchanged_all_the_same() {
     let cluster = Cluster::with(open, |settings| settings.job_store.use_properties = true);

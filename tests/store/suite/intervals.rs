@@ -1,4 +1,5 @@
-//! Intervals: triggers by the calendar and by the time of day, whose rows are those of Quartz's `SIMPROP_TRIGGERS`.
+//! Intervals: triggers by the calendar and by the time of day, whose rows are those of Quartz's
+//! `SIMPROP_TRIGGERS`.
 
 use super::*;
 use carnelian::store::row::{ScheduleRow, TriggerRow, TriggerSelection};

@@ -32,7 +32,7 @@ fn nodes_publish_their_types() {
     let mut b = node_with(&cluster, "B", &[info("mail", 1), info("report", 3)]);
     let c = node_with(&cluster, "C", &[]);
     assert_eq!(published(&cluster), ["A: ?", "B: mail/1 report/3", "C:"]);
-    // One that comes later is told with the next check-in.
+    // A job type that comes later is told with the next check-in.
     b.store.job_types().set(vec![info("mail", 2)]);
     b.check_in();
     assert_eq!(published(&cluster), ["A: ?", "B: mail/2", "C:"]);
@@ -121,7 +121,8 @@ fn data_of_a_later_version_are_left_to_nodes_that_read_it() {
     });
 }
 
-/// Upgraded data that a run stores are noted as such, and nobody with the old code fires the job any more.
+/// Upgraded data that a run stores are noted as such, and nobody with the old code fires the job
+/// any more.
 #[test]
 fn data_that_were_upgraded_for_a_run_are_stored_with_their_version() {
     let cluster = Cluster::new(open);
@@ -213,7 +214,7 @@ fn nothing_new_is_taken_of_a_deprecated_type() {
     assert!(error.starts_with("job `jobs.new`: job type `work` is deprecated: use `letters`;"), "{error}");
     let error = a.store.catalogue().add_trigger(once("u", "old", NOW).build().unwrap(), false).unwrap_err().to_string();
     assert!(error.contains("trigger `triggers.u` of job `jobs.old`"), "{error}");
-    // What is stored may be run, changed and ended.
+    // Work that is stored may be run, changed and ended.
     a.store.catalogue().trigger_job(&job_key("old"), carnelian::JobDataMap::new()).unwrap();
     a.store.catalogue().add_job(&job("old").durable(true).description("ends soon").build().unwrap(), true).unwrap();
     assert!(
@@ -226,7 +227,7 @@ fn nothing_new_is_taken_of_a_deprecated_type() {
     // Forced, and by a program that knows nothing of types.
     a.store.catalogue().add_job(&new().even_if_deprecated().build().unwrap(), false).unwrap();
     cluster.store.catalogue().add_job(&job("newer").durable(true).build().unwrap(), false).unwrap();
-    // Such a program can ask the nodes.
+    // A program without job types can ask the nodes.
     let store = cluster.stranger("nobody").store;
     store.job_types().learn(false).unwrap();
     let newest = || job("newest").durable(true).build().unwrap();

@@ -19,7 +19,8 @@ fn key(row: &LockRow) -> (String, String) {
     (row.name.clone(), row.holder.clone())
 }
 
-/// LT-41, LT-43: one holds it, others are refused, until it is released or its time is over; each fence is larger.
+/// LT-41, LT-43: one holds it, others are refused, until it is released or its time is over; each
+/// fence is larger.
 #[test]
 fn one_holds_a_lock_and_fences_grow() {
     let cluster = Cluster::new(open);
@@ -58,7 +59,8 @@ fn one_holds_a_lock_and_fences_grow() {
     assert!(take(&b, "stock").unwrap().fence > third.fence);
 }
 
-/// Locks that nobody has released are forgotten in time; those that are held stay; they have nothing to do with jobs.
+/// Locks that nobody has released are forgotten in time; those that are held stay; they have
+/// nothing to do with jobs.
 #[test]
 fn locks_are_forgotten_a_day_after_their_time() {
     let cluster = Cluster::new(open);
@@ -112,7 +114,8 @@ fn of_many_that_try_at_once_one_holds_it() {
     }
 }
 
-/// Whichever statement fails, a lock is taken, renewed, released whole or not at all; an answer that was lost is looked up.
+/// A lock is taken, renewed, released whole or not at all, whichever statement fails; an answer
+/// that was lost is looked up.
 #[cfg(feature = "test-util")]
 #[test]
 fn faults_leave_a_lock_taken_or_free() {

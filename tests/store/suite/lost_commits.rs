@@ -6,8 +6,8 @@ use carnelian::store::row::FiredSelection;
 use carnelian::store::{CompletionOutcome, LostCommits};
 use std::collections::BTreeSet;
 
-/// What the store has lost of the fences is not drawn a second time, and the node that finds out
-/// ends its incarnation.
+/// Fences that the store has lost are not drawn a second time, and the node that finds out ends its
+/// incarnation.
 #[test]
 fn no_fire_id_is_given_out_twice_and_fences_never_go_back() {
     let cluster = Cluster::new(open);
@@ -70,8 +70,8 @@ fn a_check_in_raises_a_fence_that_went_back() {
     assert_eq!(last(&cluster), before + 150);
 }
 
-/// What a living node has forgotten since its end was lost is found by the rows, and by nothing
-/// else.
+/// A fire that a living node has forgotten since its end was lost is found by the rows, and by
+/// nothing else.
 #[test]
 fn rows_that_rise_from_the_dead_are_found_and_recovered() {
     let cluster = Cluster::new(open);

@@ -1,4 +1,5 @@
-//! Marks of jobs (PA-01, DS-99, LT-03, LT-14): stored with them, found by them, gone with them; and work that is submitted.
+//! Marks of jobs (PA-01, DS-99, LT-03, LT-14): stored with them, found by them, gone with them; and
+//! work that is submitted.
 
 use super::*;
 use carnelian::store::Request;

@@ -94,8 +94,9 @@ fn an_observer_forgives_as_much_as_it_was_away_itself() {
     assert!(b.recovers().is_empty());
 }
 
-/// Who is back first looks again soon, for peers whose windows are over; they have not come back
-/// yet, and are given the tolerance for it. The outage of the observer convicts none of them.
+/// The node that is back first looks again soon, for peers whose windows are over; these peers have
+/// not come back yet, and are given the tolerance for that. The outage of the observer convicts
+/// none of them.
 #[test]
 fn after_an_outage_nobody_is_convicted_who_comes_back_within_the_tolerance() {
     let cluster = Cluster::new(open);
@@ -177,7 +178,7 @@ fn recovered_after(interval: i64, tolerance: i64, seed: u64) -> (i64, bool) {
     });
     cluster.clock.moves.store(true, Ordering::SeqCst);
     let mut a = cluster.node("A");
-    // It has seen how slow the way can be.
+    // The node has seen how slow the way can be.
     let slowest = Arc::clone(&cluster.clock);
     cluster.hold_up(&mut a, "check in", move || slowest.advance(3 * SECOND));
     a.check_in();
@@ -391,7 +392,8 @@ fn who_starts_under_the_name_of_a_node_that_lives_is_refused() {
     assert!(!first.check_in().failed_out);
     assert_eq!(cluster.recovery_triggers(), []);
     first.complete(&fire);
-    // One that no longer checks in is taken for dead as by anybody, even if its process is there.
+    // A node that no longer checks in is taken for dead as by anybody, even if its process is
+    // there.
     cluster.advance(WINDOW + 1);
     assert!(second.check_in().registered);
 }

@@ -6,7 +6,8 @@ use carnelian::store::row::{ScheduleRow, TriggerSelection};
 use carnelian::{CronSchedule, MisfireInstruction, SimpleSchedule};
 use std::time::Duration;
 
-/// Fires at `NOW + 5 min` and every minute after it, `count` times more, and has missed it all until `NOW + 10 min 30 s`.
+/// Fires at `NOW + 5 min` and every minute after it, `count` times more, and has missed it all
+/// until `NOW + 10 min 30 s`.
 fn late(cluster: &Cluster, count: Option<u32>, instruction: MisfireInstruction) {
     let every = SimpleSchedule::every(Duration::from_secs(60));
     let schedule = match count {
@@ -175,8 +176,8 @@ fn paused_and_blocked_and_reserved_triggers_are_not_handled() {
     assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 2);
 }
 
-/// The look begins behind what is the misfire handler's, and finds what ignores misfires all the same; with a horizon it sees
-/// nothing beyond it.
+/// The look begins behind what is the misfire handler's, and finds what ignores misfires all the
+/// same; with a horizon it sees nothing beyond it.
 #[test]
 fn a_look_finds_what_ignores_misfires_among_what_is_late() {
     let cluster = Cluster::new(open);

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 const LATE: Duration = Duration::from_secs(5);
 
-/// DS-71, DS-74, DS-81: overdue is what waits or is reserved although its time is past, and nothing else.
+/// DS-71, DS-74, DS-81: overdue is what waits or is reserved although its time is past, and nothing
+/// else.
 #[test]
 fn the_load_counts_what_should_have_fired_and_who_could_fire_it() {
     let cluster = Cluster::new(open);
@@ -88,7 +89,7 @@ fn the_load_counts_parked_work_until_it_is_retried_or_dropped() {
     assert_eq!(parked(100), 2);
     assert!(cluster.store.catalogue().delete_parked(&trigger_key("t2")).unwrap());
     assert_eq!(parked(100), 1);
-    // Whoever resets the trigger has looked at it; the row is left for the audit.
+    // A person who resets the trigger has looked at it; the row is left for the audit.
     cluster.tamper(|s| {
         let moves = &[(TriggerState::Error, TriggerState::Waiting)];
         s.change_states(Selection::Triggers(&[trigger_key("t3")]), moves, false).map(drop)
@@ -97,7 +98,7 @@ fn the_load_counts_parked_work_until_it_is_retried_or_dropped() {
     cluster.store.upkeep().audit().unwrap();
 }
 
-/// Who takes no work is seen with the load, however many things keep a node from it.
+/// A node that takes no work is seen with the load, however many things keep it from work.
 #[test]
 fn the_load_says_who_takes_work() {
     use carnelian::node::{NodeActivity, NodeInfo, NodeReport, NodeRole};

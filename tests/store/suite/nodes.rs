@@ -51,7 +51,8 @@ fn rows(cluster: &Cluster) -> Vec<String> {
     names
 }
 
-/// LT-30…37: everything is there from the first check-in on; what has changed is there with the next.
+/// LT-30…37: everything is there from the first check-in on; what has changed is there with the
+/// next.
 #[test]
 fn a_node_says_what_it_is_and_how_it_does() {
     let cluster = Cluster::new(open);
@@ -103,7 +104,8 @@ fn a_row_that_is_missing_is_written_again() {
     assert_eq!(rows(&cluster), ["A"]);
 }
 
-/// LT-73, LT-75: the row of a silent node goes with its registration, in the transaction that recovers its work.
+/// LT-73, LT-75: the row of a silent node goes with its registration, in the transaction that
+/// recovers its work.
 #[test]
 fn the_row_of_a_failed_node_goes_with_it() {
     let cluster = Cluster::new(open);
@@ -118,7 +120,7 @@ fn the_row_of_a_failed_node_goes_with_it() {
     assert_eq!(rows(&cluster), ["A"]);
     assert_eq!(cluster.recovery_triggers().len(), 1);
 
-    // It lived all the same: it learns that it was declared dead, and says anew what it is.
+    // The node lived all the same: it learns that it was declared dead, and says anew what it is.
     let mut b = b;
     assert!(b.check_in().failed_out);
     assert_eq!(rows(&cluster), ["A"], "nothing is written for an incarnation that is over");
@@ -126,7 +128,8 @@ fn the_row_of_a_failed_node_goes_with_it() {
     assert_eq!(rows(&cluster), ["A", "B"]);
 }
 
-/// LT-88: who leaves takes its row along; with fires that still run both rows stay, for whoever takes over.
+/// LT-88: a node that leaves takes its row along; both rows of a node with fires that still run
+/// stay, for the one that takes over.
 #[test]
 fn a_node_that_leaves_takes_its_row_along() {
     let cluster = Cluster::new(open);
@@ -150,7 +153,8 @@ fn a_restart_begins_anew() {
     assert_eq!(status(&cluster, "A").node.unwrap().started_ms, NOW + 10 * MINUTE);
 }
 
-/// A node of Quartz has a state row and says nothing: it is shown as foreign, even where a row of that name was left.
+/// A node of Quartz has a state row and says nothing: it is shown as foreign, even where a row of
+/// that name was left.
 #[test]
 fn a_node_of_quartz_is_shown_as_foreign() {
     let cluster = Cluster::new(open);
@@ -177,7 +181,8 @@ fn what_is_left_of_a_node_that_quartz_recovered_is_swept() {
     assert_eq!(rows(&cluster), ["A"]);
 }
 
-/// An observer is never the one that fires in active-passive mode, or that cleans up for all, beside a worker.
+/// An observer is never the one that fires in active-passive mode, or that cleans up for all,
+/// beside a worker.
 #[test]
 fn an_observer_never_serves_longest_beside_a_worker() {
     let cluster = Cluster::new(open);
@@ -224,7 +229,8 @@ fn the_rows_of_other_schedulers_are_not_seen() {
     assert_eq!(rows(&other), ["A"]);
 }
 
-/// A check-in that comes after a peer's verdict writes nothing: the row that it would write belongs to nobody.
+/// A check-in that comes after a peer's verdict writes nothing: the row that it would write belongs
+/// to nobody.
 #[test]
 fn a_late_check_in_does_not_bring_its_row_back() {
     let cluster = Cluster::new(open);

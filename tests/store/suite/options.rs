@@ -158,7 +158,8 @@ fn who_replaces_a_trigger_replaces_its_options() {
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
-/// A pause is a state of the trigger, and a reservation a row of its own: neither touches what was stored.
+/// A pause is a state of the trigger, and a reservation a row of its own: neither touches what was
+/// stored.
 #[test]
 fn what_else_is_done_with_a_trigger_leaves_its_options() {
     let cluster = Cluster::new(open);
@@ -199,7 +200,8 @@ fn options_are_refused_beside_quartz() {
     cluster.store.catalogue().add_trigger(with("t").build().unwrap(), true).unwrap();
 }
 
-/// If a node of Quartz joins later, all compute as it does until it has left: none else would know the next time.
+/// If a node of Quartz joins later, all compute as it does until it has left: none else would know
+/// the next time.
 #[test]
 fn options_are_suspended_while_a_node_of_quartz_is_there() {
     let cluster = Cluster::new(open);

@@ -53,7 +53,8 @@ fn a_job_is_an_orphan_if_no_living_node_has_its_type_or_reads_its_data() {
     assert_eq!([cluster.state("t"), cluster.state("u"), cluster.state("w")], ["WAITING"; 3]);
 }
 
-/// A node of Quartz has the classes it has, and one of an older version its types: they do not tell.
+/// A node of Quartz has the classes it has, and one of an older version its types: they do not
+/// tell.
 #[test]
 fn nothing_is_an_orphan_while_a_node_lives_that_does_not_say_what_it_has() {
     let cluster = Cluster::new(open);
@@ -70,7 +71,8 @@ fn nothing_is_an_orphan_while_a_node_lives_that_does_not_say_what_it_has() {
     assert!(cluster.has_job("a"));
 }
 
-/// DS-93, DS-100: their age counts from when they were first seen, and starts anew if somebody had the type in between.
+/// DS-93, DS-100: their age counts from when they were first seen, and starts anew if somebody had
+/// the type in between.
 #[test]
 fn orphans_are_deleted_when_they_are_old_enough() {
     let cluster = Cluster::new(open);

@@ -32,7 +32,8 @@ fn told(outage: &Outage) -> [i64; 5] {
     [outage.overdue, outage.fire_now, outage.fire_each, outage.skipped, outage.interrupted]
 }
 
-/// DS-80, scenario 10: after all were killed the first says from when to when nobody ran, and what the policies decide.
+/// DS-80, scenario 10: after all were killed the first says from when to when nobody ran, and what
+/// the policies decide.
 #[test]
 fn the_first_after_a_total_outage_reports_it_and_the_second_does_not() {
     let cluster = Cluster::new(open);
@@ -51,7 +52,8 @@ fn the_first_after_a_total_outage_reports_it_and_the_second_does_not() {
     let outage = checkin.outage.unwrap();
     assert_eq!((outage.began_ms, outage.ended_ms), (NOW + 5 * SECOND, NOW + 3_605 * SECOND));
     assert_eq!((outage.instance.as_str(), outage.uncounted, outage.unreadable), ("C", false, 0));
-    // `once`, `now` and `young` fire now, `ignores` for each time, `waits` not; `runs` was under way.
+    // `once`, `now` and `young` fire now, `ignores` for each time, `waits` not; `runs` was under
+    // way.
     assert_eq!(told(&outage), [5, 3, 1, 1, 1]);
     assert_eq!(checkin.recovered.len(), 2);
     assert_eq!(cluster.store.outages().list().unwrap(), std::slice::from_ref(&outage));
@@ -68,7 +70,8 @@ fn the_first_after_a_total_outage_reports_it_and_the_second_does_not() {
     assert_eq!(cluster.next("now"), Some(cluster.now()));
 }
 
-/// DS-80: those that left cleanly are remembered as well, and those that were declared dead by one that left then.
+/// DS-80: those that left cleanly are remembered as well, and those that were declared dead by one
+/// that left then.
 #[test]
 fn an_outage_is_told_of_after_clean_leaves_and_convictions() {
     let cluster = Cluster::new(open);
@@ -119,8 +122,9 @@ fn a_hundred_outages_are_remembered() {
     );
 }
 
-/// DS-82, DS-83: above the threshold the first node begins the recovery mode; then the most important is first, and of
-/// those the longest delayed, also among what the misfire handler brings.
+/// DS-82, DS-83: above the threshold the first node begins the recovery mode; then the most
+/// important is first, and of those the longest delayed, also among what the misfire handler
+/// brings.
 #[test]
 fn a_backlog_is_drained_by_priority_and_then_by_delay() {
     let cluster = Cluster::with(open, |settings| {
@@ -181,8 +185,9 @@ fn the_recovery_mode_begins_and_ends_by_command() {
     assert!(a.store.outages().start_recovery("").is_err());
 }
 
-/// DS-82: what is late is put in order once for many passes. Another node may work beside this one, and what is no longer late,
-/// or was paused meanwhile, is left alone: all of the rest gets what its instruction says once, the most important first.
+/// DS-82: late triggers are put in order once for many passes. Another node may work beside this
+/// one, and a trigger that is no longer late, or was paused meanwhile, is left alone: all others
+/// get what their instruction says once, the most important first.
 #[test]
 fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
     let cluster = Cluster::with(open, |settings| {
@@ -211,7 +216,7 @@ fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
     // The next three of the order of A were handled by B.
     cluster.store.catalogue().pause_triggers(&[trigger_key("p4")]).unwrap();
     assert_eq!(handle(&a, &mut of_a), told(&["p5", "p3"], true));
-    // What comes to be late meanwhile is found by the next order.
+    // The next order finds triggers that come to be late meanwhile.
     cluster.schedule(job("k").durable(true), [once("top", "k", NOW + 2).priority(99)]);
     assert_eq!(handle(&b, &mut of_b), told(&["p2", "p1"], false), "of three, one is paused");
     assert_eq!(handle(&a, &mut of_a), told(&[], false));
@@ -223,8 +228,8 @@ fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
     assert_eq!(handle(&a, &mut of_a), told(&[], false));
 }
 
-/// DS-82: the handler brings no more than can be taken soon: it waits while what is due is enough and gets less, and goes on
-/// when it does not, since nobody may be able to run it.
+/// DS-82: the handler brings no more than can be taken soon: it waits while what is due is enough
+/// and gets less, and goes on when it does not, since nobody may be able to run it.
 #[test]
 fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_on() {
     let cluster = Cluster::with(open, |settings| {
@@ -286,7 +291,7 @@ fn an_observer_hides_no_outage() {
     assert_eq!(cluster.stranger("Y").check_in().outage, None);
 }
 
-/// The same of a node in standby: nothing was done since it stopped.
+/// A node in standby or drained ends no outage: nothing was done since the node stopped.
 #[test]
 fn a_node_in_standby_or_drained_hides_no_outage() {
     for drains in [false, true] {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Which triggers a node takes back.
+/// The triggers that a node takes back.
 fn takes_back(node: &Node) -> Vec<String> {
     let overdue = node.store.firing().take_back_overdue(&node.owner(), GRACE).unwrap();
     overdue.iter().map(|row| format!("{}@{}", row.trigger.name(), row.instance)).collect()
@@ -83,7 +83,7 @@ fn of_a_slow_owner_and_another_exactly_one_fires() {
     b.complete(&fired);
 }
 
-/// Whoever comes first takes all that is overdue; the next one finds nothing.
+/// The node that comes first takes all that is overdue; the next one finds nothing.
 #[test]
 fn what_is_overdue_is_taken_back_once_and_only_by_a_member() {
     let cluster = Cluster::new(open);
@@ -141,7 +141,8 @@ fn what_a_node_of_quartz_has_reserved_is_never_taken_back() {
         s.insert_fired(vec![row.clone()])
     });
     a.reserve_one();
-    // One that Quartz took after us: our row has lost it, and the trigger is acquired for Quartz.
+    // A trigger that Quartz took after us: our row has lost it, and the trigger is acquired for
+    // Quartz.
     cluster.tamper(|s| {
         let row = FiredRow { fire_id: "java2".to_owned(), trigger: trigger_key("u"), ..row.clone() };
         s.insert_fired(vec![row])

@@ -130,7 +130,8 @@ fn a_reserved_fire_is_skipped_if_the_run_before_it_has_not_ended_at_its_time() {
     b.complete(&fired[0]);
 }
 
-/// Triggers may be fired a little ahead of their time; that is no reason to skip one whose time has not come.
+/// Triggers may be fired a little ahead of their time; that is no reason to skip one whose time has
+/// not come.
 #[test]
 fn a_fire_ahead_of_its_time_is_reserved_if_the_run_before_it_lasts() {
     let cluster = Cluster::new(open);
@@ -288,7 +289,7 @@ fn a_waiting_fire_waits_for_every_run_before_it() {
     let first = a.fire_one();
     cluster.advance(MINUTE);
     let second = b.fire_one();
-    // It is replaced while it runs: its runs are runs of the same trigger.
+    // The trigger is replaced while it runs: its runs are runs of one trigger.
     let replaced = minutely("t", "a", NOW + 2 * MINUTE).overlap(Overlap::BufferOne).build().unwrap();
     cluster.store.catalogue().reschedule(&trigger_key("t"), replaced).unwrap();
     cluster.advance(MINUTE);
@@ -317,7 +318,7 @@ fn a_waiting_fire_may_be_paused_and_resumed() {
     a.complete(&a.fire_one());
 }
 
-/// What a dead node ran has ended when it is declared dead.
+/// The runs of a dead node have ended when the node is declared dead.
 #[test]
 fn what_waits_for_a_run_of_a_dead_node_is_let_go() {
     for recovers in [false, true] {
@@ -406,7 +407,8 @@ fn the_runs_before_are_asked_to_stop_and_the_fire_begins_when_they_have() {
     assert!(matches!(&error, Error::Refused(why) if why.contains("disallows concurrent execution")), "{error}");
 }
 
-/// Times older than the window are left out; the first younger one is what its misfire instruction makes of it.
+/// Times older than the window are left out; the first younger one is what its misfire instruction
+/// makes of it.
 #[test]
 fn only_times_within_the_window_are_made_up_for() {
     let late = |misfire: MisfireInstruction, window: u64| {
@@ -429,7 +431,8 @@ fn only_times_within_the_window_are_made_up_for() {
         (told(&skipped), times, cluster.next("t").unwrap() - NOW)
     };
     let catch_up = |times| vec![(0, times, SkipReason::CatchUp)];
-    // Eight minutes are old, 8:00 and later are young: of those the first is due, the others follow.
+    // Eight minutes are old, 8:00 and later are young: of those the first is due, the others
+    // follow.
     let (left_out, fired, next) = {
         let cluster = Cluster::new(open);
         let a = cluster.node("A");
@@ -450,7 +453,7 @@ fn only_times_within_the_window_are_made_up_for() {
     let now = 10 * MINUTE + SECOND;
     assert_eq!(late(MisfireInstruction::FireOnceNow, 150), (catch_up(8), vec![now], 11 * MINUTE));
     assert_eq!(late(MisfireInstruction::DoNothing, 150), (catch_up(8), vec![], 11 * MINUTE));
-    // What is left is in time.
+    // The times that are left are in time.
     assert_eq!(late(MisfireInstruction::FireOnceNow, 30), (catch_up(10), vec![10 * MINUTE], 11 * MINUTE));
 }
 
@@ -469,7 +472,8 @@ fn a_window_shorter_than_the_misfire_threshold_counts_too() {
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
-/// Quartz begins a simple trigger anew: its start moves, and its options must be known by the new one.
+/// Quartz begins a simple trigger anew: its start moves, and its options must be known by the new
+/// one.
 #[test]
 fn the_policies_of_a_simple_trigger_that_begins_anew_are_kept() {
     let cluster = Cluster::new(open);
@@ -556,7 +560,8 @@ fn policies_are_refused_beside_quartz_and_suspended_if_a_node_of_it_joins() {
     assert_eq!(cluster.store.catalogue().trigger(&trigger_key("skips")).unwrap().unwrap().overlap(), Overlap::Skip);
 }
 
-/// The decision and the end of the run are both made under the lock: none can be missed by the other.
+/// The decision and the end of the run are both made under the lock: none can be missed by the
+/// other.
 #[test]
 fn a_run_that_ends_just_before_the_decision_is_not_waited_for() {
     let cluster = Cluster::new(open);

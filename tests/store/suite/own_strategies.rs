@@ -50,7 +50,7 @@ fn least_loaded(_: &Tick<'_>, nodes: &[EligibleNode]) -> Answer {
     Ok(nodes.iter().min_by_key(|node| node.info.running).map(NodePart::of).into_iter().collect())
 }
 
-/// Which part of how many each fire is, and what it is told.
+/// The part that each fire is, of how many, and its parameter.
 fn parts(fires: &[FireBundle]) -> Vec<String> {
     let text = |fire: &FireBundle, key: &str| fire.trigger.data().text(key).unwrap_or("-").to_owned();
     let part = |fire: &FireBundle| {
@@ -61,7 +61,7 @@ fn parts(fires: &[FireBundle]) -> Vec<String> {
     parts
 }
 
-/// How many parts nobody has begun.
+/// The number of parts that nobody has begun.
 fn waiting(cluster: &Cluster) -> usize {
     let is_part = |group: &str| group == carnelian::key::BROADCAST_GROUP;
     cluster.snapshot().triggers.iter().filter(|t| is_part(t.key.group()) && t.state == "WAITING").count()
@@ -128,7 +128,8 @@ fn racing_nodes_run_each_tick_on_the_node_whose_turn_it_is() {
     assert_eq!(seen, expected);
 }
 
-/// A node that does not have the strategy leaves its ticks alone, and nothing behind them; parts it takes.
+/// A node that does not have the strategy leaves its ticks alone, and nothing behind them; parts it
+/// takes.
 #[test]
 fn ticks_are_left_to_nodes_that_have_the_strategy() {
     let cluster = Cluster::new(open);
@@ -152,7 +153,7 @@ fn ticks_are_left_to_nodes_that_have_the_strategy() {
     assert_eq!(a.acquire().fired.len(), 6);
 }
 
-/// What a strategy says that makes no sense costs nothing but its own tick, for now.
+/// An answer of a strategy that makes no sense costs nothing but its own tick, for now.
 #[test]
 fn a_tick_without_an_answer_stays_and_is_named() {
     fn nobody(_: &Tick<'_>, _: &[EligibleNode]) -> Answer {
@@ -191,7 +192,7 @@ fn a_tick_without_an_answer_stays_and_is_named() {
         assert!(why.contains(&format!("strategy `own` {expected}")), "{why}");
         assert_eq!(cluster.rows(), before, "{name}: nothing is written");
 
-        // What else is due runs; left alone, it is not asked again.
+        // Other due work runs; the strategy is left alone and not asked again.
         cluster.schedule(job("plain"), [once("p", "plain", NOW)]);
         let brought = node.acquire();
         assert_eq!((names(&brought.fired), brought.unreadable.len()), (vec!["p"], 1));
@@ -210,7 +211,8 @@ fn a_tick_without_an_answer_stays_and_is_named() {
     assert!(cluster.next("t") >= Some(NOW + 2 * MINUTE), "{:?}", cluster.next("t"));
 }
 
-/// A job that runs one at a time may have a strategy that chooses one node; or its parts run one after the other.
+/// A job that runs one at a time may have a strategy that chooses one node; or its parts run one
+/// after the other.
 #[test]
 fn a_lone_job_runs_where_its_strategy_says_one_at_a_time() {
     let cluster = Cluster::new(open);

@@ -127,7 +127,7 @@ fn a_tick_that_cannot_be_spread_is_parked_and_the_rest_is_fired() {
     assert_eq!(parked.iter().map(|work| work.key.clone()).collect::<Vec<TriggerKey>>(), [trigger_key("big")]);
     assert!(parked[0].reason.contains("cannot be built"), "{}", parked[0].reason);
     assert_eq!(cluster.state("big"), "ERROR");
-    // Whoever resets the trigger has looked at it.
+    // A person who resets the trigger has looked at it.
     assert!(cluster.store.catalogue().reset_from_error(&trigger_key("big")).unwrap());
     assert!(cluster.store.catalogue().parked().unwrap().is_empty());
     // In error again, for another reason, it is not parked.
@@ -175,7 +175,7 @@ fn a_node_with_many_fires_is_recovered_in_pages() {
     assert_eq!(names.len(), FIRES);
 }
 
-/// So many recoverable fires on a node of this name, which is dead from now on.
+/// A node of this name, which is dead from now on, with `fires` recoverable fires.
 fn dead_with(cluster: &Cluster, name: &str, fires: usize) {
     let node = cluster.node(name);
     let work = |n: usize| {
@@ -187,7 +187,7 @@ fn dead_with(cluster: &Cluster, name: &str, fires: usize) {
     assert_eq!(node.try_acquire(fires).unwrap().fired.len(), fires);
 }
 
-/// Whose work a check-in recovered, and of how many fires.
+/// The nodes whose work a check-in recovered, each with the number of fires.
 fn turns(checkin: &Checkin) -> Vec<(&str, usize)> {
     checkin.recovered.iter().map(|done| (&*done.instance, done.recovery_triggers.len())).collect()
 }
@@ -213,8 +213,8 @@ fn a_dead_node_with_many_fires_holds_up_no_other() {
     assert_eq!(cluster.recovery_triggers().len(), 2_200);
 }
 
-/// Where a page takes long the next check-in does not wait for those of others, and goes on with
-/// them.
+/// A check-in does not wait for the pages of others if one page takes long, and goes on with them
+/// the next time.
 #[cfg(feature = "test-util")]
 #[test]
 fn a_check_in_recovers_others_for_a_quarter_of_its_interval() {

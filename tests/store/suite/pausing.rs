@@ -63,7 +63,8 @@ fn pausing_a_group_remembers_it_for_triggers_to_come() {
     assert_eq!(store_into(&cluster, "C.new"), "WAITING");
 }
 
-/// Golden 24: a group named exactly is remembered though it has no triggers; other matchers take what exists.
+/// Golden 24: a group named exactly is remembered though it has no triggers; other matchers take
+/// what exists.
 #[test]
 fn a_group_without_triggers_is_remembered_if_it_is_named_exactly() {
     let cluster = Cluster::new(open);

@@ -72,7 +72,7 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     assert_eq!(a.complete(&running), CompletionOutcome::Recorded);
     assert_eq!(takes(&b), ["t2"]);
 
-    // It runs out by itself.
+    // The entry runs out by itself.
     let blacklist = cluster.store.placement().blacklist_rows().unwrap();
     assert_eq!((blacklist.len(), blacklist[0].made_ms, blacklist[0].until_ms), (1, NOW, Some(NOW + MINUTE)));
     cluster.store.catalogue().add_trigger(once("t3", "j", NOW).build().unwrap(), false).unwrap();
@@ -83,7 +83,7 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     assert_eq!(takes(&a), ["t3"]);
     assert!(cluster.store.placement().unblacklist("A").unwrap());
     assert!(!cluster.store.placement().unblacklist("A").unwrap());
-    // What has run out goes with the next change.
+    // The next change takes entries along that have run out.
     cluster.store.placement().blacklist(&entry, "ann").unwrap();
     cluster.advance(2 * MINUTE);
     cluster.store.placement().drain("Z", false, "ann").unwrap();
@@ -105,7 +105,7 @@ fn a_node_is_drained_by_its_node_name_until_that_is_ended() {
     assert_eq!(cluster.store.placement().blacklist_rows().unwrap().len(), 1, "one drain takes the place of the other");
     let expected = Refusal::Drained { node: "rack7".to_owned(), who: "bob".to_owned(), stops: true };
     assert_eq!(a.check_in().refusal, Some(expected));
-    // What it had reserved is given back.
+    // The reservations of the node are given back.
     cluster.advance(SECOND);
     assert_eq!(a.fire(&taken.reserved).len(), 0);
     assert_eq!((cluster.state("t2"), cluster.fires()), ("WAITING".to_owned(), vec!["t1/EXECUTING@A".to_owned()]));
@@ -161,8 +161,8 @@ fn a_job_runs_only_on_nodes_that_it_allows_and_with_its_labels() {
     assert_eq!(may, ["A: the job allows C only", "B: the job allows C only"]);
 }
 
-/// Those that may not run here do not stand in the way of those behind them, however many there are, and a node does not
-/// spin on them.
+/// Triggers that may not run here do not stand in the way of those behind them, however many there
+/// are, and a node does not spin on them.
 #[test]
 fn refused_work_starves_nothing() {
     let cluster = Cluster::new(open);
@@ -176,7 +176,7 @@ fn refused_work_starves_nothing() {
     assert_eq!(earliest(&a), Some(NOW + 10 * MINUTE));
     assert_eq!(a.acquire().fired.len(), 0);
 
-    // The same with more placements than are remembered: at last all of them are looked at.
+    // More placements than are remembered do no harm: at last all of them are looked at.
     for n in 0..70 {
         let name = format!("p{n}");
         cluster.schedule(placed(&name, only(&format!("C{n}"))), [once(&name, &name, NOW)]);
@@ -261,7 +261,8 @@ fn limits_of_groups_hold_on_each_node_and_in_the_cluster() {
     assert_eq!(takes(&a), ["g5", "g6", "g7"]);
 }
 
-/// A fire counts when it begins: what was reserved before the limit was set is given back, and nothing is reserved ahead.
+/// A fire counts when it begins: what was reserved before the limit was set is given back, and
+/// nothing is reserved ahead.
 #[test]
 fn fires_of_a_limited_group_begin_only_if_there_is_room() {
     let cluster = Cluster::new(open);
@@ -340,7 +341,8 @@ fn an_observer_mends_and_runs_nothing() {
     assert_eq!(takes(&observer), Vec::<String>::new());
 }
 
-/// QZ-22: in active-passive mode the one that has served longest of those that take work is active, and never two.
+/// QZ-22: in active-passive mode the one that has served longest of those that take work is active,
+/// and never two.
 #[test]
 fn a_drained_node_hands_over_and_takes_back_without_two_being_active() {
     let cluster = Cluster::new(open);

@@ -52,7 +52,8 @@ fn a_job_that_is_replaced_has_the_policy_of_the_new_one() {
     cluster.store.catalogue().clear().unwrap();
 }
 
-/// A later version may write what this one cannot read; the job is quarantined, not run without its policy.
+/// A later version may write what this one cannot read; the job is quarantined, not run without its
+/// policy.
 #[test]
 fn a_policy_that_cannot_be_read_is_named() {
     let cluster = Cluster::new(open);

@@ -9,7 +9,8 @@ use carnelian::{MisfireInstruction, TriggerKey};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// DS-46: equals go by group and name, on every database, whatever the order in which they were stored.
+/// DS-46: equals go by group and name, on every database, whatever the order in which they were
+/// stored.
 #[test]
 fn among_equals_the_order_is_that_of_the_keys() {
     for order in [TriggerOrder::TimeThenPriority, TriggerOrder::PriorityThenTime] {
@@ -61,7 +62,8 @@ fn race(cluster: &Cluster, nodes: &[Node], one_shots: usize) {
         for node in nodes {
             let (fires, fences) = (&fires, &fences);
             scope.spawn(move || {
-                // A lone job of another node, or triggers that others hold, may leave nothing for a while.
+                // A lone job of another node, or triggers that others hold, may leave nothing for a
+                // while.
                 for _ in 0..100_000 {
                     let fired = match node.try_acquire(17) {
                         Ok(brought) => brought.fired,
@@ -97,7 +99,8 @@ fn race(cluster: &Cluster, nodes: &[Node], one_shots: usize) {
     assert!(cluster.snapshot().triggers.is_empty() && cluster.snapshot().fired.is_empty());
 }
 
-/// Law 1: pauses, replacements and deletions that come while nodes take triggers side by side leave nothing half done.
+/// Law 1: pauses, replacements and deletions that come while nodes take triggers side by side leave
+/// nothing half done.
 #[test]
 fn definitions_change_while_nodes_race() {
     let cluster = Cluster::new(open);
@@ -184,7 +187,8 @@ fn a_node_that_was_declared_dead_while_it_looked_takes_nothing() {
         PollingStrategy::LockAndFetch => "claim triggers",
         _ => "acquire triggers",
     };
-    // It has been silent for too long, and nobody has noticed until it begins its transaction.
+    // The node has been silent for too long, and nobody has noticed until it begins its
+    // transaction.
     cluster.advance(15 * SECOND);
     b.check_in();
     cluster.advance(WINDOW - 14 * SECOND);
@@ -234,7 +238,8 @@ fn on_a_database_with_one_writer_every_strategy_is_the_lock() {
     assert_eq!(commits, if has_rows_to_lock { 2 } else { 1 }, "fences, then the claim");
 }
 
-/// A node of Quartz knows nothing of claims: while one is there, triggers are taken under the lock as it does.
+/// A node of Quartz knows nothing of claims: while one is there, triggers are taken under the lock
+/// as it does.
 #[test]
 fn beside_a_node_of_quartz_every_strategy_is_the_lock() {
     let cluster = Cluster::with(open, |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
@@ -275,8 +280,8 @@ fn what_is_held_by_another_is_passed_over() {
     }
 }
 
-/// Fires that have begun are run even if the rest of the look fails, and whoever runs them is told to look for others of
-/// which nobody knows.
+/// Fires that have begun are run even if the rest of the look fails, and whoever runs them is told
+/// to look for others of which nobody knows.
 #[cfg(feature = "test-util")]
 #[test]
 fn a_look_of_which_a_part_fails_brings_what_has_begun() {

@@ -217,8 +217,8 @@ fn a_fire_goes_on_though_its_trigger_went_with_a_later_one() {
     }
 }
 
-/// What had not begun was not lost, though its trigger has gone on: its work does, once, and the
-/// history says so of the run that does it.
+/// A fire that had not begun was not lost, though its trigger has gone on: the work goes on, once,
+/// and the history says so of the run that does it.
 #[test]
 fn the_work_of_a_trigger_that_went_on_goes_on_beside_it() {
     let cluster = Cluster::new(open);
@@ -256,7 +256,7 @@ fn a_thousand_that_had_not_begun_are_given_back_in_pages() {
     assert_eq!(prefetch(&b).fired.len(), rest);
 }
 
-/// What a peer leaves for its next page is not taken over as begun by the node that starts anew.
+/// The node that starts anew does not take over as begun what a peer leaves for its next page.
 #[test]
 fn a_node_that_starts_while_a_peer_recovers_it_loses_nothing() {
     let cluster = Cluster::new(open);

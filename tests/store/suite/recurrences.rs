@@ -184,7 +184,8 @@ fn a_calendar_leaves_times_out() {
     assert_eq!(cluster.next("t"), Some(NOW + 3 * DAY), "Monday");
 }
 
-/// Refused beside a node of Quartz, which could not read it; stored before, it goes on, and our nodes fire it.
+/// Refused beside a node of Quartz, which could not read it; stored before, it goes on, and our
+/// nodes fire it.
 #[test]
 fn recurrences_are_refused_beside_quartz_and_go_on_if_it_joins_later() {
     let cluster = Cluster::new(open);

@@ -74,7 +74,7 @@ fn a_job_is_not_renamed_while_it_runs_or_onto_another() {
     assert_eq!(rename(&cluster, "a", "new").unwrap(), 1);
 }
 
-/// What a node has reserved belongs to the job by its old name: it is taken back.
+/// A reservation of a node belongs to the job by its old name: it is taken back.
 #[test]
 fn a_reserved_trigger_is_fired_for_the_new_name() {
     let cluster = Cluster::new(open);
@@ -135,7 +135,8 @@ fn the_jobs_of_a_type_get_another() {
     assert!(cluster.store.job_types().migrate("work", "", None, true).is_err());
 }
 
-/// Those that run are left as they are: what they store at their end is in the form of their type.
+/// Runs that have begun are left as they are: the data that they store at their end is in the form
+/// of their type.
 #[test]
 fn running_jobs_are_migrated_later() {
     let cluster = Cluster::new(open);

@@ -1,4 +1,5 @@
-//! Reruns: the work of a run that failed, was interrupted or asked for it goes on in a fire of its own.
+//! Reruns: the work of a run that failed, was interrupted or asked for it goes on in a fire of its
+//! own.
 
 use super::*;
 use carnelian::TriggerKey;
@@ -65,7 +66,7 @@ fn a_failed_run_is_tried_again_beside_its_schedule() {
     assert_eq!(second.recovering, None);
     assert_eq!((second.trigger.priority(), second.trigger.data().text("k")), (7, Some("v")));
     assert_eq!(second.scheduled_ms, NOW + 5 * SECOND);
-    // It fails again; then it ends well.
+    // The work fails again; then it ends well.
     b.complete_all(&[failed(&second)]);
     cluster.advance(5 * SECOND);
     let third = a.acquire_with(10, |request| request.look_ahead_ms = 0).unwrap().fired.pop().unwrap();
@@ -138,8 +139,8 @@ fn a_fenced_completion_makes_no_retry() {
     assert_eq!(history(&cluster), [(FireOutcome::Lost, 0)]);
 }
 
-/// The failure and its retry are one transaction: a node that dies before it has recorded the failure is recovered, one
-/// that dies after it leaves the retry to others.
+/// The failure and its retry are one transaction: a node that dies before it has recorded the
+/// failure is recovered, one that dies after it leaves the retry to others.
 #[test]
 fn a_node_may_die_between_failure_and_retry() {
     let cluster = Cluster::new(open);

@@ -177,7 +177,8 @@ fn names_that_differ_in_case_or_accent_are_different() {
     }
 }
 
-/// MySQL compares without trailing spaces, also in its `_bin` collations: there the second name is taken, and said so.
+/// MySQL compares without trailing spaces, also in its `_bin` collations: there the second name is
+/// taken, and said so.
 #[test]
 fn a_name_that_differs_in_a_trailing_space_is_different_or_refused() {
     let cluster = Cluster::new(open);
@@ -279,8 +280,8 @@ fn a_trigger_stored_while_its_lone_job_runs_is_blocked() {
     assert_eq!(cluster.state("u"), "WAITING");
 }
 
-/// The end of a run unblocks nobody if runs beside it were allowed when it began: a trigger that was
-/// stored, resumed or run again while it ran, and blocked, stayed blocked for ever.
+/// The end of a run unblocks nobody if runs beside it were allowed when it began: a trigger that
+/// was stored, resumed or run again while it ran, and blocked, stayed blocked for ever.
 #[test]
 fn a_job_that_becomes_lone_while_it_runs_blocks_nobody_for_ever() {
     let cluster = Cluster::new(open);

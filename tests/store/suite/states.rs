@@ -11,16 +11,17 @@ use std::path::Path;
 
 /// Trigger `t` in some state. Node A runs `u` of the same job, and holds what is reserved.
 struct Scene {
-    cluster: Cluster,
     a: Node,
     b: Node,
     running: FireBundle,
     reserved: Vec<Reservation>,
+    /// Goes after its nodes.
+    cluster: Cluster,
 }
 
 fn scene(state: TriggerState) -> Scene {
     use TriggerState::*;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::one_of_many(open);
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     let alone = matches!(state, Blocked | PausedBlocked);
     let t = match state {

@@ -26,7 +26,7 @@ fn secondly(name: &str, job: &str, from_ms: i64) -> TriggerBuilder {
     once(name, job, from_ms).schedule(SimpleSchedule::every(Duration::from_secs(1)))
 }
 
-/// Which part of how many a fire is.
+/// The part that a fire is, and of how many.
 fn part(fire: &FireBundle) -> String {
     let text = |key: &str| fire.trigger.data().text(key).unwrap_or("-").to_owned();
     format!("{}/{}", text("CN_PART_INDEX"), text("CN_PART_COUNT"))
@@ -42,7 +42,7 @@ fn earliest(node: &Node) -> Option<i64> {
     node.store.firing().earliest_due(&["work".to_owned()]).unwrap().1
 }
 
-/// How many parts nobody has begun.
+/// The number of parts that nobody has begun.
 fn waiting(cluster: &Cluster) -> usize {
     let is_part = |group: &str| group == carnelian::key::BROADCAST_GROUP;
     cluster.snapshot().triggers.iter().filter(|t| is_part(t.key.group()) && t.state == "WAITING").count()

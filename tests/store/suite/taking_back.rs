@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 static WORK: LazyLock<BTreeSet<String>> = LazyLock::new(|| BTreeSet::from(["work".to_owned()]));
 static NOTHING: BTreeSet<String> = BTreeSet::new();
 
-/// How many of ten triggers a node takes that has two free workers and room for three more.
+/// The number of triggers, of ten, that a node takes with two free workers and room for three more.
 fn taken(cluster: &Cluster, node: &Node, short: &'static BTreeSet<String>) -> (usize, bool) {
     let ahead = Some(Prefetch { free: 2, quick: 2, short });
     let brought = node.acquire_with(5, |request| request.prefetch = ahead).unwrap();
@@ -67,8 +67,8 @@ fn a_fire_that_is_taken_back_was_never_taken() {
         (fire.trigger.key().clone(), fire.scheduled_ms, fire.previous_ms, fire.rerun.clone(), data)
     };
     assert_eq!(again.iter().map(shown).collect::<Vec<_>>(), fired.iter().map(shown).collect::<Vec<_>>());
-    // What is taken from its node is nobody's to give back; and a trigger that was given back and
-    // fired is not either.
+    // A fire that is taken from its node is nobody's to give back; neither is a trigger that was
+    // given back and fired.
     assert_eq!(cluster.store.firing().unfire(&a.owner(), &all).unwrap(), [Unfired::Gone; 3]);
 }
 

@@ -51,7 +51,8 @@ fn a_fire_that_waited_for_the_one_that_has_ended_begins_in_the_same_turn() {
     a.complete(&taken.fired[0]);
 }
 
-/// H3: what belongs to another node by now is neither recorded nor does it keep the node from anything else.
+/// H3: a fire that belongs to another node by now is not recorded, and keeps the node from nothing
+/// else.
 #[test]
 fn a_fire_that_is_no_longer_ours_is_fenced_and_the_next_begin() {
     let cluster = Cluster::new(open);

@@ -8,7 +8,8 @@ fn row(root: &str, version: i64, fence: i64) -> CheckpointRow {
     CheckpointRow { root_fire_id: root.to_owned(), version, fence, data: format!("step {version}").into_bytes() }
 }
 
-/// PA-40: the successor finds what the node that died had written, and the end of the work takes it away.
+/// PA-40: the successor finds what the node that died had written, and the end of the work takes it
+/// away.
 #[test]
 fn a_checkpoint_outlives_its_node_and_goes_with_the_work() {
     let cluster = Cluster::new(open);
@@ -39,7 +40,8 @@ fn a_checkpoint_outlives_its_node_and_goes_with_the_work() {
     cluster.check();
 }
 
-/// The work of a node that died, and whose job asks for no recovery, is over: the audit takes its checkpoint.
+/// The work of a node that died, and whose job asks for no recovery, is over: the audit takes its
+/// checkpoint.
 #[test]
 fn a_checkpoint_of_work_that_nobody_goes_on_with_is_swept() {
     let cluster = Cluster::new(open);
@@ -95,7 +97,7 @@ fn a_request_is_taken_once() {
     assert!(first[0].is_new && !second[0].is_new);
     assert_eq!((&first[0].job, &first[0].trigger), (&second[0].job, &second[0].trigger));
     assert!(cluster.has_job("a") && !cluster.has_job("b"));
-    // It is known when its work is long done.
+    // A request is known when its work is long done.
     let a = cluster.node("A");
     let fire = a.fire_one();
     a.complete(&fire);
