@@ -55,7 +55,7 @@ impl Acquirer {
     pub(super) fn batching_deadline(&mut self, room: usize) -> Option<Duration> {
         let capacity = self.capacity();
         let wanted = self.batch_limit().min(capacity);
-        // Where fires may wait, workers begin the other half meanwhile.
+        // Workers begin the other half of a window meanwhile.
         let enough = if capacity > self.workers() { wanted.min(capacity.div_ceil(2)) } else { wanted };
         if !self.polling.expects_more() || room >= enough || !self.reservations.is_empty() {
             self.combined.end_waiting();
