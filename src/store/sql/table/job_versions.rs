@@ -23,10 +23,10 @@ pub(super) fn latest_of(column: &str, versions: &TypeVersions) -> (String, Vec<V
 /// The condition that the data of the job of a trigger `t` are of a version that is read here, with
 /// its values.
 ///
-/// The first subquery finds out once, and not for each trigger, whether any job has a version. Under
-/// `NOT` no planner makes joins of the subqueries, which it might begin with. A planner takes an
-/// equation for rare, and therefore almost all triggers for ones that are read: it does not think
-/// that it has to search long.
+/// The first subquery finds out once, and not for each trigger, whether any job has a version.
+/// Under `NOT` no planner makes joins of the subqueries, which it might begin with. A planner takes
+/// an equation for rare, and therefore almost all triggers for ones that are read: it does not
+/// think that it has to search long.
 pub(super) fn is_read_here(name: Value, versions: &TypeVersions) -> (String, Vec<Value>) {
     let (latest, types) = latest_of("v.job_type", versions);
     let text = format!(
