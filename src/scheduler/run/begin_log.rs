@@ -36,7 +36,7 @@ impl BeginLog<FireTask> for StoredBeginLog {
         task.bundle.prefetched
     }
 
-    fn is_near(&self) -> bool {
+    fn is_local(&self) -> bool {
         self.node.settings.job_store.kind == StoreKind::Memory
     }
 

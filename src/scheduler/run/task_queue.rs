@@ -11,7 +11,7 @@ pub(crate) trait BeginLog<T>: Send + Sync {
     fn is_prefetched(&self, task: &T) -> bool;
 
     /// True if a record takes no way to a server, so that no worker waits to share one.
-    fn is_near(&self) -> bool;
+    fn is_local(&self) -> bool;
 
     /// Writes down that these tasks begin. The tasks come back as an error if the log cannot be
     /// written now; the queue then tries again. With `is_last` there is no second try, and no
@@ -150,8 +150,8 @@ impl<T> TaskQueue<T> {
     /// True if no worker need wait for others before it writes the log.
     fn are_enough(&self, state: &State<T>) -> bool {
         let most = state.prefetched.len().min(self.workers);
-        let is_near = self.begin_log.as_ref().is_some_and(|log| log.is_near());
-        is_near || ALMOST_ALL.1 * state.idle() >= ALMOST_ALL.0 * most
+        let is_local = self.begin_log.as_ref().is_some_and(|log| log.is_local());
+        is_local || ALMOST_ALL.1 * state.idle() >= ALMOST_ALL.0 * most
     }
 
     /// Waits until it is woken, or for so long.
@@ -262,7 +262,7 @@ mod tests {
             task.is_multiple_of(2)
         }
 
-        fn is_near(&self) -> bool {
+        fn is_local(&self) -> bool {
             false
         }
 
