@@ -147,7 +147,7 @@ pub use data_map::{DataValue, ForeignValue, JobDataMap};
 pub use error::{DatabaseError, Error, FailureClass, Result};
 pub use job::{
     Continuation, JobDefinition, JobDetail, JobDetailBuilder, JobFilter, JobMarks, JobPolicy, On, OnChange, OnDead,
-    Parent, RetryPolicy, StuckAction,
+    Parent, RetryPolicy, StuckAction, SubmissionState,
 };
 pub use key::{JobKey, TriggerKey};
 #[cfg(feature = "signals")]
@@ -155,7 +155,7 @@ pub use machine::StopSignals;
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
     IfExists, Job, JobContext, JobError, JobType, LockGuard, Outcome, RunningJob, Scheduler, SchedulerBuilder,
-    SchedulerMetadata, Shard, ShutdownReport, StopReason, Submission,
+    SchedulerMetadata, Shard, ShutdownReport, StopReason, Submission, SubmittedWork,
 };
 pub use store::{FiredTrigger, Taken, TriggerSummary};
 pub use trigger::{

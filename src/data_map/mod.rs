@@ -8,6 +8,7 @@ mod java;
 #[path = "no_java.rs"]
 mod java;
 mod properties;
+mod typed;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,6 +17,7 @@ pub(crate) use codec::DataFormat;
 #[cfg(feature = "java-streams")]
 pub(crate) use codec::MAX_STORED_BYTES;
 pub use foreign::ForeignValue;
+pub(crate) use typed::PAYLOAD;
 
 /// The largest number of keys of a stored map that are no Rust texts.
 const MAX_UNNAMED: usize = 1000;

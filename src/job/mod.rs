@@ -15,6 +15,7 @@ mod retry;
 mod run_log;
 mod strategy;
 mod strategy_fit;
+mod submission_state;
 mod whole_millis;
 
 pub use actions::{OnDead, StuckAction};
@@ -30,6 +31,7 @@ pub use policy::JobPolicy;
 pub use retry::RetryPolicy;
 pub use run_log::{CapturedLine, LogLine};
 pub use strategy::Strategy;
+pub use submission_state::SubmissionState;
 
 pub(crate) use retry::RetryHint;
 pub(crate) use run_log::{RunLog, decode as decode_lines, encode as encode_lines};

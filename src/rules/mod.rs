@@ -27,4 +27,5 @@ pub(crate) mod recovery;
 pub(crate) mod run_times;
 pub(crate) mod store_time;
 pub(crate) mod strategy;
+pub(crate) mod submission;
 pub(crate) mod watch;

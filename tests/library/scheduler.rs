@@ -21,5 +21,6 @@ mod running;
 mod sqlite;
 mod stories;
 mod strategies;
+mod submitted;
 #[cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod total_outage;

@@ -1,7 +1,7 @@
 //! `Submission`: work to be done now, once, whoever asks for it how often.
 
 use super::handle::Scheduler;
-use crate::data_map::{DataValue, JobDataMap};
+use crate::data_map::{DataValue, JobDataMap, PAYLOAD};
 use crate::error::Result;
 use crate::job::{JobDetail, JobMarks, JobPolicy, RetryPolicy};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey};
@@ -9,6 +9,7 @@ use crate::scheduler::node::millis;
 use crate::store::{Request, Taken};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger, moment};
 use chrono::{DateTime, Utc};
+use serde::Serialize;
 use std::time::Duration;
 
 /// Work for one run of a job type, as soon as a worker is free, or later.
@@ -104,9 +105,21 @@ impl Submission {
         self
     }
 
+    /// A value of the program's own type for the job, which reads it by
+    /// [`JobContext::payload`](crate::JobContext::payload). The value is stored as JSON text in the
+    /// job's data, under the key `payload`. Default: none.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) for a value that is no JSON.
+    pub fn payload<T: Serialize + ?Sized>(mut self, value: &T) -> Result<Self> {
+        self.data.put_typed(PAYLOAD, value)?;
+        Ok(self)
+    }
+
     /// The caller's own name for the request, at most 190 characters: a second submission with it
     /// is answered like the first, and nothing is stored for it. The name is remembered for seven
-    /// days. Default: none.
+    /// days, and at least until the work is over. [`Scheduler::submission`] asks by it how far the
+    /// work has come. Default: none.
     pub fn request_id(mut self, id: impl Into<String>) -> Self {
         self.request_id = Some(id.into());
         self

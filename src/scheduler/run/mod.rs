@@ -11,6 +11,7 @@ pub(crate) mod job;
 pub(crate) mod job_error;
 pub(crate) mod job_type;
 pub(crate) mod not_begun;
+mod payload;
 pub(crate) mod registry;
 pub(crate) mod run_handle;
 pub(crate) mod run_result;

@@ -207,6 +207,17 @@ impl Catalogue<'_> {
         rows.iter().map(|row| self.store.trigger_value(row)).collect()
     }
 
+    /// The states of a job's triggers; none if there is no job of this key.
+    pub(crate) fn trigger_states_of(&self, key: &JobKey) -> Result<Option<Vec<TriggerState>>> {
+        self.store.read("look at the triggers of a job", |s| {
+            if s.existing_jobs(std::slice::from_ref(key))?.is_empty() {
+                return Ok(None);
+            }
+            let rows = s.triggers(TriggerSelection::OfJob(key))?;
+            Ok(Some(rows.iter().filter_map(|row| TriggerState::from_name(&row.state)).collect()))
+        })
+    }
+
     /// An error that says what is wrong with the row of a trigger, if the row cannot be read.
     pub fn check_trigger_row(&self, row: &crate::store::row::TriggerRow) -> Result<()> {
         self.store.trigger_value(row).map(drop)

@@ -2,15 +2,20 @@
 
 use super::CleanUpPass;
 use crate::error::Result;
-use crate::store::row::{CommitRow, LockRow, RequestRow};
-use crate::store::{HistoryPruning, TxMode, Upkeep, locks};
+use crate::key::{SUBMITTED_GROUP, distinct};
+use crate::store::row::{CommitRow, LockRow, RequestRow, TriggerSelection};
+use crate::store::{HistoryPruning, Session, TxMode, Upkeep, locks};
+use std::collections::BTreeSet;
 
 /// The time for which tokens of commits are known: a caller that asks after one does so at once.
 const COMMITS_KEPT_MS: i64 = 3_600_000;
 
-/// The time for which a request is known after it was taken: a caller that repeats one does so
-/// within days.
+/// The time for which a request is known after it was taken, and at least until its work is over: a
+/// caller that repeats one does so within days.
 const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
+
+/// The most old requests that are looked at in one transaction.
+const REQUESTS_PAGE: usize = 1_000;
 
 impl Upkeep<'_> {
     /// Forgets the history that is too old or too much (see
@@ -27,19 +32,48 @@ impl Upkeep<'_> {
         Ok(CleanUpPass { history: usize::try_from(history).unwrap_or(usize::MAX), requests })
     }
 
-    /// Forgets old tokens of commits, locks of the application that nobody holds, and old requests;
-    /// returns how many of the latter.
+    /// Forgets old tokens of commits, locks of the application that nobody holds, and old requests
+    /// whose work is over; returns how many of the latter.
     pub(crate) fn forget_requests(&self) -> Result<usize> {
-        self.store.retrying(
-            "forget old commit tokens, locks and requests",
-            TxMode::OwnRows,
-            |s| {
-                let now = s.now_ms()?;
-                s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete()?;
-                s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
-                s.rows::<RequestRow>().below("made_ms", now - REQUESTS_KEPT_MS).delete()
-            },
-            &mut |_, _| Ok(false), // what was forgotten is not found again
-        )
+        let mut forgotten = 0;
+        loop {
+            let (seen, gone) = self.store.retrying(
+                "forget old commit tokens, locks and requests",
+                TxMode::OwnRows,
+                |s| {
+                    let now = s.now_ms()?;
+                    s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete()?;
+                    s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
+                    forget_page_of_requests(s, now)
+                },
+                &mut |_, _| Ok(false), // what was forgotten is not found again
+            )?;
+            forgotten += gone;
+            if seen < REQUESTS_PAGE {
+                return Ok(forgotten);
+            }
+        }
     }
+}
+
+/// Looks at a page of old requests; returns how many there were, and how many are forgotten. A
+/// request whose work is not over counts as taken now.
+fn forget_page_of_requests(s: &mut dyn Session, now_ms: i64) -> Result<(usize, usize)> {
+    let old = s.rows::<RequestRow>().below("made_ms", now_ms - REQUESTS_KEPT_MS).limit(REQUESTS_PAGE).list()?;
+    // The job of a submission goes with its work. Other jobs stay, and their triggers go.
+    let submitted = |row: &&RequestRow| row.job.group() == SUBMITTED_GROUP;
+    let jobs = s.existing_jobs(&distinct(old.iter().filter(submitted).map(|row| &row.job)))?;
+    let triggers = s.trigger_keys(TriggerSelection::Keys(&distinct(old.iter().map(|row| &row.trigger))))?;
+    let (jobs, triggers) = (BTreeSet::from_iter(jobs), BTreeSet::from_iter(triggers));
+    let is_over = |row: &&RequestRow| !jobs.contains(&row.job) && !triggers.contains(&row.trigger);
+    let (gone, kept): (Vec<_>, Vec<_>) = old.iter().partition(is_over);
+    let ids = |rows: Vec<&RequestRow>| rows.into_iter().map(|row| row.request_id.clone()).collect::<Vec<_>>();
+    let (kept, gone) = (ids(kept), ids(gone));
+    if !kept.is_empty() {
+        s.rows::<RequestRow>().any_of(&["request_id"], &kept).set("made_ms", &now_ms)?;
+    }
+    if !gone.is_empty() {
+        s.rows::<RequestRow>().any_of(&["request_id"], &gone).delete()?;
+    }
+    Ok((old.len(), gone.len()))
 }

@@ -111,6 +111,42 @@ fn a_request_is_taken_once() {
     assert!(cluster.store.catalogue().take_requests(&[request(Some("order 17"), "d")]).unwrap()[0].is_new);
 }
 
+/// PA-05: a request whose work waits for longer than a week was forgotten, and taken again.
+#[test]
+fn a_request_is_known_until_its_work_is_over() {
+    const WEEK: i64 = 7 * 24 * 60 * MINUTE;
+    let cluster = Cluster::new(open);
+    let submitted = carnelian::JobKey::new("SUBMITTED", "s");
+    let once_of = |name: &str, ms: i64| {
+        carnelian::Trigger::builder(trigger_key(name), submitted.clone()).start_at(at(ms)).build()
+    };
+    let retried = Request {
+        request_id: Some("retried".to_owned()),
+        job: carnelian::JobDetail::builder(submitted.clone(), "work").build().unwrap(),
+        trigger: once_of("first", NOW).unwrap(),
+    };
+    let late = once("late", "j", NOW + 3 * WEEK).build().unwrap();
+    let requests = [Request { trigger: late, ..request(Some("late"), "j") }, retried];
+    cluster.store.catalogue().take_requests(&requests).unwrap();
+    // The trigger of the submission has gone, and its job goes on with another.
+    cluster.store.catalogue().add_trigger(once_of("again", NOW + 3 * WEEK).unwrap(), false).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("first")]).unwrap();
+
+    for week in 1..=3 {
+        cluster.advance(WEEK + SECOND);
+        assert_eq!(cluster.store.upkeep().clean_up().unwrap().requests, 0, "week {week}");
+        assert!(cluster.store.catalogue().taken("late").unwrap().is_some());
+    }
+    let a = cluster.node("A");
+    let fired = a.acquire().fired;
+    assert_eq!(fired.len(), 2);
+    for fire in &fired {
+        a.complete(fire);
+    }
+    cluster.advance(WEEK + SECOND);
+    assert_eq!(cluster.store.upkeep().clean_up().unwrap().requests, 2);
+}
+
 #[test]
 fn requests_are_taken_together_or_not_at_all() {
     let cluster = Cluster::new(open);

@@ -1,0 +1,55 @@
+//! `SubmissionState`: how far submitted work has come.
+
+use super::outcome::FireOutcome;
+use std::fmt;
+
+/// The state of submitted work, see [`Scheduler::submission`](crate::Scheduler::submission).
+///
+/// In the words of task tables with `INITIAL`, `RUNNING`, `INTERRUPTED` and `FAILED`: `Pending`,
+/// `Paused` and `Parked` are `INITIAL`, `Retrying` is `INTERRUPTED`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SubmissionState {
+    /// The work waits for its time, or for a worker.
+    Pending,
+    /// The work is paused.
+    Paused,
+    /// A run goes on.
+    Running,
+    /// A run has failed or was interrupted, and the next waits.
+    Retrying,
+    /// The work is set aside until somebody has looked at it, see
+    /// [`Scheduler::parked`](crate::Scheduler::parked).
+    Parked,
+    /// The work is over; its last run had this outcome.
+    Ended(FireOutcome),
+    /// The work is over or was deleted, and no run of it is in the history (any longer).
+    Gone,
+}
+
+impl SubmissionState {
+    /// The word used in texts: `pending`, `paused`, `running`, `retrying`, `parked`, `gone`, or
+    /// the name of the outcome.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Paused => "paused",
+            Self::Running => "running",
+            Self::Retrying => "retrying",
+            Self::Parked => "parked",
+            Self::Ended(outcome) => outcome.name(),
+            Self::Gone => "gone",
+        }
+    }
+
+    /// True if no run of the work goes on or waits.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Ended(_) | Self::Gone)
+    }
+}
+
+impl fmt::Display for SubmissionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

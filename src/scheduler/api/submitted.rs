@@ -1,0 +1,55 @@
+//! The state of submitted work, by its request id.
+
+use super::handle::Scheduler;
+use crate::error::Result;
+use crate::history::{HistoryQuery, HistoryRow};
+use crate::job::SubmissionState;
+use crate::key::{JobKey, SUBMITTED_GROUP};
+use crate::rules::submission;
+
+/// Submitted work, as the store has it; see [`Scheduler::submission`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SubmittedWork {
+    /// The job that stands for the work.
+    pub job: JobKey,
+    /// The state of the work.
+    pub state: SubmissionState,
+    /// The run that goes on or was the last, as the history has it: node, times, error. None if no
+    /// run has begun, or the history keeps none.
+    pub last_run: Option<HistoryRow>,
+}
+
+impl Scheduler {
+    /// The work that was [submitted](Scheduler::submit) with this request id, by whichever process;
+    /// none if nothing was, or if the id is forgotten: seven days after it was taken, and not
+    /// before the work is over.
+    ///
+    /// ```
+    /// use carnelian::{Scheduler, Submission};
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// scheduler.submit(Submission::new("mail").request_id("order-17"))?;
+    /// let work = scheduler.submission("order-17")?.expect("it was submitted");
+    /// assert_eq!(work.state.name(), "pending");
+    /// assert!(scheduler.submission("order-18")?.is_none());
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](crate::Error::Invalid) for an id that cannot be stored, and what can go
+    /// wrong with the store.
+    pub fn submission(&self, request_id: &str) -> Result<Option<SubmittedWork>> {
+        let store = self.open_store()?;
+        let Some(taken) = store.catalogue().taken(request_id)?.filter(|taken| taken.job.group() == SUBMITTED_GROUP)
+        else {
+            return Ok(None);
+        };
+        // The job is looked at first: once it is gone, the history says the last word.
+        let triggers = store.catalogue().trigger_states_of(&taken.job)?;
+        let newest = HistoryQuery::new().job(taken.job.clone()).running(true).limit(1);
+        let last_run = store.history().find(&newest)?.into_iter().next();
+        let state = submission::state(triggers.as_deref(), last_run.as_ref().map(|run| run.outcome));
+        Ok(Some(SubmittedWork { job: taken.job, state, last_run }))
+    }
+}

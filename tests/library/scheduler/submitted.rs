@@ -1,0 +1,69 @@
+//! Submitted work, asked after by its request id.
+
+use super::fixture::LONG;
+use crate::support::wait_until;
+use carnelian::history::FireOutcome;
+use carnelian::{JobContext, JobError, RetryPolicy, Scheduler, Submission, SubmissionState, SubmittedWork};
+use crossbeam_channel::{Receiver, bounded};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Order {
+    id: u64,
+    lines: Vec<(String, u32)>,
+}
+
+fn work(scheduler: &Scheduler) -> SubmittedWork {
+    scheduler.submission("order-17").unwrap().expect("it was submitted")
+}
+
+fn waits_for(scheduler: &Scheduler, state: SubmissionState) {
+    wait_until(state.name(), LONG, || work(scheduler).state == state);
+}
+
+#[test]
+fn the_state_of_a_submission_is_told_by_its_request_id() {
+    let (begin, began) = bounded(1);
+    let (go, goes): (_, Receiver<Result<(), JobError>>) = bounded(1);
+    let ship = move |ctx: &mut JobContext| {
+        begin.send(ctx.payload::<Order>()?).ok();
+        goes.recv_timeout(LONG)?
+    };
+    let scheduler = Scheduler::builder().job_fn("ship", ship).build().unwrap();
+    assert!(scheduler.submission("order-17").unwrap().is_none());
+    let order = Order { id: 17, lines: vec![("bolt".to_owned(), 12)] };
+    let retry = RetryPolicy::fixed(Duration::from_millis(300)).max_attempts(2);
+    let submission = Submission::new("ship").request_id("order-17").payload(&order).unwrap().retry(retry);
+    let taken = scheduler.submit(submission).unwrap();
+    assert_eq!((work(&scheduler).state, &work(&scheduler).job), (SubmissionState::Pending, &taken.job));
+    scheduler.pause_job(&taken.job).unwrap();
+    assert_eq!(work(&scheduler).state, SubmissionState::Paused);
+    scheduler.resume_job(&taken.job).unwrap();
+
+    scheduler.start().unwrap();
+    assert_eq!(began.recv_timeout(LONG).unwrap(), order);
+    let running = work(&scheduler);
+    assert_eq!((running.state, running.state.is_over()), (SubmissionState::Running, false));
+    assert_eq!(running.last_run.unwrap().instance.as_deref(), Some(scheduler.instance_id()));
+    go.send(Err(JobError::new("no bolts"))).unwrap();
+    waits_for(&scheduler, SubmissionState::Retrying);
+    assert!(work(&scheduler).last_run.unwrap().error.unwrap().contains("no bolts"));
+    began.recv_timeout(LONG).unwrap();
+    assert_eq!(work(&scheduler).state, SubmissionState::Running);
+    go.send(Ok(())).unwrap();
+    waits_for(&scheduler, SubmissionState::Ended(FireOutcome::Succeeded));
+    scheduler.shutdown_and_wait();
+}
+
+#[test]
+fn work_without_a_payload_is_told_to_have_one() {
+    let ship = |ctx: &mut JobContext| ctx.payload::<Order>().map(drop).map_err(JobError::from);
+    let scheduler = Scheduler::builder().job_fn("ship", ship).build().unwrap();
+    scheduler.start().unwrap();
+    scheduler.submit(Submission::new("ship").request_id("order-17")).unwrap();
+    waits_for(&scheduler, SubmissionState::Ended(FireOutcome::Failed));
+    let error = work(&scheduler).last_run.unwrap().error.unwrap();
+    assert!(error.contains("payload") && error.contains("submit the work with one"), "{error}");
+    scheduler.shutdown_and_wait();
+}
