@@ -1,6 +1,5 @@
 //! `Holidays`: dates that are excluded.
 
-use crate::epoch::moment;
 use crate::local;
 use chrono::{DateTime, NaiveDate, Utc};
 use chrono_tz::Tz;
@@ -46,9 +45,9 @@ impl Holidays {
     }
 
     /// The instants at which the excluded days begin in a zone, ascending: the form that Quartz
-    /// stores.
+    /// stores. A stored instant beyond all dates excludes nothing, and is left out.
     pub fn starts(&self, zone: Tz) -> BTreeSet<DateTime<Utc>> {
-        self.starts_ms(zone).into_iter().map(moment).collect()
+        self.starts_ms(zone).into_iter().filter_map(DateTime::from_timestamp_millis).collect()
     }
 
     /// As [`Holidays::starts`], in epoch milliseconds.

@@ -21,8 +21,7 @@ pub struct RunRecord {
     pub description: Option<String>,
     /// Every run of the same work, the first one first: earlier runs, this run, later runs.
     pub chain: Vec<HistoryRow>,
-    /// The triggers that will run the work once more, each with its next fire time in epoch
-    /// milliseconds.
+    /// The triggers that will run the work once more, each with its next fire time.
     pub waiting: Vec<(TriggerKey, Option<DateTime<Utc>>)>,
     /// The lines that the run has logged, as far as they were kept.
     pub log: Vec<LogLine>,
