@@ -5,7 +5,7 @@ use carnelian::{
     CronExpression, CronSchedule, JobContext, JobDetail, JobError, JobKey, MisfireInstruction, Scheduler, Trigger,
     TriggerKey,
 };
-use chrono::{DateTime, Datelike};
+use chrono::Datelike;
 use chrono_tz::Europe::Paris;
 use std::error::Error;
 use std::time::Duration;
@@ -21,8 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("pay day: {}", pay_day.explain());
     let mut time = chrono::Utc::now();
     for _ in 0..3 {
-        let next_ms = pay_day.next_after(time.timestamp_millis(), Paris, time.year()).ok_or("no next time")?;
-        time = DateTime::from_timestamp_millis(next_ms).ok_or("out of range")?;
+        time = pay_day.next_after(time, Paris, time.year()).ok_or("no next time")?;
         println!("  {}", time.with_timezone(&Paris));
     }
 

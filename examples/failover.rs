@@ -106,7 +106,7 @@ fn show() -> Result<bool, Box<dyn Error>> {
         .instances()?
         .iter()
         .find(|node| node.instance == "node-a")
-        .map(|node| node.last_checkin_ms)
+        .map(|node| node.last_checkin.timestamp_millis())
         .ok_or("node-a is not registered")?;
     let before = killed_ms - last_checkin_ms;
     timeline.say("node-a", &format!("is KILLED with SIGKILL in mid-job, {before} ms after its last check-in"));

@@ -5,9 +5,13 @@
 //! tells of such a pause, and of a virtual machine that was paused as a whole, as soon as the wall
 //! clock is right again.
 
+use crate::epoch::moment;
 #[cfg(any(test, feature = "test-util"))]
 use crate::signal::Nudge;
 pub use crate::signal::{Signal, Woken};
+#[cfg(any(test, feature = "test-util"))]
+use chrono::TimeDelta;
+use chrono::{DateTime, Utc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Wall time for rows and schedules, monotonic time for waiting and for judging how long something
@@ -16,8 +20,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// A clock that jumps shifts when things happen, never what is true: no waiting depends on wall
 /// time.
 pub trait Clock: Send + Sync {
-    /// The wall clock, in epoch milliseconds.
-    fn wall_ms(&self) -> i64;
+    /// The wall clock.
+    fn wall_time(&self) -> DateTime<Utc>;
 
     /// The monotonic clock, since some fixed moment of this process; it goes on while the machine
     /// is suspended, if the system has such a clock.
@@ -45,7 +49,7 @@ impl Moment {
     pub(crate) fn now(clock: &dyn Clock) -> Self {
         let ticks = clock.ticks();
         let ticks_ms = i64::try_from(ticks.as_millis()).unwrap_or(i64::MAX);
-        Self { ticks, lead_ms: clock.wall_ms().saturating_sub(ticks_ms) }
+        Self { ticks, lead_ms: clock.wall_time().timestamp_millis().saturating_sub(ticks_ms) }
     }
 
     /// True if time has passed since `earlier` that the ticks do not know of: the wall clock has
@@ -68,13 +72,13 @@ impl Default for SystemClock {
 }
 
 impl Clock for SystemClock {
-    fn wall_ms(&self) -> i64 {
+    fn wall_time(&self) -> DateTime<Utc> {
         #[expect(clippy::disallowed_methods, reason = "the clock module reads the clock")]
         let now = SystemTime::now();
-        match now.duration_since(UNIX_EPOCH) {
+        moment(match now.duration_since(UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
             Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
-        }
+        })
     }
 
     fn ticks(&self) -> Duration {
@@ -132,37 +136,42 @@ impl Ticker {
 /// use carnelian::clock::{Clock, ManualClock};
 /// use std::time::Duration;
 ///
-/// let clock = ManualClock::at(1_000);
+/// let clock = ManualClock::at("2026-03-01T12:00:00Z".parse()?);
 /// clock.advance(Duration::from_secs(2));
-/// assert_eq!((clock.wall_ms(), clock.ticks()), (3_000, Duration::from_secs(2)));
+/// assert_eq!(clock.wall_time().to_rfc3339(), "2026-03-01T12:00:02+00:00");
+/// assert_eq!(clock.ticks(), Duration::from_secs(2));
+/// # Ok::<(), chrono::ParseError>(())
 /// ```
 #[cfg(any(test, feature = "test-util"))]
 #[derive(Debug, Default)]
 pub struct ManualClock {
-    time: parking_lot::Mutex<(i64, Duration)>,
+    time: parking_lot::Mutex<(DateTime<Utc>, Duration)>,
     waiters: parking_lot::Mutex<Vec<(Nudge, Option<Duration>)>>,
 }
 
 #[cfg(any(test, feature = "test-util"))]
 impl ManualClock {
-    /// A clock whose wall time is `wall_ms` and whose ticks begin at zero.
-    pub fn at(wall_ms: i64) -> Self {
-        Self { time: parking_lot::Mutex::new((wall_ms, Duration::ZERO)), ..Self::default() }
+    /// A clock whose ticks begin at zero at this time.
+    pub fn at(wall_time: DateTime<Utc>) -> Self {
+        Self { time: parking_lot::Mutex::new((wall_time, Duration::ZERO)), ..Self::default() }
     }
 
     /// Moves both clocks on and wakes whoever waited for a time that is now past.
     pub fn advance(&self, by: Duration) {
         {
             let mut time = self.time.lock();
-            time.0 = time.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX));
+            time.0 = time
+                .0
+                .checked_add_signed(TimeDelta::from_std(by).unwrap_or(TimeDelta::MAX))
+                .unwrap_or(DateTime::<Utc>::MAX_UTC);
             time.1 = time.1.saturating_add(by);
         }
         self.wake();
     }
 
     /// Sets the wall clock alone, as an administrator or NTP would.
-    pub fn set_wall_ms(&self, wall_ms: i64) {
-        self.time.lock().0 = wall_ms;
+    pub fn set_wall_time(&self, wall_time: DateTime<Utc>) {
+        self.time.lock().0 = wall_time;
     }
 
     /// The earliest time anybody waits for.
@@ -183,7 +192,7 @@ impl ManualClock {
 
 #[cfg(any(test, feature = "test-util"))]
 impl Clock for ManualClock {
-    fn wall_ms(&self) -> i64 {
+    fn wall_time(&self) -> DateTime<Utc> {
         self.time.lock().0
     }
 
@@ -224,15 +233,15 @@ mod tests {
 
     #[test]
     fn a_pause_is_time_that_the_ticks_do_not_know_of() {
-        let clock = ManualClock::at(1_000_000);
+        let clock = ManualClock::at(moment(1_000_000));
         let before = Moment::now(&clock);
         clock.advance(Duration::from_secs(3600));
         assert!(!Moment::now(&clock).was_paused_since(&before), "both clocks went on");
-        clock.set_wall_ms(clock.wall_ms() + 1000);
+        clock.set_wall_time(clock.wall_time() + TimeDelta::seconds(1));
         assert!(!Moment::now(&clock).was_paused_since(&before));
-        clock.set_wall_ms(clock.wall_ms() + 1);
+        clock.set_wall_time(clock.wall_time() + TimeDelta::milliseconds(1));
         assert!(Moment::now(&clock).was_paused_since(&before));
-        clock.set_wall_ms(0);
+        clock.set_wall_time(moment(0));
         assert!(!Moment::now(&clock).was_paused_since(&before), "a clock that was set back tells of no pause");
     }
 }

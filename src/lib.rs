@@ -106,6 +106,7 @@ mod data_map;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod database;
 pub mod definitions;
+mod epoch;
 mod error;
 mod guarded;
 mod hash;

@@ -21,7 +21,7 @@ use std::process::Command;
 /// module belongs to its longest match; the name stands for what is in it.
 const FLOORS: &[(&str, &[&str])] = &[
     ("streams", &["hash", "java_text", "java"]),
-    ("times", &["cron", "local", "zone"]),
+    ("times", &["cron", "epoch", "local", "zone"]),
     ("error", &["error", "guarded", "meter", "random", "words"]),
     (
         "values",

@@ -39,7 +39,7 @@ impl EventLog {
             "job": ctx.job().key().to_string(),
             "type": job_type,
             "scheduled_ms": scheduled_ms,
-            "original_scheduled_ms": ctx.rerun().map_or(scheduled_ms, |rerun| rerun.scheduled_ms),
+            "original_scheduled_ms": ctx.rerun().map_or(scheduled_ms, |rerun| rerun.scheduled_fire_time.timestamp_millis()),
             "recovering": recovering.is_some(),
             "attempt": attempt(ctx),
         }) else {
@@ -106,7 +106,7 @@ impl Events {
         let now = clock_gettime(ClockId::Monotonic);
         event.insert("event".to_owned(), name.into());
         event.insert("mono_ns".to_owned(), (now.tv_sec * 1_000_000_000 + now.tv_nsec).into());
-        event.insert("wall_ms".to_owned(), self.log.clock.wall_ms().into());
+        event.insert("wall_ms".to_owned(), self.log.clock.wall_time().timestamp_millis().into());
         if let Some((key, value)) = more {
             event.insert(key.to_owned(), value);
         }

@@ -92,12 +92,18 @@ impl Timeline {
     /// Begins now, and gives up after `limit`.
     pub fn new(log: &Path, limit: Duration) -> Self {
         let clock = SystemClock::default();
-        Self { log: log.to_owned(), begun_ms: clock.wall_ms(), clock, end: Instant::now() + limit, printed: 0 }
+        Self {
+            log: log.to_owned(),
+            begun_ms: clock.wall_time().timestamp_millis(),
+            clock,
+            end: Instant::now() + limit,
+            printed: 0,
+        }
     }
 
     /// The time, in epoch milliseconds.
     pub fn now_ms(&self) -> i64 {
-        self.clock.wall_ms()
+        self.clock.wall_time().timestamp_millis()
     }
 
     /// How much time is left.
@@ -150,7 +156,7 @@ impl Timeline {
     /// Prints events as they come until this moment.
     pub fn rest_until(&mut self, moment_ms: i64) -> Result<(), Box<dyn Error>> {
         let clock = SystemClock::default();
-        self.until_true("time passes", || Ok(clock.wall_ms() >= moment_ms))
+        self.until_true("time passes", || Ok(clock.wall_time().timestamp_millis() >= moment_ms))
     }
 
     /// Waits for something without printing.

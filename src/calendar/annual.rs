@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 /// use carnelian::calendar::{AnnualDays, Calendar};
 ///
 /// let calendar = Calendar::new(AnnualDays::excluding([(1, 1), (12, 25)])?);
-/// assert!(!calendar.is_time_included(1_767_225_600_000)); // 1 January 2026
+/// assert!(!calendar.is_time_included("2026-01-01T00:00:00Z".parse()?));
 /// assert!(AnnualDays::excluding([(2, 30)]).is_err());
-/// # Ok::<(), carnelian::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "org.quartz.impl.calendar.AnnualCalendar")]
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::local::{self, DAY};
-use chrono::{NaiveTime, Timelike};
+use chrono::{NaiveTime, TimeDelta, Timelike};
 use chrono_tz::Tz;
 
 /// Excludes a time of every day, or all of every day but that time.
@@ -17,16 +17,16 @@ use chrono_tz::Tz;
 /// let (eight, six) = (NaiveTime::from_hms_opt(8, 0, 0), NaiveTime::from_hms_opt(18, 0, 0));
 /// let (eight, six) = (eight.unwrap_or_default(), six.unwrap_or_default());
 /// let office_hours = Calendar::new(DailyRange::including_only(eight, six)?);
-/// assert!(office_hours.is_time_included(1_772_366_400_000)); // noon
+/// assert!(office_hours.is_time_included("2026-03-01T12:00:00Z".parse()?));
 /// let the_rest = Calendar::new(DailyRange::excluding(eight, six)?);
-/// assert!(!the_rest.is_time_included(1_772_366_400_000));
-/// # Ok::<(), carnelian::Error>(())
+/// assert!(!the_rest.is_time_included("2026-03-01T12:00:00Z".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "org.quartz.impl.calendar.DailyCalendar")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DailyRange {
-    from_ms: i64,
-    to_ms: i64,
+    pub(super) from_ms: i64,
+    pub(super) to_ms: i64,
     inverted: bool,
 }
 
@@ -73,14 +73,14 @@ impl DailyRange {
         Ok(Self { from_ms, to_ms, inverted })
     }
 
-    /// The beginning of the range in milliseconds after midnight.
-    pub fn from_ms(&self) -> i64 {
-        self.from_ms
+    /// The beginning of the range.
+    pub fn start_time_of_day(&self) -> NaiveTime {
+        time_of_day(self.from_ms)
     }
 
-    /// The end of the range, which belongs to it, in milliseconds after midnight.
-    pub fn to_ms(&self) -> i64 {
-        self.to_ms
+    /// The end of the range, which belongs to it.
+    pub fn end_time_of_day(&self) -> NaiveTime {
+        time_of_day(self.to_ms)
     }
 
     /// True if only the range is included.
@@ -119,4 +119,9 @@ impl DailyRange {
             end_of_day: local::instant(date, DAY - 1, zone)?,
         })
     }
+}
+
+/// The time of day so many milliseconds after midnight.
+fn time_of_day(ms: i64) -> NaiveTime {
+    NaiveTime::MIN.overflowing_add_signed(TimeDelta::milliseconds(ms)).0
 }

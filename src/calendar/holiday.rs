@@ -1,7 +1,7 @@
 //! `Holidays`: dates that are excluded.
 
 use crate::local;
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use chrono_tz::Tz;
 use std::collections::BTreeSet;
 
@@ -16,8 +16,10 @@ use std::collections::BTreeSet;
 /// use chrono::NaiveDate;
 ///
 /// let calendar = Calendar::new(Holidays::on(NaiveDate::from_ymd_opt(2026, 3, 1)));
-/// assert!(!calendar.is_time_included(1_772_366_400_000)); // 1 March 2026, noon
-/// assert_eq!(calendar.next_included_time(1_772_366_400_000), Some(1_772_409_600_000));
+/// let noon = "2026-03-01T12:00:00Z".parse()?;
+/// assert!(!calendar.is_time_included(noon));
+/// assert_eq!(calendar.next_included_time(noon), Some("2026-03-02T00:00:00Z".parse()?));
+/// # Ok::<(), chrono::ParseError>(())
 /// ```
 #[doc(alias = "org.quartz.impl.calendar.HolidayCalendar")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,15 +34,24 @@ impl Holidays {
         Self { dates: dates.into_iter().collect(), starts: BTreeSet::new() }
     }
 
-    /// Excludes the days that begin at these instants, in epoch milliseconds: the form that Quartz
-    /// stores.
-    pub fn beginning_at(starts: impl IntoIterator<Item = i64>) -> Self {
+    /// Excludes the days that begin at these instants: the form that Quartz stores.
+    pub fn beginning_at(starts: impl IntoIterator<Item = DateTime<Utc>>) -> Self {
+        Self::beginning_at_ms(starts.into_iter().map(|start| start.timestamp_millis()))
+    }
+
+    /// As [`Holidays::beginning_at`], in epoch milliseconds.
+    pub(super) fn beginning_at_ms(starts: impl IntoIterator<Item = i64>) -> Self {
         Self { dates: BTreeSet::new(), starts: starts.into_iter().collect() }
     }
 
     /// The instants at which the excluded days begin in a zone, ascending: the form that Quartz
-    /// stores.
-    pub fn starts(&self, zone: Tz) -> BTreeSet<i64> {
+    /// stores. A stored instant beyond all dates excludes nothing, and is left out.
+    pub fn starts(&self, zone: Tz) -> BTreeSet<DateTime<Utc>> {
+        self.starts_ms(zone).into_iter().filter_map(DateTime::from_timestamp_millis).collect()
+    }
+
+    /// As [`Holidays::starts`], in epoch milliseconds.
+    pub(super) fn starts_ms(&self, zone: Tz) -> BTreeSet<i64> {
         let of_dates = self.dates.iter().filter_map(|date| local::instant(*date, 0, zone));
         of_dates.chain(self.starts.iter().copied()).collect()
     }

@@ -21,9 +21,11 @@ pub use holiday::Holidays;
 pub use monthly::MonthDays;
 pub use weekly::Weekdays;
 
+use crate::epoch::moment;
 use crate::error::{Error, Result};
 use crate::key::check_text;
 use crate::local;
+use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 #[cfg(not(feature = "java-streams"))]
 use java::Origin;
@@ -48,7 +50,7 @@ const MAX_DAYS: usize = 4_000;
 ///
 /// A time is included if the calendar's own rule and the calendars below it all include it. Rules
 /// look at the clock and the date in the calendar's zone, with the answers of Quartz where clocks
-/// change. Times are epoch milliseconds.
+/// change.
 ///
 /// ```
 /// use carnelian::calendar::{Calendar, Holidays, Weekdays};
@@ -60,10 +62,9 @@ const MAX_DAYS: usize = 4_000;
 ///     .in_zone(Berlin)
 ///     .over(Calendar::new(Weekdays::weekend()).in_zone(Berlin));
 ///
-/// let noon_of = |day: &str| chrono::DateTime::parse_from_rfc3339(&format!("{day}T12:00:00+01:00"));
-/// assert!(working_days.is_time_included(noon_of("2026-12-24")?.timestamp_millis()));
-/// assert!(!working_days.is_time_included(noon_of("2026-12-25")?.timestamp_millis()));
-/// assert!(!working_days.is_time_included(noon_of("2026-12-26")?.timestamp_millis()));
+/// assert!(working_days.is_time_included("2026-12-24T12:00:00+01:00".parse()?));
+/// assert!(!working_days.is_time_included("2026-12-25T12:00:00+01:00".parse()?));
+/// assert!(!working_days.is_time_included("2026-12-26T12:00:00+01:00".parse()?));
 /// # Ok::<(), chrono::ParseError>(())
 /// ```
 #[doc(alias = "org.quartz.Calendar")]
@@ -243,36 +244,47 @@ impl Calendar {
     /// use carnelian::calendar::{Calendar, MonthDays};
     ///
     /// let not_on_the_first = Calendar::new(MonthDays::excluding([1])?);
-    /// assert!(!not_on_the_first.is_time_included(1_772_366_400_000)); // 1 March 2026
-    /// assert!(not_on_the_first.is_time_included(1_772_452_800_000)); // 2 March 2026
-    /// # Ok::<(), carnelian::Error>(())
+    /// assert!(!not_on_the_first.is_time_included("2026-03-01T12:00:00Z".parse()?));
+    /// assert!(not_on_the_first.is_time_included("2026-03-02T12:00:00Z".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "isTimeIncluded")]
-    pub fn is_time_included(&self, ms: i64) -> bool {
-        self.base().is_none_or(|base| base.is_time_included(ms)) && self.own_rule_includes(ms)
+    pub fn is_time_included(&self, time: DateTime<Utc>) -> bool {
+        self.includes(time.timestamp_millis())
+    }
+
+    /// As [`Calendar::is_time_included`], in epoch milliseconds.
+    pub(crate) fn includes(&self, ms: i64) -> bool {
+        self.base().is_none_or(|base| base.includes(ms)) && self.own_rule_includes(ms)
     }
 
     /// The next included time as Quartz defines it, which differs from rule to rule.
     ///
-    /// For cron and daily rules the first included instant *after* `ms`. For annual, monthly and
-    /// weekly ones `ms` itself if its day is not excluded, otherwise the beginning of the next day
-    /// that is not. For holidays the beginning of the first day that is not excluded, counted from
-    /// the one of `ms`, so that it may lie before `ms`. None if there is no such time, or none
-    /// within some years. Triggers do not use it: they step from one of their own times to the
+    /// For cron and daily rules the first included instant *after* `time`. For annual, monthly and
+    /// weekly ones `time` itself if its day is not excluded, otherwise the beginning of the next
+    /// day that is not. For holidays the beginning of the first day that is not excluded, counted
+    /// from the one of `time`, so that it may lie before `time`. None if there is no such time, or
+    /// none within some years. Triggers do not use it: they step from one of their own times to the
     /// next.
     ///
     /// ```
     /// use carnelian::calendar::{Calendar, MonthDays};
     ///
     /// let not_on_the_first = Calendar::new(MonthDays::excluding([1])?);
-    /// assert_eq!(not_on_the_first.next_included_time(1_772_366_400_000), Some(1_772_409_600_000));
-    /// # Ok::<(), carnelian::Error>(())
+    /// let next = not_on_the_first.next_included_time("2026-03-01T12:00:00Z".parse()?);
+    /// assert_eq!(next, Some("2026-03-02T00:00:00Z".parse()?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "getNextIncludedTime")]
-    pub fn next_included_time(&self, ms: i64) -> Option<i64> {
+    pub fn next_included_time(&self, time: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.next_included_ms(time.timestamp_millis()).map(moment)
+    }
+
+    /// As [`Calendar::next_included_time`], in epoch milliseconds.
+    fn next_included_ms(&self, ms: i64) -> Option<i64> {
         let zone = self.effective_zone();
         match &self.rule {
-            CalendarRule::Nothing => self.base().map_or(Some(ms), |base| base.next_included_time(ms)),
+            CalendarRule::Nothing => self.base().map_or(Some(ms), |base| base.next_included_ms(ms)),
             CalendarRule::Cron(_) | CalendarRule::Daily(_) => self.first_included(ms.checked_add(1)?),
             CalendarRule::Monthly(days) if days.excludes_all() => None,
             CalendarRule::Weekly(days) if days.excludes_all() => None,
@@ -280,10 +292,10 @@ impl Calendar {
                 next_day_that(ms.max(self.next_of_base(ms)?), zone, false, |day| self.own_rule_includes(day))
             }
             CalendarRule::Annual(_) => {
-                next_day_that(ms.max(self.next_of_base(ms)?), zone, false, |day| self.is_time_included(day))
+                next_day_that(ms.max(self.next_of_base(ms)?), zone, false, |day| self.includes(day))
             }
             CalendarRule::Holiday(_) => {
-                next_day_that(ms.max(self.next_of_base(ms)?), zone, true, |day| self.is_time_included(day))
+                next_day_that(ms.max(self.next_of_base(ms)?), zone, true, |day| self.includes(day))
             }
         }
     }
@@ -293,7 +305,7 @@ impl Calendar {
     pub(crate) fn skip(&self, ms: i64) -> Option<i64> {
         let mut later = ms.checked_add(1)?;
         if let Some(base) = self.base()
-            && !base.is_time_included(ms)
+            && !base.includes(ms)
         {
             later = later.max(base.skip(ms)?);
         }
@@ -361,7 +373,7 @@ impl Calendar {
 
     /// The base's answer, or the instant itself where there is no base.
     fn next_of_base(&self, ms: i64) -> Option<i64> {
-        self.base().map_or(Some(ms), |base| base.next_included_time(ms))
+        self.base().map_or(Some(ms), |base| base.next_included_ms(ms))
     }
 
     /// The first included instant from `from` on.
@@ -371,7 +383,7 @@ impl Calendar {
     fn first_included(&self, from: i64) -> Option<i64> {
         let mut at = from;
         for span in 0..MAX_SPANS {
-            if self.is_time_included(at) {
+            if self.includes(at) {
                 return Some(at);
             }
             let mut later = at.checked_add(1)?;
@@ -382,9 +394,9 @@ impl Calendar {
                 });
             }
             if let Some(base) = self.base()
-                && !base.is_time_included(at)
+                && !base.includes(at)
             {
-                let ask = || base.next_included_time(at).filter(|answer| *answer > at);
+                let ask = || base.next_included_ms(at).filter(|answer| *answer > at);
                 let answer = if span < MAX_QUESTIONS { ask() } else { None };
                 later = later.max(answer.or_else(|| base.skip(at))?);
             }

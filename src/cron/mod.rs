@@ -19,12 +19,14 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
+use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 pub use self::error::CronParseError;
 use self::parse::Plan;
 pub(crate) use self::time_change::TimeChange;
 use self::wall::Wall;
+use crate::epoch::moment;
 
 /// A cron expression: `second minute hour day-of-month month day-of-week [year]`.
 ///
@@ -40,11 +42,11 @@ use self::wall::Wall;
 /// let expression = CronExpression::parse("0 30 8 ? * mon-fri")?;
 /// assert_eq!(expression.text(), "0 30 8 ? * MON-FRI");
 ///
-/// // Sunday, 1 March 2026, 12:00 UTC; the next weekday's 08:30 in Berlin is Monday, 07:30 UTC.
-/// let after = 1_772_366_400_000;
-/// let next = expression.next_after(after, chrono_tz::Europe::Berlin, 2026);
-/// assert_eq!(next, Some(1_772_436_600_000));
-/// # Ok::<(), carnelian::cron::CronParseError>(())
+/// // The next weekday's 08:30 in Berlin after a Sunday is that of Monday, 07:30 UTC.
+/// let sunday = "2026-03-01T12:00:00Z".parse()?;
+/// let next = expression.next_after(sunday, chrono_tz::Europe::Berlin, 2026);
+/// assert_eq!(next, Some("2026-03-02T07:30:00Z".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CronExpression {
@@ -90,7 +92,7 @@ impl CronExpression {
         &self.text
     }
 
-    /// The first time after an instant at which the expression fires, both in epoch milliseconds.
+    /// The first time after an instant at which the expression fires.
     ///
     /// Quartz's `getNextValidTimeAfter`: the result is a whole second, strictly later, and none
     /// beyond a hundred years after `now_year`. The search also follows Quartz where clocks change:
@@ -103,24 +105,29 @@ impl CronExpression {
     /// use chrono_tz::Europe::Berlin;
     ///
     /// let half_past_two = CronExpression::parse("0 30 2 * * ?")?;
-    /// // From noon of 28 March 2026: the 29th has no 02:30 in Berlin.
-    /// let next = half_past_two.next_after(1_774_695_600_000, Berlin, 2026);
-    /// assert_eq!(next, Some(1_774_830_600_000));
+    /// // The 29th of March 2026 has no 02:30 in Berlin.
+    /// let noon = "2026-03-28T11:00:00Z".parse()?;
+    /// assert_eq!(half_past_two.next_after(noon, Berlin, 2026), Some("2026-03-30T00:30:00Z".parse()?));
     ///
     /// let never = CronExpression::parse("0 0 0 30 2 ?")?;
-    /// assert_eq!(never.next_after(0, Berlin, 2026), None);
-    /// # Ok::<(), carnelian::cron::CronParseError>(())
+    /// assert_eq!(never.next_after(noon, Berlin, 2026), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "getNextValidTimeAfter")]
     #[doc(alias = "getTimeAfter")]
-    pub fn next_after(&self, after_ms: i64, zone: Tz, now_year: i32) -> Option<i64> {
+    pub fn next_after(&self, after: DateTime<Utc>, zone: Tz, now_year: i32) -> Option<DateTime<Utc>> {
+        self.next_ms_after(after.timestamp_millis(), zone, now_year).map(moment)
+    }
+
+    /// As [`next_after`](Self::next_after), in epoch milliseconds.
+    pub(crate) fn next_ms_after(&self, after_ms: i64, zone: Tz, now_year: i32) -> Option<i64> {
         next::next_after(&self.plan, after_ms, zone, now_year)
     }
 
     /// As [`next_after`](Self::next_after), where clocks change as `change` says.
     pub(crate) fn next_with(&self, after_ms: i64, zone: Tz, now_year: i32, change: TimeChange) -> Option<i64> {
         if change.is_quartz() {
-            return self.next_after(after_ms, zone, now_year);
+            return self.next_ms_after(after_ms, zone, now_year);
         }
         time_change::next_after(&self.plan, after_ms, zone, now_year, change)
     }
@@ -134,17 +141,22 @@ impl CronExpression {
     /// use carnelian::cron::CronExpression;
     ///
     /// let noon = CronExpression::parse("0 0 12 * * ?")?;
-    /// assert!(noon.is_satisfied_by(1_772_366_400_999, chrono_tz::UTC, 2026));
-    /// assert!(!noon.is_satisfied_by(1_772_366_401_000, chrono_tz::UTC, 2026));
-    /// # Ok::<(), carnelian::cron::CronParseError>(())
+    /// assert!(noon.is_satisfied_by("2026-03-01T12:00:00.999Z".parse()?, chrono_tz::UTC, 2026));
+    /// assert!(!noon.is_satisfied_by("2026-03-01T12:00:01Z".parse()?, chrono_tz::UTC, 2026));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "isSatisfiedBy")]
-    pub fn is_satisfied_by(&self, ms: i64, zone: Tz, now_year: i32) -> bool {
+    pub fn is_satisfied_by(&self, time: DateTime<Utc>, zone: Tz, now_year: i32) -> bool {
+        self.fires_at(time.timestamp_millis(), zone, now_year)
+    }
+
+    /// As [`is_satisfied_by`](Self::is_satisfied_by), in epoch milliseconds.
+    pub(crate) fn fires_at(&self, ms: i64, zone: Tz, now_year: i32) -> bool {
         let Some(second) = Wall::at(ms, zone).and_then(Wall::instant) else {
             return false;
         };
         let before = second.checked_sub(1000);
-        before.and_then(|before| self.next_after(before, zone, now_year)) == Some(second)
+        before.and_then(|before| self.next_ms_after(before, zone, now_year)) == Some(second)
     }
 
     /// The expression in English words.

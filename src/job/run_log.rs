@@ -1,5 +1,7 @@
 //! `RunLog`: the lines that one run has logged, within a bound.
 
+use crate::epoch::moment;
+use chrono::{DateTime, Utc};
 use log::{Level, LevelFilter};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -18,9 +20,9 @@ const MARK: &str = "carnelian";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LogLine {
-    /// The time of the line, epoch milliseconds, by the clock of the store.
-    #[serde(rename = "ms")]
-    pub at_ms: i64,
+    /// The time of the line, by the clock of the store.
+    #[serde(rename = "ms", with = "epoch_ms")]
+    pub at: DateTime<Utc>,
     /// The level of the line.
     #[serde(with = "level")]
     pub level: Level,
@@ -115,7 +117,7 @@ fn bounded(text: &str, max_bytes: usize) -> String {
 /// The lines of a run as they are stored; `at_ms` says when ticks were.
 pub(crate) fn encode(lines: &[CapturedLine], at_ms: impl Fn(Duration) -> i64) -> String {
     let line = |line: &CapturedLine| LogLine {
-        at_ms: at_ms(line.at),
+        at: moment(at_ms(line.at)),
         level: line.level,
         target: line.target.clone(),
         message: line.message.clone(),
@@ -128,6 +130,20 @@ pub(crate) fn encode(lines: &[CapturedLine], at_ms: impl Fn(Duration) -> i64) ->
 /// The lines of a run as they were stored, perhaps by a later version.
 pub(crate) fn decode(text: &str) -> Result<Vec<LogLine>, String> {
     serde_json::from_str(text).map_err(|why| format!("LOG_LINES: {why}"))
+}
+
+/// A moment as its epoch milliseconds.
+mod epoch_ms {
+    use chrono::{DateTime, Utc};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(time: &DateTime<Utc>, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_i64(time.timestamp_millis())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<DateTime<Utc>, D::Error> {
+        i64::deserialize(input).map(crate::epoch::moment)
+    }
 }
 
 /// A level by its name in small letters.
@@ -195,7 +211,10 @@ mod tests {
         let text = encode(&log.lines(), |at| 1_000 + i64::try_from(at.as_millis()).unwrap());
         assert_eq!(text, r#"[{"ms":1007,"level":"warn","target":"shop::paper","message":"no \"paper\"\n"}]"#);
         let lines = decode(&text).unwrap();
-        assert_eq!((lines[0].at_ms, lines[0].level, lines[0].message.as_str()), (1007, Level::Warn, "no \"paper\"\n"));
+        assert_eq!(
+            (lines[0].at.timestamp_millis(), lines[0].level, lines[0].message.as_str()),
+            (1007, Level::Warn, "no \"paper\"\n")
+        );
         assert!(decode("[").unwrap_err().starts_with("LOG_LINES: "));
     }
 }

@@ -4,10 +4,11 @@ use super::document::Element;
 use super::reader::Reader;
 use super::shape::Fields;
 use super::{FileTrigger, Start};
+use crate::epoch::moment;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::{
     CalendarIntervalSchedule, CronSchedule, FOREVER, IntervalUnit, MisfireInstruction, Schedule, SimpleSchedule,
-    Trigger, moment,
+    Trigger,
 };
 use crate::zone;
 

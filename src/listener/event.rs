@@ -3,9 +3,10 @@
 use super::FireValues;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
+use crate::epoch::moment;
 use crate::job::{FireOutcome, JobDetail};
 use crate::store::{FireBundle, Recovering};
-use crate::trigger::{Trigger, moment};
+use crate::trigger::Trigger;
 use chrono::{DateTime, Utc};
 use std::time::Duration;
 

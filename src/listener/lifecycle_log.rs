@@ -171,7 +171,7 @@ pub(crate) fn orphaned(orphans: &[Orphan]) {
             orphan.job,
             orphan.job_type,
             orphan.version,
-            crate::trigger::show(orphan.next_fire_ms),
+            crate::trigger::show(orphan.next_fire_time.map(|time| time.timestamp_millis())),
             orphan.reason()
         );
     }
@@ -189,7 +189,7 @@ pub(crate) fn orphan_deleted(orphan: &Orphan) {
         "deleted a job that no live node could run for longer than carnelian.jobStore.deleteUnresolvedAfter job={} type={} since={}",
         orphan.job,
         orphan.job_type,
-        crate::trigger::show(orphan.since_ms)
+        crate::trigger::show(orphan.since.map(|time| time.timestamp_millis()))
     );
 }
 
@@ -229,7 +229,8 @@ pub(crate) fn misfired(trigger: &TriggerKey) {
 }
 
 pub(crate) fn skipped(skipped: &SkippedFires) {
-    let SkippedFires { trigger, job, first_ms, times, reason } = skipped;
+    let SkippedFires { trigger, job, first_time, times, reason } = skipped;
+    let first_ms = first_time.timestamp_millis();
     info!("left out trigger={trigger} job={job} times={times} first_ms={first_ms} reason={}", reason.name());
 }
 

@@ -24,7 +24,7 @@ pub(super) struct HistoryClock {
 
 impl HistoryClock {
     fn now(&self) -> Argument<'static> {
-        Argument::Moment(self.clock.wall_ms())
+        Argument::Moment(self.clock.wall_time().timestamp_millis())
     }
 }
 

@@ -61,19 +61,19 @@ mod tests {
 
     /// A trigger that was stored on the 9th of March, a Monday, at noon, and has fired until now.
     fn stored(schedule: impl Into<Schedule>) -> Trigger {
-        let start = crate::trigger::moment(ms("2026-03-09T12:00:00Z"));
+        let start = crate::epoch::moment(ms("2026-03-09T12:00:00Z"));
         let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule);
         let mut trigger = builder.start_at(start).build().unwrap();
-        trigger.compute_first_fire_time(None, ms(NOW));
+        trigger.compute_first_ms(None, ms(NOW));
         while trigger.next_ms.is_some_and(|next| next <= ms(NOW)) {
-            trigger.triggered(None, ms(NOW));
+            trigger.move_on(None, ms(NOW));
         }
         trigger
     }
 
     fn between(trigger: &Trigger, calendar: Option<&Calendar>, from: &str, to: &str) -> Vec<String> {
         let times = times(trigger, calendar, ms(from), ms(to), 10, ms(NOW));
-        times.into_iter().map(|time| crate::trigger::moment(time).format("%d %H:%M").to_string()).collect()
+        times.into_iter().map(|time| crate::epoch::moment(time).format("%d %H:%M").to_string()).collect()
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) fn fire(
 /// Moves `trigger` on by one fire, past what its calendar excludes, and says which times are left
 /// out, as their first and their number.
 pub(crate) fn move_on(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: i64) -> Option<(i64, u64)> {
-    trigger.triggered(calendar, now_ms);
+    trigger.move_on(calendar, now_ms);
     let overdue = trigger.next_ms.filter(|next_ms| trigger.policies.overlap != Overlap::AllowAll && *next_ms <= now_ms);
     overdue.map(|first_ms| (first_ms, pass_over(trigger, now_ms.saturating_add(1), calendar, now_ms)))
 }

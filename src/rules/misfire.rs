@@ -1,13 +1,16 @@
 //! Misfires: which triggers are too late, and what becomes of them.
 
 use crate::calendar::Calendar;
+use crate::rules::failover::millis;
 use crate::trigger::{FOREVER, MisfireInstruction, Schedule, Trigger};
+use chrono::{DateTime, Utc};
+use std::time::Duration;
 
 impl Trigger {
     /// True if the trigger is later than the threshold allows, so that its misfire instruction
     /// applies.
-    pub fn is_misfired(&self, now_ms: i64, threshold_ms: i64) -> bool {
-        is_misfired(self, now_ms, threshold_ms)
+    pub fn is_misfired(&self, now: DateTime<Utc>, threshold: Duration) -> bool {
+        is_misfired(self, now.timestamp_millis(), millis(threshold))
     }
 
     /// Does what its misfire instruction wants: usually a new next time, for simple schedules also
@@ -15,21 +18,22 @@ impl Trigger {
     ///
     /// ```
     /// use carnelian::{JobKey, SimpleSchedule, Trigger, TriggerKey};
+    /// use chrono::{DateTime, TimeDelta, Utc};
     /// use std::time::Duration;
     ///
-    /// let start = 1_772_366_400_000;
+    /// let start: DateTime<Utc> = "2026-03-01T12:00:00Z".parse()?;
     /// let mut trigger = Trigger::builder(TriggerKey::named("often"), JobKey::named("report"))
     ///     .schedule(SimpleSchedule::every(Duration::from_secs(60)))
     ///     .build()?;
     /// trigger.compute_first_fire_time(None, start);
     /// // Five and a half minutes late: the smart policy of an endless schedule waits for the next time.
-    /// trigger.apply_misfire(None, start + 330_000);
-    /// assert_eq!(trigger.next_fire_time().map(|t| t.timestamp_millis()), Some(start + 360_000));
-    /// # Ok::<(), carnelian::Error>(())
+    /// trigger.apply_misfire(None, start + TimeDelta::seconds(330));
+    /// assert_eq!(trigger.next_fire_time(), Some(start + TimeDelta::seconds(360)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "updateAfterMisfire")]
-    pub fn apply_misfire(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
-        apply(self, calendar, now_ms);
+    pub fn apply_misfire(&mut self, calendar: Option<&Calendar>, now: DateTime<Utc>) {
+        apply(self, calendar, now.timestamp_millis());
     }
 }
 
@@ -125,12 +129,12 @@ fn missed_between(trigger: &Trigger, from: Option<i64>, to: Option<i64>) -> i64 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::epoch::moment;
     use crate::key::{JobKey, TriggerKey};
     use crate::trigger::{
-        CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, SimpleSchedule, moment,
+        CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, SimpleSchedule,
     };
     use MisfireInstruction::*;
-    use std::time::Duration;
 
     const START: i64 = 1_772_366_400_000;
     const MINUTE: i64 = 60_000;
@@ -145,8 +149,8 @@ mod tests {
 
     fn due_again(schedule: Schedule, instruction: MisfireInstruction) -> Trigger {
         let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule);
-        let mut trigger = builder.start_at(crate::trigger::moment(START)).misfire(instruction).build().unwrap();
-        trigger.set_history(Some(START + MINUTE), Some(START), 1);
+        let mut trigger = builder.start_at(moment(START)).misfire(instruction).build().unwrap();
+        trigger.set_history(Some(moment(START + MINUTE)), Some(moment(START)), 1);
         trigger
     }
 
@@ -198,7 +202,7 @@ mod tests {
     fn a_count_that_is_used_up_becomes_zero_and_never_for_ever() {
         assert_eq!(after(minutely(Some(2), RescheduleNowWithRemainingCount)), (Some(LATE), LATE, 0, 0));
         let mut worn = minutely(Some(2), RescheduleNowWithExistingCount);
-        worn.set_history(worn.next_ms, worn.previous_ms, 3);
+        worn.set_history(worn.next_fire_time(), worn.previous_fire_time(), 3);
         assert_eq!(after(worn), (Some(LATE), LATE, 0, 0));
     }
 
@@ -249,11 +253,11 @@ mod tests {
         let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(monthly);
         let start = ms("2026-01-31T09:00:00Z");
         let mut trigger = builder.start_at(moment(start)).build().unwrap();
-        trigger.set_history(Some(ms("2026-02-28T09:00:00Z")), Some(start), 1);
+        trigger.set_history(Some(moment(ms("2026-02-28T09:00:00Z"))), Some(moment(start)), 1);
         let late = ms("2026-03-02T00:00:00Z");
         apply(&mut trigger, None, late);
         assert_eq!(trigger.next_ms, Some(late), "the smart policy fires now");
-        trigger.triggered(None, late);
+        trigger.move_on(None, late);
         assert_eq!(trigger.next_ms, Some(ms("2026-03-31T09:00:00Z")));
     }
 
@@ -271,7 +275,7 @@ mod tests {
             trigger.end_ms = Some(LATE - 1);
             apply(&mut trigger, None, LATE);
             assert_eq!(trigger.next_ms, next, "{respects} {instruction:?}");
-            trigger.set_history(Some(START + MINUTE), Some(START), 1);
+            trigger.set_history(Some(moment(START + MINUTE)), Some(moment(START)), 1);
             trigger.end_ms = Some(LATE);
             apply(&mut trigger, None, LATE);
             assert_eq!(

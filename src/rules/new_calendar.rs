@@ -12,12 +12,12 @@ const MAX_STEPS: usize = 100_000;
 /// Of excluded times that are long past Quartz leaves out every second one without asking the
 /// calendar; so it is here, since nodes of both kinds must agree.
 pub(crate) fn update(trigger: &mut Trigger, calendar: &Calendar, now_ms: i64, threshold_ms: i64) {
-    let mut next = trigger.fire_time_after(trigger.previous_ms.unwrap_or(now_ms), now_ms);
+    let mut next = trigger.fire_ms_after(trigger.previous_ms.unwrap_or(now_ms), now_ms);
     for _ in 0..MAX_STEPS {
-        let Some(excluded) = next.filter(|at| !calendar.is_time_included(*at)) else { break };
-        next = trigger.fire_time_after(excluded, now_ms);
+        let Some(excluded) = next.filter(|at| !calendar.includes(*at)) else { break };
+        next = trigger.fire_ms_after(excluded, now_ms);
         match next {
-            Some(at) if now_ms.saturating_sub(at) >= threshold_ms.max(1) => next = trigger.fire_time_after(at, now_ms),
+            Some(at) if now_ms.saturating_sub(at) >= threshold_ms.max(1) => next = trigger.fire_ms_after(at, now_ms),
             // From here on nothing is left out.
             Some(_) => {
                 next = trigger.included_time_after(excluded, Some(calendar), now_ms);
@@ -26,15 +26,16 @@ pub(crate) fn update(trigger: &mut Trigger, calendar: &Calendar, now_ms: i64, th
             None => break,
         }
     }
-    trigger.next_ms = next.filter(|at| calendar.is_time_included(*at));
+    trigger.next_ms = next.filter(|at| calendar.includes(*at));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::calendar::{CronTimes, MonthDays, Weekdays};
+    use crate::epoch::moment;
     use crate::key::{JobKey, TriggerKey};
-    use crate::trigger::{SimpleSchedule, moment};
+    use crate::trigger::SimpleSchedule;
     use std::time::Duration;
 
     /// 2026-03-01T12:00:00Z, a Sunday.
@@ -45,7 +46,7 @@ mod tests {
         let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j"));
         let every = SimpleSchedule::every(Duration::from_secs(3600));
         let mut trigger = builder.schedule(every).start_at(moment(start_ms)).build().expect("a trigger");
-        trigger.set_history(previous_ms.or(Some(start_ms)), previous_ms, 1);
+        trigger.set_history(previous_ms.or(Some(start_ms)).map(moment), previous_ms.map(moment), 1);
         trigger
     }
 

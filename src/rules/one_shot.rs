@@ -33,7 +33,7 @@ mod tests {
         let mut trigger = one_shot(TriggerKey::new("g", "t"), JobKey::new("g", "j"), JobDataMap::new(), 7, 1_000);
         assert_eq!((trigger.next_ms, trigger.start_ms, trigger.priority), (Some(1_000), 1_000, 7));
         assert!(!is_misfired(&trigger, i64::MAX, 0));
-        trigger.triggered(None, 5_000);
+        trigger.move_on(None, 5_000);
         assert_eq!((trigger.next_ms, trigger.previous_ms), (None, Some(1_000)));
     }
 }

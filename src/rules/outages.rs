@@ -27,7 +27,7 @@ pub(crate) fn fate(mut trigger: Trigger, calendar: Option<&Calendar>, now_ms: i6
         return Fate::Skip;
     }
     let ignores = trigger.misfire == MisfireInstruction::Ignore;
-    trigger.triggered(calendar, now_ms);
+    trigger.move_on(calendar, now_ms);
     match trigger.next_ms.is_some_and(|next_ms| next_ms <= now_ms) {
         true => Fate::FireEach,
         // A trigger with one time has no other to leave out.

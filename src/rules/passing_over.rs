@@ -21,7 +21,7 @@ pub(crate) fn pass_over(trigger: &mut Trigger, before_ms: i64, calendar: Option<
             times = times.saturating_add(count_rest(trigger, next_ms, before_ms));
             break;
         }
-        trigger.triggered(calendar, now_ms);
+        trigger.move_on(calendar, now_ms);
         times += 1;
     }
     trigger.previous_ms = previous_ms;
@@ -50,8 +50,9 @@ fn count_rest(trigger: &mut Trigger, from_ms: i64, before_ms: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::epoch::moment;
     use crate::key::{JobKey, TriggerKey};
-    use crate::trigger::{CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, SimpleSchedule, moment};
+    use crate::trigger::{CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, SimpleSchedule};
     use std::time::Duration;
 
     const START: i64 = 1_772_366_400_000;
@@ -60,7 +61,7 @@ mod tests {
     fn stored(schedule: impl Into<Schedule>) -> Trigger {
         let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule);
         let mut trigger = builder.start_at(moment(START)).build().unwrap();
-        trigger.compute_first_fire_time(None, START);
+        trigger.compute_first_ms(None, START);
         trigger
     }
 

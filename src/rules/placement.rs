@@ -1,9 +1,13 @@
 //! Placement: whether a node may take a fire of a job now, and why not.
 
+use crate::epoch::{length, moment};
 use crate::job::{LabelRule, Placement};
 use crate::node::{Labels, NodeInfo, NodeRole};
+use crate::rules::failover::millis;
 use crate::store::row::{BlacklistKind, BlacklistRow, GroupRuns, LimitRow};
+use chrono::{DateTime, SecondsFormat, Utc};
 use std::fmt;
+use std::time::Duration;
 
 /// The node's account of itself, as far as placement needs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,8 +92,8 @@ pub enum Refusal {
         who: String,
         /// Why.
         reason: Option<String>,
-        /// Until when, epoch milliseconds.
-        until_ms: Option<i64>,
+        /// Until when; for good if none.
+        until: Option<DateTime<Utc>>,
     },
     /// The job allows others only.
     NotAllowed {
@@ -105,10 +109,10 @@ pub enum Refusal {
     Prefers {
         /// The preferred node.
         node: String,
-        /// Until when this one waits, epoch milliseconds.
-        until_ms: i64,
-        /// The time for which a fire waits in all, milliseconds.
-        grace_ms: i64,
+        /// Until when this one waits.
+        until: DateTime<Utc>,
+        /// The time for which a fire waits in all.
+        grace: Duration,
     },
     /// The node already runs as many fires of the job's group as its limit allows.
     NodeFull {
@@ -155,7 +159,7 @@ pub fn takes_any(node: &NodeIdentity, blacklist: &[BlacklistRow], now_ms: i64) -
             node: entry.node.clone(),
             who: entry.who.clone(),
             reason: entry.reason.clone(),
-            until_ms: entry.until_ms,
+            until: entry.until(),
         }),
         Some(entry) => Err(Refusal::Drained {
             node: entry.node.clone(),
@@ -185,11 +189,10 @@ fn prefers(placement: &Placement, due_ms: i64, node: &NodeIdentity, view: &Clust
             && takes_any(other, &view.blacklist, now_ms).is_ok()
             && may_run(placement, other).is_ok()
     };
-    let grace_ms =
-        placement.grace().map_or(view.grace_ms, |grace| i64::try_from(grace.as_millis()).unwrap_or(i64::MAX));
-    let until_ms = due_ms.saturating_add(grace_ms);
+    let grace = placement.grace().unwrap_or(length(view.grace_ms));
+    let until_ms = due_ms.saturating_add(millis(grace));
     if now_ms < until_ms && view.alive.iter().any(goes_before) {
-        return Err(Refusal::Prefers { node: preferred.to_owned(), until_ms, grace_ms });
+        return Err(Refusal::Prefers { node: preferred.to_owned(), until: moment(until_ms), grace });
     }
     Ok(())
 }
@@ -225,10 +228,10 @@ impl fmt::Display for Refusal {
                 let runs = if *stops { "; what runs there is stopped" } else { "" };
                 write!(f, "`{node}` is drained by {who}{runs}: `carnelian undrain {node}` ends that")
             }
-            Refusal::Blacklisted { node, who, reason, until_ms } => {
+            Refusal::Blacklisted { node, who, reason, until } => {
                 write!(f, "`{node}` is on the blacklist by {who}")?;
-                if let Some(until) = until_ms.and_then(chrono::DateTime::from_timestamp_millis) {
-                    write!(f, " until {}", until.to_rfc3339_opts(chrono::SecondsFormat::Millis, true))?;
+                if let Some(until) = until {
+                    write!(f, " until {}", until.to_rfc3339_opts(SecondsFormat::Millis, true))?;
                 }
                 if let Some(reason) = reason {
                     write!(f, " ({reason})")?;
@@ -237,9 +240,8 @@ impl fmt::Display for Refusal {
             }
             Refusal::NotAllowed { allowed } => write!(f, "the job allows {} only", allowed.join(", ")),
             Refusal::Label { rule } => write!(f, "the job asks for the label `{rule}`"),
-            Refusal::Prefers { node, until_ms, .. } => {
-                let until = chrono::DateTime::from_timestamp_millis(*until_ms).unwrap_or_default();
-                let until = until.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+            Refusal::Prefers { node, until, .. } => {
+                let until = until.to_rfc3339_opts(SecondsFormat::Millis, true);
                 write!(f, "the job prefers `{node}`, which is alive; others wait until {until}")
             }
             Refusal::NodeFull { group, limit } => {
@@ -255,7 +257,6 @@ impl fmt::Display for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     const NOW: i64 = 1_800_000_000_000;
 

@@ -92,7 +92,7 @@ impl Engine {
 
     /// Lets the node fire, whose services are there.
     pub(crate) fn fire(&self, node: &Node) {
-        self.since_ms.get_or_init(|| node.clock.wall_ms());
+        self.since_ms.get_or_init(|| node.clock.wall_time().timestamp_millis());
         self.started.store(true, Ordering::SeqCst);
         node.firing.leave_standby();
         node.services.acquirer.wake();

@@ -5,6 +5,7 @@ use super::stop_step::StopStep;
 use crate::alarm::AlarmKind;
 use crate::key::TriggerKey;
 use crate::words::words;
+use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use std::time::Duration;
 
@@ -165,9 +166,9 @@ pub struct Executor {
     pub instance: String,
     /// The number of jobs that it runs.
     pub running: usize,
-    /// The node's last check-in, epoch milliseconds by the store's clock; none of this node before
-    /// it was seen by itself.
-    pub last_seen_ms: Option<i64>,
+    /// The time of the node's last check-in, by the store's clock; none of this node before it was
+    /// seen by itself.
+    pub last_seen: Option<DateTime<Utc>>,
 }
 
 /// The health of this node.

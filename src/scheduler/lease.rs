@@ -201,6 +201,7 @@ impl Lease {
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
+    use crate::epoch::moment;
     use crate::scheduler::run::run_handle::tests::handle;
 
     fn owner(incarnation: &str) -> Owner {
@@ -208,7 +209,7 @@ mod tests {
     }
 
     fn lease() -> (Arc<ManualClock>, Lease) {
-        let clock = Arc::new(ManualClock::at(0));
+        let clock = Arc::new(ManualClock::default());
         let shared: Arc<dyn Clock> = clock.clone();
         (clock, Lease::new(shared, Duration::from_secs(15), Duration::from_millis(7500)))
     }
@@ -250,7 +251,7 @@ mod tests {
         let (clock, lease) = lease();
         let begun = now(&clock);
         lease.confirm(owner("a"), begun);
-        clock.set_wall_ms(40_000);
+        clock.set_wall_time(moment(40_000));
         assert!(!lease.is_held_by(&owner("a")));
         assert_eq!(lease.owner_for_new_work(), None);
         assert!(!lease.confirm(owner("a"), begun), "the pause was in the middle of this check-in");
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_short_tolerance_leaves_room_for_the_interval() {
-        let clock = Arc::new(ManualClock::at(0));
+        let clock = Arc::new(ManualClock::default());
         let lease = Lease::new(clock.clone(), Duration::from_secs(1), Duration::from_millis(500));
         lease.confirm(owner("a"), Moment::default());
         clock.advance(Duration::from_millis(1249));

@@ -5,6 +5,7 @@ mod calendar_interval;
 mod cron;
 mod daily_time_interval;
 mod daily_times;
+mod fire_times;
 mod interval_unit;
 mod misfire;
 mod option;
@@ -35,6 +36,7 @@ pub(crate) use policy::Policies;
 pub(crate) use simple::FOREVER;
 
 use crate::data_map::JobDataMap;
+use crate::epoch::moment;
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey, check_name, check_text};
 use chrono::{DateTime, Utc};
@@ -177,16 +179,6 @@ impl Trigger {
         self.policies.check()?;
         self.misfire.check_for(&self.schedule)
     }
-}
-
-/// The moment of an epoch millisecond; the far ends of time for values beyond what a calendar can
-/// show.
-pub(crate) fn moment(ms: i64) -> DateTime<Utc> {
-    DateTime::from_timestamp_millis(ms).unwrap_or(if ms < 0 {
-        DateTime::<Utc>::MIN_UTC
-    } else {
-        DateTime::<Utc>::MAX_UTC
-    })
 }
 
 /// A time for a message.

@@ -2,10 +2,11 @@
 //! calendar excludes.
 
 use super::interval_unit::YEARS_AHEAD;
-use super::{START_WHEN_STORED, Schedule, Trigger, moment};
+use super::{START_WHEN_STORED, Schedule, Trigger};
 use crate::calendar::Calendar;
+use crate::epoch::moment;
 use crate::local;
-use chrono::{DateTime, Datelike, Utc};
+use chrono::Datelike;
 
 /// The excluded spans that a trigger is stepped over before it counts as without a time left:
 /// decades of days.
@@ -18,59 +19,12 @@ const MAX_SINGLE_STEPS: usize = 4_000;
 /// The times of a trigger, in epoch milliseconds as the tables keep them. All are pure: the present
 /// moment is an argument, and so is the calendar, of which a trigger knows only the name.
 impl Trigger {
-    /// The times at which it is going to fire, as seen from `now`: from its next time on, or from
-    /// its first if it was never stored.
-    ///
-    /// ```
-    /// use carnelian::calendar::{Calendar, Weekdays};
-    /// use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
-    /// use chrono::{DateTime, Utc};
-    ///
-    /// let trigger = Trigger::builder(TriggerKey::named("noon"), JobKey::named("report"))
-    ///     .schedule(CronSchedule::new("0 0 12 * * ?")?)
-    ///     .build()?;
-    /// let now: DateTime<Utc> = "2026-03-05T18:00:00Z".parse()?;
-    /// let weekdays = Calendar::new(Weekdays::weekend());
-    /// let times: Vec<_> = trigger.upcoming(Some(&weekdays), now).take(2).collect();
-    /// assert_eq!(times, ["2026-03-06T12:00:00Z".parse::<DateTime<Utc>>()?, "2026-03-09T12:00:00Z".parse()?]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "TriggerUtils.computeFireTimes")]
-    pub fn upcoming<'a>(
-        &self,
-        calendar: Option<&'a Calendar>,
-        now: DateTime<Utc>,
-    ) -> impl Iterator<Item = DateTime<Utc>> + use<'a> {
-        let now_ms = now.timestamp_millis();
-        let mut trigger = self.clone();
-        if trigger.next_ms.is_none() {
-            trigger.compute_first_fire_time(calendar, now_ms);
-        }
-        std::iter::from_fn(move || {
-            let next = trigger.next_ms?;
-            trigger.triggered(calendar, now_ms);
-            Some(moment(next))
-        })
-    }
-
     /// The first time strictly after an instant that the schedule, start and end allow; no calendar
     /// is asked.
     ///
     /// `now_ms` decides only how far ahead is looked (a hundred years), and where a trigger begins
     /// that has no start.
-    ///
-    /// ```
-    /// use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
-    ///
-    /// let trigger = Trigger::builder(TriggerKey::named("noon"), JobKey::named("report"))
-    ///     .schedule(CronSchedule::new("0 0 12 * * ?")?)
-    ///     .build()?;
-    /// let noon = 1_772_366_400_000;
-    /// assert_eq!(trigger.fire_time_after(noon, noon), Some(noon + 86_400_000));
-    /// # Ok::<(), carnelian::Error>(())
-    /// ```
-    #[doc(alias = "getFireTimeAfter")]
-    pub fn fire_time_after(&self, after_ms: i64, now_ms: i64) -> Option<i64> {
+    pub(crate) fn fire_ms_after(&self, after_ms: i64, now_ms: i64) -> Option<i64> {
         let start = if self.start_ms == START_WHEN_STORED { self.start_at_now(now_ms) } else { self.start_ms };
         match &self.schedule {
             Schedule::Simple(simple) => simple.fire_time_after(start, self.end_ms, after_ms),
@@ -89,29 +43,14 @@ impl Trigger {
     /// calendar includes.
     ///
     /// A trigger without a start is given the present moment. None means that it will never fire.
-    ///
-    /// ```
-    /// use carnelian::{JobKey, SimpleSchedule, Trigger, TriggerKey};
-    /// use std::time::Duration;
-    ///
-    /// let mut trigger = Trigger::builder(TriggerKey::named("soon"), JobKey::named("report"))
-    ///     .schedule(SimpleSchedule::every(Duration::from_secs(60)))
-    ///     .build()?;
-    /// let now = 1_772_366_400_000;
-    /// assert_eq!(trigger.compute_first_fire_time(None, now), Some(now));
-    /// trigger.triggered(None, now);
-    /// assert_eq!(trigger.next_fire_time().map(|t| t.timestamp_millis()), Some(now + 60_000));
-    /// # Ok::<(), carnelian::Error>(())
-    /// ```
-    #[doc(alias = "computeFirstFireTime")]
-    pub fn compute_first_fire_time(&mut self, calendar: Option<&Calendar>, now_ms: i64) -> Option<i64> {
+    pub(crate) fn compute_first_ms(&mut self, calendar: Option<&Calendar>, now_ms: i64) -> Option<i64> {
         if self.start_ms == START_WHEN_STORED {
             self.start_ms = self.start_at_now(now_ms);
         }
         let first = match &self.schedule {
             Schedule::Simple(_) | Schedule::CalendarInterval(_) => Some(self.start_ms),
             Schedule::Cron(_) | Schedule::DailyTimeInterval(_) | Schedule::Recurrence(_) => {
-                self.start_ms.checked_sub(1000).and_then(|ms| self.fire_time_after(ms, now_ms))
+                self.start_ms.checked_sub(1000).and_then(|ms| self.fire_ms_after(ms, now_ms))
             }
         };
         self.next_ms = self.step_over_excluded(first, calendar, now_ms);
@@ -125,7 +64,7 @@ impl Trigger {
     }
 
     /// Moves on by one fire: it has fired at its next time, and the one after becomes the next.
-    pub fn triggered(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
+    pub(crate) fn move_on(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
         if let Some(times) = self.schedule.times_triggered_mut() {
             *times = times.saturating_add(1);
         }
@@ -141,13 +80,8 @@ impl Trigger {
         (self.next_ms, self.previous_ms) = (Some(scheduled_ms), previous_ms);
     }
 
-    /// The last time it can fire, as far as that is known without trying: never for cron schedules,
-    /// as in Quartz, and for recurrences.
-    ///
-    /// No calendar is asked, and a time equal to the end is reported although it is not fired. For
-    /// a daily interval it is the end itself, or the end of its day.
-    #[doc(alias = "getFinalFireTime")]
-    pub fn final_fire_time(&self) -> Option<i64> {
+    /// The last time it can fire: [`Trigger::final_fire_time`].
+    pub(crate) fn final_ms(&self) -> Option<i64> {
         match &self.schedule {
             Schedule::Simple(simple) => simple.final_fire_time(self.start_ms, self.end_ms),
             Schedule::Cron(_) | Schedule::Recurrence(_) => None,
@@ -158,22 +92,9 @@ impl Trigger {
         }
     }
 
-    /// Gives it a past: as if it had fired so often, last at `previous_ms`, and were next due at
-    /// `next_ms`.
-    ///
-    /// For previews of [`Trigger::upcoming`] and [`Trigger::apply_misfire`]; storing a trigger
-    /// computes its next time.
-    pub fn set_history(&mut self, next_ms: Option<i64>, previous_ms: Option<i64>, times_triggered: u64) {
-        self.next_ms = next_ms;
-        self.previous_ms = previous_ms;
-        if let Some(times) = self.schedule.times_triggered_mut() {
-            *times = i64::try_from(times_triggered).unwrap_or(i64::MAX);
-        }
-    }
-
     /// The first time after an instant that the calendar includes.
     pub(crate) fn included_time_after(&self, after_ms: i64, calendar: Option<&Calendar>, now_ms: i64) -> Option<i64> {
-        self.step_over_excluded(self.fire_time_after(after_ms, now_ms), calendar, now_ms)
+        self.step_over_excluded(self.fire_ms_after(after_ms, now_ms), calendar, now_ms)
     }
 
     /// The candidate, or the first of its own times after it that the calendar includes.
@@ -192,11 +113,11 @@ impl Trigger {
         };
         let mut at = candidate?;
         for _ in 0..most {
-            if calendar.is_time_included(at) {
+            if calendar.includes(at) {
                 return Some(at);
             }
             let excluded_until = calendar.skip(at)?.checked_sub(1)?;
-            at = self.fire_time_after(self.leave_behind(at, excluded_until), now_ms)?;
+            at = self.fire_ms_after(self.leave_behind(at, excluded_until), now_ms)?;
             if year_of(at) > last_year {
                 return None;
             }
@@ -237,6 +158,7 @@ mod tests {
         CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, SimpleSchedule,
     };
     use chrono::NaiveTime;
+    use chrono::{DateTime, Utc};
     use std::time::Duration;
 
     fn at(text: &str) -> DateTime<Utc> {
@@ -281,7 +203,7 @@ mod tests {
     fn a_count_of_two_fires_three_times() {
         let trigger = simple(NOW, None, hourly().repeat(2));
         assert_eq!(times(&trigger, None), ["01 12:00", "01 13:00", "01 14:00"]);
-        assert_eq!(trigger.final_fire_time(), Some(ms("2026-03-01T14:00:00Z")));
+        assert_eq!(trigger.final_ms(), Some(ms("2026-03-01T14:00:00Z")));
     }
 
     #[test]
@@ -294,8 +216,8 @@ mod tests {
     #[test]
     fn a_trigger_without_a_start_begins_now() {
         let mut trigger = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).build().unwrap();
-        assert_eq!(trigger.fire_time_after(ms(NOW) - 1, ms(NOW)), Some(ms(NOW)));
-        assert_eq!(trigger.compute_first_fire_time(None, ms(NOW)), Some(ms(NOW)));
+        assert_eq!(trigger.fire_ms_after(ms(NOW) - 1, ms(NOW)), Some(ms(NOW)));
+        assert_eq!(trigger.compute_first_ms(None, ms(NOW)), Some(ms(NOW)));
         assert_eq!(trigger.start_time(), at(NOW));
     }
 
@@ -315,17 +237,17 @@ mod tests {
     fn a_first_time_that_is_excluded_is_not_the_first() {
         let mut trigger = cron(NOW, None, "0 0 12 * * ?");
         let holiday = Calendar::new(Holidays::on([at(NOW).date_naive()]));
-        assert_eq!(trigger.compute_first_fire_time(Some(&holiday), ms(NOW)), Some(ms("2026-03-02T12:00:00Z")));
+        assert_eq!(trigger.compute_first_ms(Some(&holiday), ms(NOW)), Some(ms("2026-03-02T12:00:00Z")));
     }
 
     #[test]
     fn a_trigger_that_fired_for_the_last_time_has_no_next() {
         let mut trigger = simple(NOW, None, SimpleSchedule::once());
-        trigger.compute_first_fire_time(None, ms(NOW));
-        trigger.triggered(None, ms(NOW));
+        trigger.compute_first_ms(None, ms(NOW));
+        trigger.move_on(None, ms(NOW));
         assert!(!trigger.may_fire_again());
         assert_eq!(trigger.previous_fire_time(), Some(at(NOW)));
-        trigger.triggered(None, ms(NOW));
+        trigger.move_on(None, ms(NOW));
         assert_eq!((trigger.next_fire_time(), trigger.previous_fire_time()), (None, None));
     }
 
@@ -348,7 +270,7 @@ mod tests {
         let finds_nothing = |schedule: Schedule, calendar: &Calendar| {
             let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule);
             let mut trigger = builder.start_at(at(NOW)).build().unwrap();
-            assert_eq!(trigger.compute_first_fire_time(Some(calendar), ms(NOW)), None);
+            assert_eq!(trigger.compute_first_ms(Some(calendar), ms(NOW)), None);
         };
         for schedule in schedules {
             never.iter().chain([&days]).for_each(|calendar| finds_nothing(schedule.clone(), calendar));
@@ -363,7 +285,7 @@ mod tests {
     fn a_trigger_of_every_second_gets_past_a_year_that_is_excluded() {
         let year = Calendar::new(CronTimes::excluding("* * * * * ? 2026").unwrap());
         let mut trigger = cron(NOW, None, "* * * * * ?");
-        assert_eq!(trigger.compute_first_fire_time(Some(&year), ms(NOW)), Some(ms("2027-01-01T00:00:00Z")));
+        assert_eq!(trigger.compute_first_ms(Some(&year), ms(NOW)), Some(ms("2027-01-01T00:00:00Z")));
     }
 
     #[test]
@@ -397,9 +319,9 @@ mod tests {
                     for calendar in &calendars {
                         let mut from = ms(start);
                         for _ in 0..100 {
-                            let mut single = trigger.fire_time_after(from, from);
-                            while let Some(time) = single.filter(|time| !calendar.is_time_included(*time)) {
-                                single = trigger.fire_time_after(time, from);
+                            let mut single = trigger.fire_ms_after(from, from);
+                            while let Some(time) = single.filter(|time| !calendar.includes(*time)) {
+                                single = trigger.fire_ms_after(time, from);
                             }
                             let whole = trigger.included_time_after(from, Some(calendar), from);
                             assert_eq!(whole, single, "{schedule:?} after {} until {hours:?}", moment(from));
@@ -415,13 +337,13 @@ mod tests {
     #[test]
     fn times_beyond_all_dates_are_none() {
         let trigger = simple(NOW, None, SimpleSchedule::every(Duration::from_millis(u64::MAX)));
-        assert_eq!(trigger.fire_time_after(ms(NOW), ms(NOW)), None);
+        assert_eq!(trigger.fire_ms_after(ms(NOW), ms(NOW)), None);
         for schedule in [hourly(), SimpleSchedule::once(), hourly().repeat(u32::MAX)] {
             for extreme in [i64::MIN, i64::MAX] {
-                simple(NOW, None, schedule.clone()).fire_time_after(extreme, extreme);
-                simple(NOW, None, schedule.clone()).apply_misfire(None, extreme);
+                simple(NOW, None, schedule.clone()).fire_ms_after(extreme, extreme);
+                simple(NOW, None, schedule.clone()).apply_misfire(None, moment(extreme));
             }
         }
-        assert_eq!(cron(NOW, None, "0 0 12 * * ?").fire_time_after(i64::MAX, ms(NOW)), None);
+        assert_eq!(cron(NOW, None, "0 0 12 * * ?").fire_ms_after(i64::MAX, ms(NOW)), None);
     }
 }

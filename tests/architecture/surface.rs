@@ -62,6 +62,14 @@ fn what_is_shown_names_nothing_that_is_hidden() {
     none("types that no public module shows", &found);
 }
 
+#[test]
+fn times_have_types() {
+    let is_bare = |word: &str| word == "ms" || word.ends_with("_ms");
+    let has_bare = |line: &String| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(is_bare);
+    let found: Vec<String> = Surface::read().listing().into_iter().filter(has_bare).collect();
+    none("milliseconds as numbers: expected a `DateTime<Utc>` or a `Duration`", &found);
+}
+
 struct Surface {
     modules: BTreeMap<Path, Vec<Item>>,
     /// The place where an item is defined, and the paths under which it is shown.
@@ -249,6 +257,7 @@ fn row(arguments: &str) -> Option<Item> {
     let (attributes, rest) = arguments.split_once("pub struct")?;
     let (head, fields) = rest.split_once('{')?;
     let name = head.split_whitespace().next()?;
+    let fields = fields.replace(" as ZeroIsNone", "").replace(" as NotStored", "");
     let mut pieces = fields.split(" = [");
     let mut filled = format!("{attributes} pub struct {name} {{ {}", pieces.next()?);
     for piece in pieces {

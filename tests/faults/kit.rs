@@ -67,8 +67,8 @@ impl TestClock {
 }
 
 impl Clock for TestClock {
-    fn wall_ms(&self) -> i64 {
-        self.wall_ms.load(Ordering::SeqCst)
+    fn wall_time(&self) -> DateTime<Utc> {
+        DateTime::from_timestamp_millis(self.wall_ms.load(Ordering::SeqCst)).expect("a date")
     }
 
     fn ticks(&self) -> Duration {
@@ -283,7 +283,7 @@ impl Cluster<'_> {
 
     /// The time, counted from [`START`].
     pub fn clock_ms(&self) -> i64 {
-        self.clock.wall_ms() - START
+        self.clock.wall_time().timestamp_millis() - START
     }
 
     /// The whole of what is stored.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use carnelian::Calendar;
 
-use crate::definitions::{calendar, is_beyond_quartz, list, zone};
+use crate::definitions::{calendar, is_beyond_quartz, list, millis, moment, zone};
 use crate::jobdata::base64;
 use crate::report::{Mismatch, Verdict, check_file, mismatch, same};
 
@@ -28,7 +28,7 @@ fn check_calendars(file: &str) {
         let mut verdict = Verdict::Equal;
         for query in list(record, "queries") {
             let at = query[0].as_i64().expect("an instant");
-            let next = calendar.next_included_time(at);
+            let next = millis(calendar.next_included_time(moment(at)));
             if is_error(&query[1]) {
                 same("an instant that Quartz refuses", true, at <= 0)?;
                 verdict = Verdict::Deviating("before-1970");
@@ -41,12 +41,12 @@ fn check_calendars(file: &str) {
             }
             if is_beyond_quartz(at, Tz::UTC) || query[2].as_i64().is_some_and(|then| is_beyond_quartz(then, Tz::UTC)) {
                 let then = query[2].as_i64().expect("an instant");
-                same(format!("{then} is included"), false, calendar.is_time_included(then))?;
+                same(format!("{then} is included"), false, calendar.is_time_included(moment(then)))?;
                 same(format!("next after {at}"), None, next)?;
                 verdict = Verdict::Deviating("after-a-century");
                 continue;
             }
-            same(format!("{at} is included"), query[1].as_bool(), Some(calendar.is_time_included(at)))?;
+            same(format!("{at} is included"), query[1].as_bool(), Some(calendar.is_time_included(moment(at))))?;
             match &query[2] {
                 Value::Number(expected) => {
                     // Quartz says 0 for "none", and for the first instant of 1970.
@@ -54,7 +54,7 @@ fn check_calendars(file: &str) {
                     same(format!("next after {at}"), expected, next)?;
                 }
                 Value::String(text) if text == "hang" => {
-                    if next.is_some_and(|next| next <= at || !calendar.is_time_included(next)) {
+                    if next.is_some_and(|next| next <= at || !calendar.is_time_included(moment(next))) {
                         let what = format!("next after {at}, where Quartz hangs");
                         return Err(mismatch(what, "a later included time or none", next));
                     }

@@ -4,6 +4,7 @@ use carnelian::cron::CronExpression;
 use chrono_tz::Tz;
 use serde_json::Value;
 
+use crate::definitions::{millis, moment};
 use crate::report::{Mismatch, Outcome, Verdict, check_file, mismatch, same};
 
 /// The year of the frozen clock under which Quartz wrote the data.
@@ -43,32 +44,32 @@ fn parse(record: &Value) -> Result<CronExpression, Mismatch> {
 fn fires(record: &Value, expression: &CronExpression) -> Outcome {
     let zone = zone(record);
     let mut time = record["start"].as_i64().expect("start");
+    let next = |after| millis(expression.next_after(moment(after), zone, NOW_YEAR));
     let clock_dependent = record["clock_dependent"] == Value::Bool(true);
     if clock_dependent {
         let whole = time.div_euclid(1000) * 1000;
-        let next = |after| expression.next_after(after, zone, NOW_YEAR);
         same("next of a start without its milliseconds", next(whole), next(time))?;
         return Ok(Verdict::Deviating("wall-clock-milliseconds"));
     }
     for (step, expected) in list(record, "next").iter().enumerate() {
         let what = format!("`{expression}` {zone} next[{step}] after {time}");
-        let got = expression.next_after(time, zone, NOW_YEAR);
+        let got = next(time);
         same(what, expected.as_i64(), got)?;
         time = got.unwrap_or(time);
     }
     for pair in list(record, "satisfied") {
         let ms = pair[0].as_i64().expect("instant");
-        let got = expression.is_satisfied_by(ms, zone, NOW_YEAR);
+        let got = expression.is_satisfied_by(moment(ms), zone, NOW_YEAR);
         same(format!("`{expression}` {zone} satisfied by {ms}"), pair[1].as_bool(), Some(got))?;
     }
     match text_of(record, "eval_error") {
         None => Ok(Verdict::Equal),
-        Some("hang") => match expression.next_after(time, zone, NOW_YEAR) {
+        Some("hang") => match next(time) {
             Some(next) if next <= time => Err(mismatch("where Quartz hangs", "a later time or none", next)),
             _ => Ok(Verdict::Deviating("no-answer")),
         },
         Some(_) => {
-            same("where Quartz throws", None, expression.next_after(time, zone, NOW_YEAR))?;
+            same("where Quartz throws", None, next(time))?;
             Ok(Verdict::Deviating("no-answer"))
         }
     }

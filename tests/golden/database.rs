@@ -1,5 +1,6 @@
 //! `db/`: databases that Java wrote, loaded, read back, written again, recovered and fired.
 
+use crate::definitions::moment;
 use crate::frozen::FrozenClock;
 use crate::jobdata::{base64, data_value};
 use crate::report::{Mismatch, Outcome, Tally, Verdict, mismatch, read_file, same};
@@ -68,7 +69,7 @@ impl Loaded {
     fn new(dump: &str, now_ms: i64, form: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("jobs.db");
-        let clock = Arc::new(FrozenClock::at(now_ms));
+        let clock = Arc::new(FrozenClock::at(moment(now_ms)));
         let url = format!("sqlite:{}", file.display()).parse().expect("a URL");
         let mut settings = Settings::in_database("GoldenSched", url);
         settings.job_store.use_properties = form == "props";
@@ -109,7 +110,7 @@ impl Loaded {
             let outcome = read.and_then(|read| {
                 let read = read.ok_or_else(|| mismatch("read", "a calendar", "none"))?;
                 for day in 0..400 {
-                    let at = record["now"].as_i64().expect("now") + day * 79_123_000;
+                    let at = moment(record["now"].as_i64().expect("now") + day * 79_123_000);
                     same(format!("included {at}"), expected.is_time_included(at), read.is_time_included(at))?;
                 }
                 same("description", expected.description(), read.description())?;

@@ -14,6 +14,10 @@ pub fn moment(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).expect("an instant")
 }
 
+pub fn millis(time: Option<DateTime<Utc>>) -> Option<i64> {
+    time.map(|time| time.timestamp_millis())
+}
+
 /// Tells whether a time is later than the last year in which Quartz looks for one: a hundred after
 /// that of its frozen clock.
 pub fn is_beyond_quartz(ms: i64, zone: Tz) -> bool {
@@ -156,7 +160,8 @@ fn rule(definition: &Value, zone: Tz) -> CalendarRule {
         "holiday" => {
             let instants = |member| list(definition, member).iter().map(|ms| ms.as_i64().expect("an instant"));
             let dates = instants("dates_added").map(|ms| moment(ms).with_timezone(&zone).date_naive());
-            let (of_dates, stored) = (Holidays::on(dates), Holidays::beginning_at(instants("dates_stored")));
+            let (of_dates, stored) =
+                (Holidays::on(dates), Holidays::beginning_at(instants("dates_stored").map(moment)));
             assert_eq!(of_dates.starts(zone), stored.starts(zone), "what Quartz stores for {definition}");
             // Both forms exclude the same days; each is taken for half of the records.
             if list(definition, "dates_added").len().is_multiple_of(2) { of_dates.into() } else { stored.into() }

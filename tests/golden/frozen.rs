@@ -3,29 +3,30 @@
 
 use carnelian::clock::Clock;
 use carnelian::clock::{Signal, Woken};
+use chrono::{DateTime, Utc};
 use std::sync::Mutex;
 use std::time::Duration;
 
 /// Both clocks of one machine.
 pub struct FrozenClock {
-    time: Mutex<(i64, Duration)>,
+    time: Mutex<(DateTime<Utc>, Duration)>,
 }
 
 impl FrozenClock {
-    pub fn at(wall_ms: i64) -> Self {
-        Self { time: Mutex::new((wall_ms, Duration::ZERO)) }
+    pub fn at(wall_time: DateTime<Utc>) -> Self {
+        Self { time: Mutex::new((wall_time, Duration::ZERO)) }
     }
 
     /// Moves both on.
     pub fn advance(&self, by: Duration) {
         let mut time = self.time.lock().expect("nobody panics with it");
-        time.0 += i64::try_from(by.as_millis()).expect("a span");
+        time.0 += by;
         time.1 += by;
     }
 }
 
 impl Clock for FrozenClock {
-    fn wall_ms(&self) -> i64 {
+    fn wall_time(&self) -> DateTime<Utc> {
         self.time.lock().expect("nobody panics with it").0
     }
 

@@ -1,7 +1,7 @@
 //! `stored_daily.jsonl`: what a daily trigger is after it was stored and read, and when it fires
 //! from then on.
 
-use crate::definitions::{list, ms, named_trigger};
+use crate::definitions::{list, millis, moment, ms, named_trigger};
 use crate::report::{Outcome, Verdict, check_file, mismatch, same};
 use crate::transitions::Script;
 use carnelian::{JobDetail, JobKey, Schedule, TriggerKey};
@@ -34,18 +34,17 @@ fn daily(record: &Value) -> Outcome {
         return Err(mismatch("kind", "a daily trigger", read.schedule()));
     };
     let time = |time: Option<NaiveTime>| time.map(|time| time.format("%H:%M:%S").to_string());
-    let moment = |time: Option<chrono::DateTime<chrono::Utc>>| time.map(|time| time.timestamp_millis());
     let ours = json!({
         "start_tod": time(Some(schedule.start_time_of_day())), "end_tod": time(schedule.end_time_of_day()),
-        "start": read.start_time().timestamp_millis(), "end": moment(read.end_time()),
-        "next": moment(read.next_fire_time()), "final": read.final_fire_time(),
+        "start": read.start_time().timestamp_millis(), "end": millis(read.end_time()),
+        "next": millis(read.next_fire_time()), "final": millis(read.final_fire_time()),
     });
     for (member, ours) in ours.as_object().expect("members") {
         same(member, &record["read"][member], ours)?;
     }
     for (step, expected) in list(record, "chain").iter().enumerate() {
-        read.triggered(None, ms(record, "now").expect("now"));
-        same(format!("chain[{step}]"), expected.as_i64(), moment(read.next_fire_time()))?;
+        read.triggered(None, moment(ms(record, "now").expect("now")));
+        same(format!("chain[{step}]"), expected.as_i64(), millis(read.next_fire_time()))?;
     }
     Ok(Verdict::Equal)
 }

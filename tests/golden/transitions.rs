@@ -4,7 +4,7 @@
 //! The store under test keeps its rows in SQLite, so that the compared rows are those that a Java
 //! node would read.
 
-use crate::definitions::{calendar_of_definition, is_true, ms, named_trigger, zone};
+use crate::definitions::{calendar_of_definition, is_true, moment, ms, named_trigger, zone};
 use crate::frozen::FrozenClock;
 use crate::report::{Mismatch, Outcome, Verdict, check_file, mismatch, same};
 use crate::tables::{Tables, flag, key, text};
@@ -94,7 +94,7 @@ impl Script {
     pub fn begin(record: &Value) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("jobs.db");
-        let clock: Arc<dyn Clock> = Arc::new(FrozenClock::at(ms(record, "now").expect("now")));
+        let clock: Arc<dyn Clock> = Arc::new(FrozenClock::at(moment(ms(record, "now").expect("now"))));
         let url = format!("sqlite:{}", file.display()).parse().expect("a URL");
         let mut settings = Settings::in_database("GoldenSched", url);
         settings.job_store.misfire_threshold =

@@ -5,7 +5,7 @@ use carnelian::{Schedule, Trigger};
 use chrono::{MappedLocalTime, TimeZone};
 use serde_json::Value;
 
-use crate::definitions::{calendar, is_beyond_quartz, is_true, list, moment, ms, trigger, zone};
+use crate::definitions::{calendar, is_beyond_quartz, is_true, list, millis, moment, ms, trigger, zone};
 use crate::report::{Mismatch, Outcome, Verdict, check_file, mismatch, same};
 
 /// The frozen clock under which Quartz wrote the triggers: 2026-03-01T12:00:00Z.
@@ -23,7 +23,7 @@ fn misfire() {
 
 fn fires(record: &Value) -> Outcome {
     let mut trigger = built(record)?;
-    let calendar = calendar(record);
+    let (calendar, now) = (calendar(record), moment(NOW_MS));
     let kept = ms(record, "start_kept").expect("start_kept");
     let mut verdict = Verdict::Equal;
     if let Some(whole) = in_first_pass(record, kept) {
@@ -35,13 +35,17 @@ fn fires(record: &Value) -> Outcome {
         trigger = built(&moved)?;
     }
     same("start_kept", kept, trigger.start_time().timestamp_millis())?;
-    same("final", ms(record, "final"), trigger.final_fire_time())?;
+    same("final", ms(record, "final"), millis(trigger.final_fire_time()))?;
     for pair in list(record, "fire_time_after") {
         let after = pair[0].as_i64().expect("instant");
-        same(format!("fire time after {after}"), pair[1].as_i64(), trigger.fire_time_after(after, NOW_MS))?;
+        same(
+            format!("fire time after {after}"),
+            pair[1].as_i64(),
+            millis(trigger.fire_time_after(moment(after), now)),
+        )?;
     }
     let hangs = record["error"] == "hang";
-    let first = trigger.compute_first_fire_time(calendar.as_ref(), NOW_MS);
+    let first = millis(trigger.compute_first_fire_time(calendar.as_ref(), now));
     if hangs && ms(record, "first").is_none() {
         return no_answer(None, first);
     }
@@ -54,18 +58,18 @@ fn fires(record: &Value) -> Outcome {
     same("next_after_first", ms(record, "next_after_first"), next(&trigger))?;
     same("may_fire_first", is_true(record, "may_fire_first"), trigger.may_fire_again())?;
     for (step, expected) in list(record, "chain").iter().enumerate() {
-        trigger.triggered(calendar.as_ref(), NOW_MS);
+        trigger.triggered(calendar.as_ref(), now);
         same(format!("chain[{step}]"), expected.as_i64(), next(&trigger))?;
     }
     if hangs {
         let last = next(&trigger);
-        trigger.triggered(calendar.as_ref(), NOW_MS);
+        trigger.triggered(calendar.as_ref(), now);
         return no_answer(last, next(&trigger));
     }
     if !is_true(record, "truncated") {
         same_state("state_last", &record["state_last"], &trigger)?;
         same("may_fire_last", is_true(record, "may_fire_last"), trigger.may_fire_again())?;
-        same("final_last", ms(record, "final_last"), trigger.final_fire_time())?;
+        same("final_last", ms(record, "final_last"), millis(trigger.final_fire_time()))?;
     }
     Ok(verdict)
 }
@@ -93,15 +97,15 @@ fn in_first_pass(record: &Value, kept: i64) -> Option<i64> {
 
 fn misfires(record: &Value) -> Outcome {
     let mut trigger = built(record)?;
-    let calendar = calendar(record);
-    let now = ms(record, "now").expect("now");
+    let (calendar, now_ms) = (calendar(record), ms(record, "now").expect("now"));
+    let now = moment(now_ms);
     let before = &record["before"];
     let times_triggered = before["times_triggered"].as_u64().unwrap_or(0);
-    trigger.set_history(ms(before, "next"), ms(before, "prev"), times_triggered);
+    trigger.set_history(ms(before, "next").map(moment), ms(before, "prev").map(moment), times_triggered);
     same_state("before", before, &trigger)?;
     trigger.apply_misfire(calendar.as_ref(), now);
     if record["error"] == "hang" {
-        return no_answer(Some(now), next(&trigger));
+        return no_answer(Some(now_ms), next(&trigger));
     }
     same_state("after", &record["after"], &trigger)?;
     same("may_fire_again", is_true(record, "may_fire_again"), trigger.may_fire_again())?;
@@ -119,15 +123,14 @@ fn built(record: &Value) -> Result<Trigger, Mismatch> {
 }
 
 fn next(trigger: &Trigger) -> Option<i64> {
-    trigger.next_fire_time().map(|time| time.timestamp_millis())
+    millis(trigger.next_fire_time())
 }
 
 fn same_state(what: &str, expected: &Value, trigger: &Trigger) -> Result<(), Mismatch> {
-    let time = |time: Option<chrono::DateTime<chrono::Utc>>| time.map(|time| time.timestamp_millis());
-    same(format!("{what}.start"), ms(expected, "start"), time(Some(trigger.start_time())))?;
-    same(format!("{what}.end"), ms(expected, "end"), time(trigger.end_time()))?;
-    same(format!("{what}.next"), ms(expected, "next"), time(trigger.next_fire_time()))?;
-    same(format!("{what}.prev"), ms(expected, "prev"), time(trigger.previous_fire_time()))?;
+    same(format!("{what}.start"), ms(expected, "start"), millis(Some(trigger.start_time())))?;
+    same(format!("{what}.end"), ms(expected, "end"), millis(trigger.end_time()))?;
+    same(format!("{what}.next"), ms(expected, "next"), millis(trigger.next_fire_time()))?;
+    same(format!("{what}.prev"), ms(expected, "prev"), millis(trigger.previous_fire_time()))?;
     let (count, times) = match trigger.schedule() {
         Schedule::Simple(simple) => (Some(simple.repeat_count()), Some(simple.times_triggered())),
         Schedule::CalendarInterval(interval) => (None, Some(interval.times_triggered())),

@@ -129,7 +129,7 @@ fn original_keys(fire: &FiredTrigger) -> BTreeMap<String, String> {
     BTreeMap::from([
         (key("NAME"), fire.trigger.name().to_owned()),
         (key("GROUP"), fire.trigger.group().to_owned()),
-        (key("FIRETIME_IN_MILLISECONDS_AS_STRING"), fire.fired_ms.to_string()),
-        (key("SCHEDULED_FIRETIME_IN_MILLISECONDS_AS_STRING"), fire.scheduled_ms.to_string()),
+        (key("FIRETIME_IN_MILLISECONDS_AS_STRING"), fire.fire_time.timestamp_millis().to_string()),
+        (key("SCHEDULED_FIRETIME_IN_MILLISECONDS_AS_STRING"), fire.scheduled_fire_time.timestamp_millis().to_string()),
     ])
 }

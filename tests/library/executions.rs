@@ -373,7 +373,7 @@ fn progress_of_every_kind_keeps_a_run_alive() {
         names.iter().for_each(|_| drop(next(&runs)));
         let progress = || -> usize {
             let fires = node.store().upkeep().fired_triggers().unwrap();
-            fires.iter().filter(|fire| fire.heartbeat.as_ref().is_some_and(|beat| beat.progress_ms.is_some())).count()
+            fires.iter().filter(|fire| fire.heartbeat.as_ref().is_some_and(|beat| beat.progress_time.is_some())).count()
         };
         wait_until("it is stored", LONG, || progress() == 3);
         run(&node, job("silent", policy.clone()).job_type("busy"));

@@ -92,7 +92,7 @@ impl Both {
     fn new(url: &str, other: Other) -> Self {
         let name = support::fresh_name("kinds");
         let clock = Arc::new(SystemClock::default());
-        let now = clock.wall_ms();
+        let now = clock.wall_time().timestamp_millis();
         let settings = Settings::in_database(&name, url.parse().unwrap());
         let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
         let store = JobStore::new(database, clock, settings);

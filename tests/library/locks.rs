@@ -138,7 +138,7 @@ fn a_holder_that_was_paused_has_lost_its_lock() {
 /// The holder's own monotonic clock tells that the lock is lost, without any word from the store.
 #[test]
 fn a_lock_that_could_not_be_renewed_is_lost_by_the_clock() {
-    let clock = Arc::new(carnelian::clock::ManualClock::at(1_800_000_000_000));
+    let clock = Arc::new(carnelian::clock::ManualClock::at("2027-01-15T08:00:00Z".parse().unwrap()));
     let database: Arc<dyn Database> = Arc::new(MemoryDatabase::new(Arc::clone(&clock) as _));
     let cluster = Cluster { name: "paused".to_owned(), open: Box::new(move |_| Arc::clone(&database)), _folder: None };
     let (a, b) = (cluster.node_with("A", Arc::clone(&clock) as _), cluster.node_with("B", Arc::clone(&clock) as _));

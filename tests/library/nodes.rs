@@ -174,8 +174,8 @@ fn nodes_show_themselves_to_each_other() {
         assert_eq!((load.host_cpu_permille, load.process_cpu_permille), (Some(500), Some(200)));
         assert_eq!((load.memory_total, load.memory_used), (Some(1 << 30), Some(1 << 29)));
         assert_eq!((load.process_memory, load.memory_limit), (Some(1 << 20), Some(1 << 28)));
-        assert!(row.seen_ms >= first.seen_ms && row.started_ms == first.started_ms);
-        assert!(row.seen_ms <= seen("a").last_checkin_ms, "it came with a check-in");
+        assert!(row.last_seen() >= first.last_seen() && row.start_time() == first.start_time());
+        assert!(row.last_seen() <= seen("a").last_checkin, "it came with a check-in");
 
         a.standby();
         wait_until("it stands by", LONG, || {
@@ -244,7 +244,7 @@ fn an_observer_raises_alarms_and_workers_return_in_recovery_mode() {
         let observer = cluster.node("admin", &watching, |b| b.scheduler_listener(Recorder::<Alarm>(heard)));
         let mut dead = Membership::new("dead");
         cluster.node("dead", fast, |b| b).store().upkeep().check_in(&mut dead).unwrap();
-        let last_ms = observer.store().upkeep().instance("dead").unwrap().unwrap().last_checkin_ms;
+        let last_checkin = observer.store().upkeep().instance("dead").unwrap().unwrap().last_checkin;
         observer.start().unwrap();
         (0..6).for_each(|n| schedule(&observer, &format!("j{n}"), "gated", Duration::ZERO));
         let await_alarms = |is_raised: bool| {
@@ -261,7 +261,7 @@ fn an_observer_raises_alarms_and_workers_return_in_recovery_mode() {
         worker.start().unwrap();
         let outages = worker.outages().unwrap();
         assert_eq!(outages.len(), 1, "{outages:?}");
-        assert_eq!((outages[0].began_ms, outages[0].overdue, outages[0].instance.as_str()), (last_ms, 6, "w"));
+        assert_eq!((outages[0].start_time(), outages[0].overdue, outages[0].instance.as_str()), (last_checkin, 6, "w"));
         assert_eq!(worker.recovery_mode().unwrap().map(|mode| mode.begun_by), Some("w".to_owned()));
         assert!(worker.store().is_in_recovery());
         wait_until("the observer knows", LONG, || observer.store().is_in_recovery());
@@ -317,12 +317,12 @@ fn a_listener_that_blocks_holds_up_nothing_but_listeners() {
         begins.recv_timeout(LONG).unwrap();
         assert_eq!(heard.recv_timeout(LONG).unwrap(), "stuck");
 
-        let beat_ms =
-            || a.store().upkeep().fired_triggers().unwrap()[0].heartbeat.as_ref().map_or(0, |beat| beat.last_ms);
-        let seen_ms = || a.store().upkeep().instance("a").unwrap().unwrap().last_checkin_ms;
+        let beat = || a.store().upkeep().fired_triggers().unwrap()[0].heartbeat.as_ref().map(|beat| beat.time);
+        let checkin = || a.store().upkeep().instance("a").unwrap().unwrap().last_checkin;
         let goes_on = |what: &str| {
-            let before = (beat_ms(), seen_ms());
-            wait_until(what, SOON, || beat_ms() > before.0 + 400 && seen_ms() > before.1 + 400);
+            let pause = Duration::from_millis(400);
+            let (beaten, checked_in) = (beat().map(|time| time + pause), checkin() + pause);
+            wait_until(what, SOON, || beat() > beaten && checkin() > checked_in);
         };
         goes_on("it beats and checks in");
         cluster.node("dead", fast, |b| b).store().upkeep().check_in(&mut Membership::new("dead")).unwrap();

@@ -291,7 +291,7 @@ fn stored() -> usize {
 fn no_statement_reads_more_than_its_batch(kind: Kind, server: String) {
     let place = Place::on(kind, server);
     let mut node = Node::open(&place.url, "plans");
-    fill(kind, &place.url, "plans", SystemClock::default().wall_ms() + 86_400_000, 0..stored());
+    fill(kind, &place.url, "plans", SystemClock::default().wall_time().timestamp_millis() + 86_400_000, 0..stored());
     look_at_plans(&mut node, "without statistics");
     gather_statistics(kind, &place.url);
     look_at_plans(&mut node, "with statistics");
@@ -304,7 +304,7 @@ fn no_statement_reads_more_than_its_batch(kind: Kind, server: String) {
 fn old_statistics_mislead_nobody(kind: Kind, server: String) {
     let place = Place::on(kind, server);
     let mut node = Node::open(&place.url, "plans");
-    let far_ms = SystemClock::default().wall_ms() + 86_400_000;
+    let far_ms = SystemClock::default().wall_time().timestamp_millis() + 86_400_000;
     fill(kind, &place.url, "plans", far_ms, 0..FEW);
     gather_statistics(kind, &place.url);
     fill(kind, &place.url, "plans", far_ms, FEW..stored());
@@ -318,7 +318,7 @@ fn look_at_plans(node: &mut Node, state: &str) {
     // The large fill may have taken longer than a node may be silent.
     node.store.upkeep().check_in(&mut node.me).unwrap();
     node.owner = node.me.owner().unwrap();
-    let now_ms = SystemClock::default().wall_ms();
+    let now_ms = SystemClock::default().wall_time().timestamp_millis();
     node.schedule(&format!("due {state}"), now_ms - 1_000);
     node.schedule(&format!("soon {state}"), now_ms + 60_000);
     node.database.plans().begin();

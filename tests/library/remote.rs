@@ -14,7 +14,6 @@ use carnelian::store::{
     Database, Heartbeats, JobStore, Membership, NotificationListener, Session, SqlDatabase, StatementCounts, TxMode,
 };
 use carnelian::{IfExists, JobContext, JobDetail, JobKey, Result, Scheduler, Trigger, TriggerKey};
-use chrono::DateTime;
 use crossbeam_channel::{Receiver, unbounded};
 use diesel::connection::{Connection, SimpleConnection};
 use std::sync::Arc;
@@ -117,7 +116,7 @@ impl Cluster {
         let settings = Settings::from_text("test", properties, |_| None).unwrap();
         let (begun, begins) = unbounded();
         let run = move |ctx: &mut JobContext| {
-            begun.send((ctx.fire_id().to_owned(), SystemClock::default().wall_ms())).unwrap();
+            begun.send((ctx.fire_id().to_owned(), SystemClock::default().wall_time().timestamp_millis())).unwrap();
             while ctx.job().key().name() == "long" && !ctx.is_interrupted() {
                 ctx.wait(Duration::from_secs(60));
             }
@@ -178,7 +177,7 @@ fn job(name: &str) -> JobDetail {
 }
 
 fn due(name: &str, job: &JobDetail, in_ms: i64) -> Trigger {
-    let at = DateTime::from_timestamp_millis(SystemClock::default().wall_ms() + in_ms).unwrap();
+    let at = SystemClock::default().wall_time() + chrono::TimeDelta::milliseconds(in_ms);
     Trigger::builder(TriggerKey::named(name), job.key().clone()).start_at(at).build().unwrap()
 }
 
@@ -409,7 +408,7 @@ fn figures() {
                 move || clock.ticks() >= until
             });
             let job = job("warm");
-            let began = clock.wall_ms();
+            let began = clock.wall_time().timestamp_millis();
             teller.scheduler.schedule_trigger(due(&format!("s{sample}"), &job, 0)).unwrap();
             let (_, started) = runner.begins.recv_timeout(LONG).unwrap();
             waits.push(started - began);

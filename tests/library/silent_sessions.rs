@@ -8,6 +8,7 @@ use carnelian::clock::{Clock, SystemClock};
 use carnelian::clock::{Signal, Woken};
 use carnelian::settings::Settings;
 use carnelian::store::{Database, Lock, SqlDatabase, TxMode};
+use chrono::{DateTime, Utc};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, MysqlConnection};
 use std::sync::Arc;
@@ -24,8 +25,8 @@ struct Ahead {
 }
 
 impl Clock for Ahead {
-    fn wall_ms(&self) -> i64 {
-        self.system.wall_ms()
+    fn wall_time(&self) -> DateTime<Utc> {
+        self.system.wall_time()
     }
 
     fn ticks(&self) -> Duration {

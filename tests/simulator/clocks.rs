@@ -2,6 +2,7 @@
 
 use super::world::{has_world, world};
 use carnelian::clock::{Clock, Signal, Woken};
+use chrono::{DateTime, Utc};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
@@ -72,9 +73,11 @@ impl SimClock {
 }
 
 impl Clock for SimClock {
-    fn wall_ms(&self) -> i64 {
+    fn wall_time(&self) -> DateTime<Utc> {
         let passed = self.origin + self.ticks_at(now());
-        START_MS + i64::try_from(passed / 1_000).expect("a short time") + self.ahead_ms.load(Ordering::SeqCst)
+        let passed_ms = i64::try_from(passed / 1_000).expect("a short time");
+        let wall_ms = START_MS + passed_ms + self.ahead_ms.load(Ordering::SeqCst);
+        DateTime::from_timestamp_millis(wall_ms).expect("a date")
     }
 
     fn ticks(&self) -> Duration {

@@ -39,7 +39,7 @@ pub fn start(world: &World, node: usize, ctx: &JobContext) -> u64 {
         "trigger": ctx.trigger().key().to_string(),
         // Work that was interrupted goes on under another trigger: the data tell whose it is.
         "job": ctx.data().text(GRID).map_or(ctx.job().key().to_string(), |name| format!("{GRID}.{name}")),
-        "original_scheduled_ms": ctx.rerun().map_or(scheduled_ms, |rerun| rerun.scheduled_ms),
+        "original_scheduled_ms": ctx.rerun().map_or(scheduled_ms, |rerun| rerun.scheduled_fire_time.timestamp_millis()),
         "recovering": ctx.recovering().is_some(),
         "attempt": ctx.attempt() + i64::from(ctx.refire_count()),
     }) else {

@@ -149,7 +149,7 @@ impl World {
     }
 
     pub fn store_ms(&self) -> i64 {
-        self.store_clock.wall_ms()
+        self.store_clock.wall_time().timestamp_millis()
     }
 
     // --- faults ---

@@ -55,8 +55,8 @@ impl TestClock {
 }
 
 impl Clock for TestClock {
-    fn wall_ms(&self) -> i64 {
-        self.wall.load(Ordering::SeqCst)
+    fn wall_time(&self) -> DateTime<Utc> {
+        DateTime::from_timestamp_millis(self.wall.load(Ordering::SeqCst)).expect("a date")
     }
 
     fn ticks(&self) -> Duration {
@@ -234,7 +234,7 @@ impl Cluster {
     }
 
     pub fn now(&self) -> i64 {
-        self.clock.wall_ms()
+        self.clock.wall_time().timestamp_millis()
     }
 
     /// Stores a job with its triggers.

@@ -119,7 +119,7 @@ impl Cluster {
         // The row of a dead node stands still until its peers convict it, which they cannot do yet.
         let row = self.store.upkeep().instances().unwrap().into_iter().find(|i| i.instance == instance);
         let interrupted = self.runs_recoverable(&instance);
-        Death { instance, pid, last_checkin_ms: row.map(|i| i.last_checkin_ms), interrupted }
+        Death { instance, pid, last_checkin_ms: row.map(|i| i.last_checkin.timestamp_millis()), interrupted }
     }
 
     /// Kills the node of this name with SIGKILL.

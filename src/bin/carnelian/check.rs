@@ -7,7 +7,7 @@ use carnelian::FiredTrigger;
 use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::store::JobStore;
 use carnelian::store::row::FiredState;
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde_json::{Value, json};
@@ -51,11 +51,12 @@ pub struct Check {
 pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     let most = bounds.max_overdue.map_or(ENOUGH, |most| most.saturating_add(1).max(ENOUGH));
     let load = store.upkeep().cluster_load(bounds.overdue_after, most)?;
+    let now = DateTime::from_timestamp_millis(load.now_ms).unwrap_or_default();
     let oldest_ms = load.oldest_overdue_ms.map(|at_ms| load.now_ms.saturating_sub(at_ms));
     let alive = load.instances.iter().filter(|node| node.alive).count();
     let working = load.instances.iter().filter(|node| node.is_working()).count();
-    let newest_ms = load.instances.iter().filter(|node| node.takes_work).map(|node| node.last_checkin_ms).max();
-    let age_ms = newest_ms.map(|at_ms| load.now_ms.saturating_sub(at_ms).max(0));
+    let newest = load.instances.iter().filter(|node| node.takes_work).map(|node| node.last_checkin).max();
+    let age_ms = newest.map(|at| (load.now_ms - value::epoch_ms(at)).max(0));
     let mut problems = Vec::new();
     let mut above = |most: Option<usize>, n: usize, what: &str| {
         if let Some(most) = most.filter(|most| n > *most) {
@@ -64,7 +65,7 @@ pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
     };
     above(bounds.max_overdue, load.overdue, "triggers are overdue");
     let stuck = match bounds.max_stuck {
-        Some(_) => Some(store.upkeep().fired_triggers()?.iter().filter(|fire| is_silent(fire, load.now_ms)).count()),
+        Some(_) => Some(store.upkeep().fired_triggers()?.iter().filter(|fire| is_silent(fire, now)).count()),
         None => None,
     };
     above(bounds.max_stuck, stuck.unwrap_or(0), "running fires have missed all their heartbeats, or make no progress");
@@ -120,8 +121,8 @@ fn answer(output: Output, problems: &[String], found: &[Found<'_>]) -> Outcome {
 }
 
 /// True if a run has been silent, or without progress, for longer than it may be.
-fn is_silent(fire: &FiredTrigger, now_ms: i64) -> bool {
-    fire.state == FiredState::Executing && fire.heartbeat.as_ref().is_some_and(|beat| beat.is_overdue(now_ms))
+fn is_silent(fire: &FiredTrigger, now: DateTime<Utc>) -> bool {
+    fire.state == FiredState::Executing && fire.heartbeat.as_ref().is_some_and(|beat| beat.is_overdue(now))
 }
 
 /// The number of fires that have not ended well lately, counted up to the bound.

@@ -3,6 +3,7 @@
 use crate::failure::Outcome;
 use crate::marks::Filter;
 use crate::output::{Output, ago, or_dash, time};
+use crate::value::epoch_ms;
 use carnelian::FiredTrigger;
 use carnelian::store::JobStore;
 use carnelian::store::row::FiredState;
@@ -13,7 +14,7 @@ pub fn running(store: &JobStore, output: Output, reserved: bool, filter: &Filter
     let now_ms = store.now_ms()?;
     let mut fires = store.catalogue().find_fired(&filter.filter())?;
     fires.retain(|fire| reserved || fire.state == FiredState::Executing);
-    fires.sort_by(|a, b| (a.fired_ms, &a.fire_id).cmp(&(b.fired_ms, &b.fire_id)));
+    fires.sort_by(|a, b| (a.fire_time, &a.fire_id).cmp(&(b.fire_time, &b.fire_id)));
     let document = |fire: &FiredTrigger| {
         json!({
             "fire_id": fire.fire_id,
@@ -21,10 +22,10 @@ pub fn running(store: &JobStore, output: Output, reserved: bool, filter: &Filter
             "trigger": fire.trigger.to_string(),
             "instance": fire.instance,
             "state": fire.state.name(),
-            "scheduled_ms": fire.scheduled_ms,
-            "fired_ms": fire.fired_ms,
-            "last_beat_ms": fire.heartbeat.as_ref().map(|beat| beat.last_ms),
-            "last_progress_ms": fire.heartbeat.as_ref().and_then(|beat| beat.progress_ms),
+            "scheduled_ms": epoch_ms(fire.scheduled_fire_time),
+            "fired_ms": epoch_ms(fire.fire_time),
+            "last_beat_ms": fire.heartbeat.as_ref().map(|beat| epoch_ms(beat.time)),
+            "last_progress_ms": fire.heartbeat.as_ref().and_then(|beat| beat.progress_time).map(epoch_ms),
             "progress": fire.heartbeat.as_ref().and_then(|beat| beat.progress.as_ref()).map(|progress| {
                 json!({"done": progress.done, "total": progress.total, "note": progress.note})
             }),
@@ -38,10 +39,12 @@ pub fn running(store: &JobStore, output: Output, reserved: bool, filter: &Filter
             fire.trigger.to_string(),
             fire.instance.clone(),
             fire.state.name().to_owned(),
-            time(Some(fire.scheduled_ms)),
-            time(Some(fire.fired_ms)),
-            or_dash(fire.heartbeat.as_ref().map(|beat| ago(beat.last_ms, now_ms))),
-            or_dash(fire.heartbeat.as_ref().and_then(|beat| beat.progress_ms).map(|ms| ago(ms, now_ms))),
+            time(Some(epoch_ms(fire.scheduled_fire_time))),
+            time(Some(epoch_ms(fire.fire_time))),
+            or_dash(fire.heartbeat.as_ref().map(|beat| ago(epoch_ms(beat.time), now_ms))),
+            or_dash(
+                fire.heartbeat.as_ref().and_then(|beat| beat.progress_time).map(|time| ago(epoch_ms(time), now_ms)),
+            ),
             progress(fire),
             fire.fire_id.clone(),
         ]

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::{CronExpression, Error};
-use chrono::{DateTime, Datelike, SecondsFormat};
+use chrono::{DateTime, Datelike, SecondsFormat, Utc};
 use chrono_tz::Tz;
 use serde_json::json;
 use std::path::Path;
@@ -17,16 +17,16 @@ pub fn run(output: Output, command: &CronCommand, config: Option<&Path>) -> Outc
         CronCommand::Next { expression, tz, from, count } => {
             let cron = parse(expression)?;
             let zone = tz.map_or_else(|| config::default_zone(config), Ok)?;
-            let now_ms = SystemClock::default().wall_ms();
-            let this_year = DateTime::from_timestamp_millis(now_ms).map_or(1970, |now| now.year());
-            let mut after_ms = from.unwrap_or(now_ms);
+            let now = SystemClock::default().wall_time();
+            let mut after = from.map_or(Some(now), DateTime::from_timestamp_millis);
             let mut times = Vec::new();
             while times.len() < usize::try_from(*count).unwrap_or(usize::MAX) {
-                let Some(next_ms) = cron.next_after(after_ms, zone, this_year) else { break };
-                times.push(next_ms);
-                after_ms = next_ms;
+                after = after.and_then(|after| cron.next_after(after, zone, now.year()));
+                let Some(next) = after else { break };
+                times.push(next);
             }
-            output.answer(json!(times), || times.iter().map(|ms| shown(*ms, zone)).collect())?;
+            let ms: Vec<i64> = times.iter().map(DateTime::timestamp_millis).collect();
+            output.answer(json!(ms), || times.iter().map(|time| shown(*time, zone)).collect())?;
             if times.is_empty() && *count > 0 {
                 return Err(Failure::Refused(format!("cron expression `{expression}` has no time left")));
             }
@@ -41,11 +41,8 @@ pub fn run(output: Output, command: &CronCommand, config: Option<&Path>) -> Outc
 }
 
 /// A line with the time as clocks in the zone show it.
-fn shown(ms: i64, zone: Tz) -> String {
-    match DateTime::from_timestamp_millis(ms) {
-        Some(time) => format!("{}\n", time.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Secs, false)),
-        None => format!("{ms} ms\n"),
-    }
+fn shown(time: DateTime<Utc>, zone: Tz) -> String {
+    format!("{}\n", time.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::Secs, false))
 }
 
 fn parse(expression: &str) -> Outcome<CronExpression> {

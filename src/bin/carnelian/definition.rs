@@ -8,7 +8,7 @@
 use carnelian::calendar::{
     AnnualDays, Calendar, CalendarRule, CronTimes, DailyRange, Holidays, MAX_CALENDAR_DEPTH, MonthDays, Weekdays,
 };
-use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, Weekday};
+use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, Timelike, Utc, Weekday};
 use chrono_tz::Tz;
 use serde_json::{Map, Value, json};
 
@@ -158,13 +158,13 @@ fn weekday(value: &Value) -> Option<Weekday> {
 /// A date, or the moment at which somebody else's day begins.
 enum Day {
     Date(NaiveDate),
-    Start(i64),
+    Start(DateTime<Utc>),
 }
 
 fn date(value: &Value) -> Option<Day> {
     let text = value.as_str()?;
     let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").map(Day::Date);
-    date.or_else(|_| DateTime::parse_from_rfc3339(text).map(|start| Day::Start(start.timestamp_millis()))).ok()
+    date.or_else(|_| DateTime::parse_from_rfc3339(text).map(|start| Day::Start(start.to_utc()))).ok()
 }
 
 fn holidays(days: Vec<Day>) -> Result<Holidays, String> {
@@ -195,7 +195,7 @@ pub fn show(calendar: &Calendar) -> Value {
         }
         CalendarRule::Cron(times) => json!({"expression": times.expression().text()}),
         CalendarRule::Daily(range) => {
-            json!({"from": time(range.from_ms()), "to": time(range.to_ms()), "only": range.includes_only_range()})
+            json!({"from": time(range.start_time_of_day()), "to": time(range.end_time_of_day()), "only": range.includes_only_range()})
         }
         CalendarRule::Holiday(days) => {
             json!({"dates": dates(days, calendar.zone().unwrap_or(calendar.default_zone()))})
@@ -216,12 +216,9 @@ pub fn show(calendar: &Calendar) -> Value {
     Value::Object(members)
 }
 
-fn time(ms: i64) -> String {
-    let seconds = u32::try_from(ms / 1000).unwrap_or(0);
-    let nanos = u32::try_from(ms % 1000).unwrap_or(0) * 1_000_000;
-    let time = NaiveTime::from_num_seconds_from_midnight_opt(seconds, nanos).unwrap_or_default();
-    let form = match (ms % 60_000, ms % 1000) {
-        (0, _) => "%H:%M",
+fn time(time: NaiveTime) -> String {
+    let form = match (time.second(), time.nanosecond()) {
+        (0, 0) => "%H:%M",
         (_, 0) => "%H:%M:%S",
         _ => "%H:%M:%S%.3f",
     };
@@ -231,13 +228,11 @@ fn time(ms: i64) -> String {
 /// Dates, if all days begin when days of this zone do; otherwise the moments.
 fn dates(days: &Holidays, zone: Tz) -> Vec<String> {
     let starts = days.starts(zone);
-    let date = |ms: &i64| Some(DateTime::from_timestamp_millis(*ms)?.with_timezone(&zone).date_naive());
-    let dates: Vec<NaiveDate> = starts.iter().filter_map(date).collect();
+    let dates: Vec<NaiveDate> = starts.iter().map(|start| start.with_timezone(&zone).date_naive()).collect();
     if Holidays::on(dates.iter().copied()).starts(zone) == starts {
         return dates.iter().map(|date| date.format("%Y-%m-%d").to_string()).collect();
     }
-    let moment = |ms: i64| DateTime::from_timestamp_millis(ms).map(|m| m.to_rfc3339_opts(SecondsFormat::AutoSi, true));
-    starts.into_iter().filter_map(moment).collect()
+    starts.iter().map(|start| start.to_rfc3339_opts(SecondsFormat::AutoSi, true)).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::failure::Outcome;
 use crate::output::{Output, span, table, time, yes_or_no};
+use crate::value::epoch_ms;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::definitions::{Orphan, Orphans};
 use carnelian::placement::UnplaceableJob;
@@ -83,7 +84,7 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
 }
 
 fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
-    let here_ms = SystemClock::default().wall_ms();
+    let here_ms = SystemClock::default().wall_time().timestamp_millis();
     let now_ms = store.firing().earliest_due(&[])?.0;
     let snapshot = store.upkeep().look_at_everything()?;
     let alive: BTreeSet<String> = store
@@ -312,8 +313,8 @@ fn beside_quartz(snapshot: &Snapshot) -> Vec<Finding> {
 /// Jobs whose type no live node has, by what the nodes say of themselves; due or not.
 fn unknown_types(orphans: &Orphans) -> Vec<Finding> {
     let look = |orphan: &Orphan| {
-        let due = match orphan.next_fire_ms {
-            Some(ms) => format!("due {}", time(Some(ms))),
+        let due = match orphan.next_fire_time {
+            Some(due) => format!("due {}", time(Some(epoch_ms(due)))),
             None => "not scheduled".to_owned(),
         };
         let remedy = "start a node that has it, `carnelian job migrate`, or `carnelian orphans --delete`";

@@ -5,7 +5,7 @@ use crate::follow;
 use crate::output::{Output, fields, span, time};
 use crate::strategy;
 use crate::trigger::missing;
-use crate::value::millis;
+use crate::value::{epoch_ms, millis};
 use crate::when;
 use carnelian::definitions::Orphan;
 use carnelian::monitoring::InstanceStatus;
@@ -51,7 +51,7 @@ struct Facts {
 pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
     let facts = gather(store, key)?;
     let reasons = facts.reasons();
-    let next_ms = facts.trigger.next_fire_ms;
+    let next_ms = facts.trigger.next_fire_time.map(epoch_ms);
     let running = facts.running().count() > 0;
     let zone = &store.settings().scheduler;
     let document = json!({
@@ -63,7 +63,7 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         "scheduler_zone": zone.time_zone.name(),
         "scheduler_zone_from": zone.time_zone_source.name(),
         "next_fire_ms": next_ms,
-        "prev_fire_ms": facts.trigger.previous_fire_ms,
+        "prev_fire_ms": facts.trigger.previous_fire_time.map(epoch_ms),
         "follows": facts.parent.as_ref().map(|parent| json!({
             "fire_id": parent.fire_id, "job": parent.job.to_string(), "outcome": parent.outcome.name(),
         })),
@@ -85,7 +85,7 @@ pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
             ("schedule", facts.schedule.clone()),
             ("default zone", Some(format!("{}, from {}", zone.time_zone, zone.time_zone_source.name()))),
             ("next fire", Some(time(next_ms))),
-            ("previous fire", Some(time(facts.trigger.previous_fire_ms))),
+            ("previous fire", Some(time(facts.trigger.previous_fire_time.map(epoch_ms)))),
         ]);
         if let Some(Parent { fire_id, job, outcome, .. }) = &facts.parent {
             text.push_str(&fields(&[("follows", Some(format!("{job}, whose fire {fire_id} has {outcome}")))]));
@@ -134,7 +134,7 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         }
     };
     let now_ms = store.now_ms()?;
-    let due_ms = trigger.next_fire_ms.unwrap_or(now_ms);
+    let due_ms = trigger.next_fire_time.map_or(now_ms, epoch_ms);
     Ok(Facts {
         may_run: job.as_ref().map_or_else(|| Ok(Vec::new()), |job| store.placement().who_may_run(job, due_ms))?,
         job,
@@ -164,8 +164,8 @@ fn gone_with_its_fire(key: &TriggerKey, fires: &[FiredTrigger]) -> Option<Trigge
         job: fire.job.clone()?,
         kind: "SIMPLE".to_owned(),
         state: TriggerState::Complete.name().to_owned(),
-        next_fire_ms: None,
-        previous_fire_ms: Some(fire.scheduled_ms),
+        next_fire_time: None,
+        previous_fire_time: Some(fire.scheduled_fire_time),
         priority: carnelian::trigger::DEFAULT_PRIORITY,
         misfire: MisfireInstruction::Smart.code(),
     })
@@ -217,18 +217,18 @@ impl Facts {
     }
 
     fn running_on(&self, fire: &FiredTrigger) -> String {
-        let since = span(self.now_ms.saturating_sub(fire.fired_ms));
+        let since = span(self.now_ms - epoch_ms(fire.fire_time));
         let node = &fire.instance;
         let fate = if self.is_alive(node) { "" } else { ", a node that has stopped checking in" };
         format!(
             "it is running: fire {} on {node}{fate}, for {since}, due {}",
             fire.fire_id,
-            time(Some(fire.scheduled_ms))
+            time(Some(epoch_ms(fire.scheduled_fire_time)))
         )
     }
 
     fn waiting(&self, reasons: &mut Vec<String>) {
-        let Some(next_ms) = self.trigger.next_fire_ms else {
+        let Some(next_ms) = self.trigger.next_fire_time.map(epoch_ms) else {
             return reasons.push("it has no fire time left".to_owned());
         };
         let late_ms = self.now_ms.saturating_sub(next_ms);
@@ -295,7 +295,7 @@ impl Facts {
             self.fires.iter().find(|fire| fire.trigger == self.trigger.key && fire.state == FiredState::Acquired);
         match holder {
             Some(fire) if self.is_alive(&fire.instance) => {
-                let due = time(Some(fire.scheduled_ms));
+                let due = time(Some(epoch_ms(fire.scheduled_fire_time)));
                 format!("{} has reserved it and fires it at {due}", fire.instance)
             }
             Some(fire) => format!(
@@ -307,7 +307,7 @@ impl Facts {
     }
 
     fn held_by(&self, fire: &FiredTrigger) -> String {
-        let since = span(self.now_ms.saturating_sub(fire.fired_ms));
+        let since = span(self.now_ms - epoch_ms(fire.fire_time));
         format!(
             "its job runs once at a time, and fire {} of trigger {} is running on {} for {since}",
             fire.fire_id, fire.trigger, fire.instance

@@ -3,8 +3,8 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, or_dash, span, table, time};
-use crate::value::{self, Moment, With};
-use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, LogLine, RunRecord};
+use crate::value::{self, Moment, With, epoch_ms, millis};
+use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, LogLine, RunRecord, SummaryRow};
 use carnelian::store::JobStore;
 use carnelian::{JobKey, JobPolicy, TriggerKey};
 use chrono::{DateTime, Utc};
@@ -174,19 +174,20 @@ fn list(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
 
 fn summary(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
     let summary = store.history().summary(query)?;
+    let times = |row: &SummaryRow| [row.min, row.p50, row.p90, row.p99, row.max].map(|time| time.map(millis));
     let rows = summary.rows.iter().map(|row| {
+        let [min, p50, p90, p99, max] = times(row);
         json!({
             "job": row.job.as_ref().map(ToString::to_string),
             "outcome": row.outcome.name(),
             "fires": row.fires,
-            "run_ms": {"min": row.min_ms, "p50": row.p50_ms, "p90": row.p90_ms, "p99": row.p99_ms, "max": row.max_ms},
+            "run_ms": {"min": min, "p50": p50, "p90": p90, "p99": p99, "max": max},
         })
     });
     let json = json!({"fires": summary.fires, "complete": summary.is_complete, "rows": rows.collect::<Vec<_>>()});
     output.answer(json, || {
         let cells = summary.rows.iter().map(|row| {
-            let times = [row.min_ms, row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms];
-            let [min, p50, p90, p99, max] = times.map(|ms| or_dash(ms.map(span)));
+            let [min, p50, p90, p99, max] = times(row).map(|ms| or_dash(ms.map(span)));
             let (job, outcome) = (or_dash(row.job.as_ref()), row.outcome.name().to_owned());
             [job, outcome, row.fires.to_string(), min, p50, p90, p99, max]
         });
@@ -214,7 +215,7 @@ fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
             ("instance", row.instance.clone()),
             ("scheduled", Some(time(Some(row.scheduled_ms)))),
             ("fired", row.fired_ms.map(|ms| time(Some(ms)))),
-            ("started", row.started_ms().map(|ms| time(Some(ms)))),
+            ("started", row.start_time().map(|start| time(Some(epoch_ms(start))))),
             ("ended", ended(row).map(|ms| time(Some(ms)))),
             ("run time", row.run_ms.map(span)),
             ("attempt", Some(row.attempt.to_string())),
@@ -227,8 +228,8 @@ fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
             let run = |row: &HistoryRow| {
                 [row.fire_id.clone(), row.attempt.to_string(), row.outcome.name().to_owned(), time(row.fired_ms)]
             };
-            let next = |(trigger, next): &(TriggerKey, Option<i64>)| {
-                [trigger.to_string(), "-".to_owned(), "to come".to_owned(), time(*next)]
+            let next = |(trigger, next): &(TriggerKey, Option<DateTime<Utc>>)| {
+                [trigger.to_string(), "-".to_owned(), "to come".to_owned(), time(next.map(epoch_ms))]
             };
             let rows = record.chain.iter().map(run).chain(record.waiting.iter().map(next));
             text.push_str(&table(["FIRE", "ATTEMPT", "OUTCOME", "FIRED"], rows));
@@ -236,7 +237,7 @@ fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
         if !record.log.is_empty() {
             text.push_str("\nwhat it has logged:\n");
             let cells = |line: &LogLine| {
-                [time(Some(line.at_ms)), line.level.to_string(), line.target.clone(), line.message.clone()]
+                [time(Some(epoch_ms(line.at))), line.level.to_string(), line.target.clone(), line.message.clone()]
             };
             text.push_str(&table(["TIME", "LEVEL", "TARGET", "MESSAGE"], record.log.iter().map(cells)));
         }
@@ -260,10 +261,10 @@ fn prune(
 
 fn record_document(record: &RunRecord) -> Value {
     let mut json = document(&record.run);
-    let next = |(trigger, next_ms): &(TriggerKey, Option<i64>)| json!({"trigger": trigger.to_string(), "next_fire_ms": next_ms});
+    let next = |(trigger, next): &(TriggerKey, Option<DateTime<Utc>>)| json!({"trigger": trigger.to_string(), "next_fire_ms": next.map(epoch_ms)});
     let line = |line: &LogLine| {
         let level = line.level.as_str().to_ascii_lowercase();
-        json!({"ms": line.at_ms, "level": level, "target": line.target, "message": line.message})
+        json!({"ms": epoch_ms(line.at), "level": level, "target": line.target, "message": line.message})
     };
     if let Some(object) = json.as_object_mut() {
         object.insert("description".to_owned(), json!(record.description));
@@ -288,7 +289,7 @@ fn document(row: &HistoryRow) -> Value {
         "instance": row.instance,
         "scheduled_ms": row.scheduled_ms,
         "fired_ms": row.fired_ms,
-        "started_ms": row.started_ms(),
+        "started_ms": row.start_time().map(epoch_ms),
         "ended_ms": ended(row),
         "run_ms": row.run_ms,
         "outcome": row.outcome.name(),

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, ago, complain, fields, or_dash, span, time, yes_or_no};
+use crate::value::{epoch_ms, millis};
 use carnelian::monitoring::InstanceStatus;
 use carnelian::node::NodeInfo;
 use carnelian::store::JobStore;
@@ -39,8 +40,8 @@ fn all(store: &JobStore, output: Output, now_ms: i64) -> Outcome {
         [
             node.instance.clone(),
             state(node),
-            ago(node.last_checkin_ms, now_ms),
-            span(node.checkin_interval_ms),
+            ago(epoch_ms(node.last_checkin), now_ms),
+            span(millis(node.checkin_interval)),
             node.running.to_string(),
             or_dash(info.map(|info| format!("{} of {}", info.busy_workers(), info.pool_size))),
             or_dash(info.and_then(|info| percent(info.load.host_cpu_permille))),
@@ -56,8 +57,8 @@ fn all(store: &JobStore, output: Output, now_ms: i64) -> Outcome {
 fn document(node: &InstanceStatus) -> Value {
     let mut document = json!({
         "instance": node.instance,
-        "last_checkin_ms": node.last_checkin_ms,
-        "checkin_interval_ms": node.checkin_interval_ms,
+        "last_checkin_ms": epoch_ms(node.last_checkin),
+        "checkin_interval_ms": millis(node.checkin_interval),
         "alive": node.alive,
         "running": node.running,
         "foreign": node.foreign,
@@ -105,8 +106,8 @@ fn everything(node: &InstanceStatus, now_ms: i64) -> String {
     let mut text = fields(&[
         ("instance", Some(node.instance.clone())),
         ("state", Some(state(node))),
-        ("last check-in", Some(ago(node.last_checkin_ms, now_ms))),
-        ("check-in interval", Some(span(node.checkin_interval_ms))),
+        ("last check-in", Some(ago(epoch_ms(node.last_checkin), now_ms))),
+        ("check-in interval", Some(span(millis(node.checkin_interval)))),
         ("running", Some(node.running.to_string())),
         ("kind", Some(if node.foreign { "Quartz" } else { "Carnelian" }.to_owned())),
     ]);

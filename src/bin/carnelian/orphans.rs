@@ -3,7 +3,7 @@
 use crate::args;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, time};
-use crate::value::millis;
+use crate::value::{epoch_ms, millis};
 use carnelian::definitions::Orphan;
 use carnelian::store::JobStore;
 use serde_json::json;
@@ -18,11 +18,7 @@ pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome
     let older_than = options.older_than.unwrap_or(Duration::ZERO);
     let jobs = match options.delete {
         true => store.job_types().delete_orphans(older_than)?,
-        false => {
-            let least_ms = millis(older_than);
-            let is_old = |orphan: &Orphan| age_ms(orphan, found.now_ms) >= least_ms;
-            found.jobs.into_iter().filter(is_old).collect()
-        }
+        false => found.jobs.into_iter().filter(|orphan| orphan.age(found.now) >= older_than).collect(),
     };
     let document = |orphan: &Orphan| {
         json!({
@@ -30,8 +26,8 @@ pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome
             "type": orphan.job_type,
             "data_version": orphan.version,
             "triggers": orphan.triggers,
-            "next_fire_ms": orphan.next_fire_ms,
-            "since_ms": orphan.since_ms,
+            "next_fire_ms": orphan.next_fire_time.map(epoch_ms),
+            "since_ms": orphan.since.map(epoch_ms),
             "reason": orphan.reason(),
             "deleted": options.delete,
         })
@@ -43,13 +39,9 @@ pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome
             orphan.job.to_string(),
             orphan.job_type.clone(),
             orphan.triggers.to_string(),
-            time(orphan.next_fire_ms),
-            span(age_ms(orphan, found.now_ms)),
+            time(orphan.next_fire_time.map(epoch_ms)),
+            span(millis(orphan.age(found.now))),
             if options.delete { "deleted".to_owned() } else { orphan.reason() },
         ]
     })
-}
-
-fn age_ms(orphan: &Orphan, now_ms: i64) -> i64 {
-    orphan.since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms))
 }

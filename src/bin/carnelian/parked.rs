@@ -2,6 +2,7 @@
 
 use crate::failure::Outcome;
 use crate::output::{Output, fields, time};
+use crate::value::epoch_ms;
 use carnelian::TriggerKey;
 use carnelian::recovery::Parked;
 use carnelian::store::JobStore;
@@ -46,7 +47,7 @@ pub fn run(store: &JobStore, output: Output, command: &ParkedCommand) -> Outcome
 fn list(parked: &[Parked], output: Output) -> Outcome {
     let heading = ["KEY", "JOB", "TAKEOVERS", "SINCE", "WHY"];
     output.list(Some("no work is parked"), heading, parked, document, |work| {
-        let (takeovers, since) = (work.takeovers.to_string(), time(Some(work.since_ms)));
+        let (takeovers, since) = (work.takeovers.to_string(), time(Some(epoch_ms(work.since))));
         [work.key.to_string(), work.job.to_string(), takeovers, since, work.reason.clone()]
     })
 }
@@ -61,7 +62,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
             ("job", Some(work.job.to_string())),
             ("fire", work.fire_id.clone()),
             ("takeovers", Some(work.takeovers.to_string())),
-            ("since", Some(time(Some(work.since_ms)))),
+            ("since", Some(time(Some(epoch_ms(work.since))))),
             ("why", Some(work.reason.clone())),
         ])
     })
@@ -79,6 +80,6 @@ fn document(work: &Parked) -> Value {
         "fire_id": work.fire_id,
         "reason": work.reason,
         "takeovers": work.takeovers,
-        "since_ms": work.since_ms,
+        "since_ms": epoch_ms(work.since),
     })
 }

@@ -6,6 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::job::data;
 use crate::marks::Filter;
 use crate::output::{Output, fields, time};
+use crate::value::epoch_ms;
 use crate::when;
 use carnelian::TriggerSummary;
 use carnelian::store::JobStore;
@@ -70,8 +71,8 @@ fn list(store: &JobStore, output: Output, filter: &Filter) -> Outcome {
             trigger.job.to_string(),
             trigger.kind.clone(),
             trigger.state.clone(),
-            time(trigger.next_fire_ms),
-            time(trigger.previous_fire_ms),
+            time(trigger.next_fire_time.map(epoch_ms)),
+            time(trigger.previous_fire_time.map(epoch_ms)),
             trigger.priority.to_string(),
             misfire_name(trigger),
         ]
@@ -84,8 +85,8 @@ fn summary(trigger: &TriggerSummary) -> Value {
         "job": trigger.job.to_string(),
         "type": trigger.kind,
         "state": trigger.state,
-        "next_fire_ms": trigger.next_fire_ms,
-        "prev_fire_ms": trigger.previous_fire_ms,
+        "next_fire_ms": trigger.next_fire_time.map(epoch_ms),
+        "prev_fire_ms": trigger.previous_fire_time.map(epoch_ms),
         "priority": trigger.priority,
         "misfire": misfire_name(trigger),
     })
@@ -100,10 +101,9 @@ fn misfire_name(trigger: &TriggerSummary) -> String {
 fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
     let trigger = store.catalogue().trigger(key)?.ok_or_else(|| missing(key))?;
     let state = store.catalogue().trigger_state(key)?.ok_or_else(|| missing(key))?;
-    let ms = |time: chrono::DateTime<chrono::Utc>| time.timestamp_millis();
-    let (start, end) = (ms(trigger.start_time()), trigger.end_time().map(ms));
+    let (start, end) = (epoch_ms(trigger.start_time()), trigger.end_time().map(epoch_ms));
     let options: Vec<_> = trigger.schedule().options().into_iter().map(TriggerOption::name).collect();
-    let (next, previous) = (trigger.next_fire_time().map(ms), trigger.previous_fire_time().map(ms));
+    let (next, previous) = (trigger.next_fire_time().map(epoch_ms), trigger.previous_fire_time().map(epoch_ms));
     let window = trigger.catch_up_window();
     let document = json!({
         "trigger": key.to_string(),

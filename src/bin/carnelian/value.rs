@@ -25,6 +25,11 @@ pub fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// The epoch milliseconds of a moment.
+pub fn epoch_ms(time: DateTime<Utc>) -> i64 {
+    time.timestamp_millis()
+}
+
 /// Reads `500ms 30s 5m 2h 1d`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -121,7 +121,7 @@ impl Objects {
             let unexpected = || format!("a date is of class {}, no java.util.Date", self.graph.class_name_of(date));
             bytes.map(|bytes| i64::from_be_bytes(*bytes)).ok_or_else(unexpected)
         };
-        Ok(Holidays::beginning_at(dates.into_iter().map(start).collect::<Result<Vec<_>, _>>()?).into())
+        Ok(Holidays::beginning_at_ms(dates.into_iter().map(start).collect::<Result<Vec<_>, _>>()?).into())
     }
 
     /// The places of the flags that are set, counted from `first`.

@@ -15,7 +15,7 @@ fn rules() -> Vec<CalendarRule> {
         CronTimes::excluding("* * 0-7 ? * MON-FRI").expect("an expression").into(),
         DailyRange::including_only(time(8, 0), time(17, 59)).expect("a range").into(),
         DailyRange::excluding(time(0, 0), time(0, 1)).expect("a range").into(),
-        Holidays::beginning_at([-1, 1_774_738_800_000]).into(),
+        Holidays::beginning_at_ms([-1, 1_774_738_800_000]).into(),
         MonthDays::excluding(1..=31).expect("days").into(),
         MonthDays::default().into(),
         Weekdays::excluding([Weekday::Sun, Weekday::Wed]).into(),
@@ -57,7 +57,7 @@ fn a_date_is_stored_as_the_beginning_of_the_day() {
     let easter = NaiveDate::from_ymd_opt(2026, 4, 5);
     let calendar = Calendar::new(Holidays::on(easter)).in_zone(Tz::Asia__Tokyo);
     let read = Calendar::decode(&calendar.to_java_bytes().expect("a stream")).expect("a calendar");
-    assert_eq!(read.rule(), &Holidays::beginning_at([1_775_314_800_000]).into());
+    assert_eq!(read.rule(), &Holidays::beginning_at_ms([1_775_314_800_000]).into());
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn depth_and_size_have_limits() {
     let deepest = deep(MAX_CALENDAR_DEPTH);
     assert_eq!(Calendar::decode(&deepest.to_java_bytes().expect("a stream")), Ok(deepest));
     assert!(deep(MAX_CALENDAR_DEPTH + 1).to_java_bytes().is_err());
-    let days = |count| Calendar::new(Holidays::beginning_at(0..count));
+    let days = |count| Calendar::new(Holidays::beginning_at_ms(0..count));
     assert!(days(3000).to_java_bytes().is_ok());
     assert!(days(5000).to_java_bytes().expect_err("too long").to_string().contains("65535"));
     // A stream in which a calendar lies upon itself.

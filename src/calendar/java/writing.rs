@@ -78,7 +78,7 @@ impl Objects {
             let extra = Some(vec![Content::Block(ms.to_be_bytes().to_vec())]);
             Content::Value(self.graph.add_object(class, vec![PartSpec { class, fields: Vec::new(), extra }]))
         };
-        let dates = days.starts(zone).into_iter().map(date).collect();
+        let dates = days.starts_ms(zone).into_iter().map(date).collect();
         Ok(vec![self.collection(self.classes.tree_set, dates, false)?])
     }
 
@@ -147,6 +147,5 @@ fn daily(range: &DailyRange) -> Vec<Value> {
     let number = |ms: i64| Value::Int(i32::try_from(ms).unwrap_or(0));
     let parts = |ms: i64| by_name([ms / HOUR, ms % HOUR / MINUTE, ms % MINUTE / SECOND, ms % SECOND]).map(number);
     debug_assert!(by_name(RANGE_END).is_sorted() && by_name(RANGE_START).is_sorted(), "as Java orders fields");
-    [vec![Value::Bool(range.includes_only_range())], parts(range.to_ms()).into(), parts(range.from_ms()).into()]
-        .concat()
+    [vec![Value::Bool(range.includes_only_range())], parts(range.to_ms).into(), parts(range.from_ms).into()].concat()
 }

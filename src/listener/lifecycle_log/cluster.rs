@@ -51,7 +51,7 @@ pub(crate) fn recovered(by: &str, failed: &Recovered) {
     warn!(
         "recovered failed instance instance={} by={by} last_checkin_ms={} freed={} recovery_triggers={} revived={} lost={} other={}",
         failed.instance,
-        failed.last_checkin_ms.map_or("none".to_owned(), |ms| ms.to_string()),
+        failed.last_checkin.map_or("none".to_owned(), |time| time.timestamp_millis().to_string()),
         failed.freed,
         failed.recovery_triggers.len(),
         failed.revived.len(),

@@ -335,7 +335,7 @@ impl SchedulerBuilder {
         let instance = match (self.instance_id, &settings.scheduler.instance_id) {
             (Some(name), _) => name,
             (None, InstanceIdSetting::Fixed(name)) => name.clone(),
-            (None, InstanceIdSetting::Auto) => instance_id::automatic(clock.wall_ms())?,
+            (None, InstanceIdSetting::Auto) => instance_id::automatic(clock.wall_time().timestamp_millis())?,
         };
         check_name("instance id", &instance)?;
         #[cfg(feature = "job-files")]

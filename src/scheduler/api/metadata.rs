@@ -1,7 +1,7 @@
 //! `SchedulerMetadata`: what a scheduler says about itself.
 
 use super::handle::Scheduler;
-use crate::trigger::moment;
+use crate::epoch::moment;
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::fmt;
 

@@ -58,7 +58,7 @@ impl Health {
             json!({
                 "instance": executor.instance,
                 "running": executor.running,
-                "last_seen_ms": executor.last_seen_ms,
+                "last_seen_ms": executor.last_seen.map(|time| time.timestamp_millis()),
             })
         });
         let quarantined =

@@ -82,14 +82,14 @@ fn executors(node: &Node, view: &View, is_registered: bool) -> Vec<Executor> {
     let other = |other: &crate::store::InstanceStatus| Executor {
         instance: other.instance.clone(),
         running: other.running,
-        last_seen_ms: Some(other.last_checkin_ms),
+        last_seen: Some(other.last_checkin),
     };
     let mut executors: Vec<Executor> = others.map(other).collect();
     if is_registered {
         executors.push(Executor {
             instance: node.instance.to_string(),
             running: node.lease.running(),
-            last_seen_ms: seen.filter(|own| *own.instance == *node.instance).map(|own| own.last_checkin_ms).next(),
+            last_seen: seen.filter(|own| *own.instance == *node.instance).map(|own| own.last_checkin).next(),
         });
     }
     executors.sort_by(|a, b| a.instance.cmp(&b.instance));

@@ -2,12 +2,13 @@
 
 use super::handle::Scheduler;
 use crate::data_map::{DataValue, JobDataMap, PAYLOAD};
+use crate::epoch::moment;
 use crate::error::Result;
 use crate::job::{JobDetail, JobMarks, JobPolicy, RetryPolicy};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey};
 use crate::scheduler::node::millis;
 use crate::store::{Request, Taken};
-use crate::trigger::{DEFAULT_PRIORITY, Trigger, moment};
+use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use std::time::Duration;
@@ -218,7 +219,7 @@ impl Scheduler {
     }
 
     fn requests(&self, submissions: impl IntoIterator<Item = Submission>) -> Result<Vec<Request>> {
-        let now_ms = self.inner.node.clock.wall_ms();
+        let now_ms = self.inner.node.clock.wall_time().timestamp_millis();
         submissions.into_iter().map(|submission| submission.into_request(now_ms)).collect()
     }
 

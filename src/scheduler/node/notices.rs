@@ -48,7 +48,7 @@ impl Node {
 
     /// Counts and tells what became of the work of failed nodes or dead fires.
     pub(crate) fn note_recovered(&self, recovered: &Recovered) {
-        if recovered.last_checkin_ms.is_some() {
+        if recovered.last_checkin.is_some() {
             self.counters.convictions.add(1);
         }
         self.counters.recoveries_freed.add(recovered.freed);

@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_run_has_what_its_thread_logs_while_it_is_attached() {
         let log = Mutex::new(RunLog::new(LevelFilter::Info, 1_000));
-        let run = Arc::new(RunLines { clock: Arc::new(ManualClock::at(0)), level: LevelFilter::Info, log });
+        let run = Arc::new(RunLines { clock: Arc::new(ManualClock::default()), level: LevelFilter::Info, log });
         let logger = CaptureLog::new(Deaf);
         say(&logger, Level::Info, "before");
         let attached = RunLines::attach(Some(&run));
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn an_argument_may_log_while_it_is_written() {
         let log = Mutex::new(RunLog::new(LevelFilter::Info, 1_000));
-        let run = Arc::new(RunLines { clock: Arc::new(ManualClock::at(0)), level: LevelFilter::Info, log });
+        let run = Arc::new(RunLines { clock: Arc::new(ManualClock::default()), level: LevelFilter::Info, log });
         let logger = CaptureLog::new(Deaf);
         let _attached = RunLines::attach(Some(&run));
         logger.log(&Record::builder().level(Level::Info).args(format_args!("{}", Chatty(&logger))).build());

@@ -2,13 +2,13 @@
 
 use super::capture_log::RunLines;
 use super::stop_reason::StopReason;
+use crate::epoch::moment;
 use crate::key::{JobKey, TriggerKey};
 use crate::listener::FireValues;
 use crate::rules::watch::Run;
 use crate::signal::Signal;
 use crate::store::row::Progress;
 use crate::store::{FireBundle, Owner};
-use crate::trigger::moment;
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use std::sync::Arc;

@@ -376,7 +376,7 @@ mod tests {
         assert_eq!((pool.free(), pool.busy(), pool.waiting()), (0, 4, 2));
         assert_eq!(pool.withdraw(|_| true), VecDeque::from([3, 4]));
         assert_eq!((pool.busy(), pool.waiting(), pool.withdraw(|_| true)), (2, 0, VecDeque::new()));
-        let still = ManualClock::at(0);
+        let still = ManualClock::default();
         assert!(!pool.wait_idle(&still, Duration::ZERO));
         drop(go);
         assert!(pool.wait_idle(&SystemClock::default(), LONG));
@@ -436,8 +436,8 @@ mod tests {
     fn a_pool_of_no_threads_ends() {
         let pool = WorkerPool::start(0, "test-worker", Arc::default(), None, |(): ()| ()).expect("no threads");
         assert_eq!((pool.free(), pool.size()), (0, 0));
-        assert!(pool.wait_idle(&ManualClock::at(0), Duration::ZERO));
+        assert!(pool.wait_idle(&ManualClock::default(), Duration::ZERO));
         pool.close();
-        assert!(pool.wait_ended(&ManualClock::at(0), Duration::ZERO));
+        assert!(pool.wait_ended(&ManualClock::default(), Duration::ZERO));
     }
 }

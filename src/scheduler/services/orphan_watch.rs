@@ -74,8 +74,7 @@ fn tell(node: &Node, orphans: Vec<Orphan>) {
 fn delete_unresolved(node: &Node) -> Result<()> {
     let Some(after) = node.settings.job_store.delete_unresolved_after else { return Ok(()) };
     let found = node.store.job_types().orphans()?;
-    let after_ms = crate::scheduler::node::millis(after);
-    let is_over = |orphan: &Orphan| orphan.since_ms.is_some_and(|since_ms| found.now_ms - since_ms >= after_ms);
+    let is_over = |orphan: &Orphan| orphan.since.is_some() && orphan.age(found.now) >= after;
     if found.blind_because().is_some() || !found.jobs.iter().any(is_over) {
         return Ok(());
     }

@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn errors_and_panics_are_counted_and_waited_out_and_the_service_goes_on() {
-        let clock = Arc::new(ManualClock::at(0));
+        let clock = Arc::new(ManualClock::default());
         let fixture = start(Arc::clone(&clock) as Arc<dyn Clock>, |pass| match pass {
             1 => Err(Error::Refused("not now".to_owned())),
             2 => panic!("ouch"),
@@ -337,7 +337,7 @@ mod tests {
     /// LT-70: how long passes take, by the clock, whether they end well or badly.
     #[test]
     fn the_last_and_the_longest_pass_are_known() {
-        let clock = Arc::new(ManualClock::at(0));
+        let clock = Arc::new(ManualClock::default());
         let moved = Arc::clone(&clock);
         let fixture = start(Arc::clone(&clock) as Arc<dyn Clock>, move |pass| {
             moved.advance(Duration::from_millis(if pass == 1 { 30 } else { 10 }));
@@ -365,7 +365,7 @@ mod tests {
             fixture.await_passes(1);
             fixture.end();
         }
-        let failing = start(Arc::new(ManualClock::at(0)), |_| Err(Error::Refused("never".to_owned())));
+        let failing = start(Arc::new(ManualClock::default()), |_| Err(Error::Refused("never".to_owned())));
         failing.await_state(ServiceState::BackingOff);
         failing.end();
         let own_wish = start(Arc::new(SystemClock::default()), |_| Ok(Next::Stop));

@@ -1,6 +1,7 @@
 //! `Backfill`: the fires of a trigger in a range of the past, to be made up for.
 
 use super::Catalogue;
+use crate::epoch::moment;
 use crate::error::{Error, Result};
 use crate::key::{BACKFILL_GROUP, TriggerKey};
 use crate::rules::backfill::times;
@@ -8,7 +9,7 @@ use crate::store::Session;
 use crate::store::calendars::Calendars;
 use crate::store::row::{RequestRow, TriggerSelection};
 use crate::store::schedule_row::stored_policies;
-use crate::trigger::{MisfireInstruction, Overlap, Trigger, moment, show};
+use crate::trigger::{MisfireInstruction, Overlap, Trigger, show};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
 

@@ -253,9 +253,9 @@ fn starts_about_now(trigger: &Trigger, now_ms: i64) -> bool {
 /// Lets a trigger go on where the one it replaces stands: it fires next after that one's last fire,
 /// or after now.
 fn go_on_from(trigger: &mut Trigger, replaced: &TriggerRow, calendar: Option<&Calendar>, now_ms: i64) {
-    let after = trigger.fire_time_after(replaced.previous_ms.unwrap_or(now_ms), now_ms);
-    let times = std::iter::successors(after, |time| trigger.fire_time_after(*time, now_ms)).take(MOST_EXCLUDED);
-    let next = times.into_iter().find(|time| calendar.is_none_or(|calendar| calendar.is_time_included(*time)));
+    let after = trigger.fire_ms_after(replaced.previous_ms.unwrap_or(now_ms), now_ms);
+    let times = std::iter::successors(after, |time| trigger.fire_ms_after(*time, now_ms)).take(MOST_EXCLUDED);
+    let next = times.into_iter().find(|time| calendar.is_none_or(|calendar| calendar.includes(*time)));
     if next.is_some() {
         trigger.previous_ms = replaced.previous_ms;
         trigger.next_ms = next;

@@ -2,6 +2,7 @@
 
 use super::Catalogue;
 use crate::data_map::JobDataMap;
+use crate::epoch::moment;
 use crate::error::Result;
 use crate::job::{JobDetail, JobFilter, JobMarks, JobPolicy};
 use crate::key::{JobKey, TriggerKey};
@@ -9,6 +10,7 @@ use crate::matcher::GroupMatcher;
 use crate::store::FiredTrigger;
 use crate::store::row::{JobRow, JobSelection, TriggerSelection};
 use crate::trigger::{Trigger, TriggerState};
+use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
 
 /// The most jobs whose triggers are read job by job; for more, all triggers are read.
@@ -25,10 +27,10 @@ pub struct TriggerSummary {
     pub kind: String,
     /// `TRIGGER_STATE`.
     pub state: String,
-    /// The next fire time, epoch milliseconds.
-    pub next_fire_ms: Option<i64>,
-    /// The last fire time, epoch milliseconds.
-    pub previous_fire_ms: Option<i64>,
+    /// The next fire time.
+    pub next_fire_time: Option<DateTime<Utc>>,
+    /// The last fire time.
+    pub previous_fire_time: Option<DateTime<Utc>>,
     /// Higher fires first.
     pub priority: i32,
     /// The number of its misfire instruction.
@@ -174,8 +176,8 @@ impl Catalogue<'_> {
             job: row.job,
             kind: row.kind,
             state: row.state,
-            next_fire_ms: row.next_ms,
-            previous_fire_ms: row.previous_ms,
+            next_fire_time: row.next_ms.map(moment),
+            previous_fire_time: row.previous_ms.map(moment),
             priority: row.priority,
             misfire: row.misfire,
         };

@@ -365,7 +365,7 @@ impl Catalogue<'_> {
         }
         trigger.previous_ms = None;
         trigger.schedule.set_default_zone(self.store.settings.scheduler.time_zone);
-        match trigger.compute_first_fire_time(calendar, now_ms) {
+        match trigger.compute_first_ms(calendar, now_ms) {
             Some(_) if trigger.end_ms.is_none_or(|end| trigger.start_ms <= end) => Ok(()),
             _ => Err(Error::NeverFires {
                 trigger: trigger.key.to_string(),

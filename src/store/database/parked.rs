@@ -1,6 +1,7 @@
 //! Parked work in a session.
 
 use super::session::Session;
+use crate::epoch::moment;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{Parked, ParkedRow, TriggerSelection};
@@ -15,7 +16,7 @@ impl dyn Session + '_ {
             fire_id: parked.fire_id.clone(),
             reason: parked.reason.clone(),
             takeovers: parked.takeovers,
-            since_ms: parked.since_ms,
+            since_ms: parked.since.timestamp_millis(),
         };
         self.put_all(&parked.iter().map(row).collect::<Vec<_>>())
     }
@@ -33,11 +34,11 @@ impl dyn Session + '_ {
         let mut jobs: BTreeMap<TriggerKey, JobKey> = triggers.map(|trigger| (trigger.key, trigger.job)).collect();
         let parked = |row: ParkedRow| {
             let ParkedRow { trigger: key, fire_id, reason, takeovers, since_ms } = row;
-            jobs.remove(&key).map(|job| Parked { key, job, fire_id, reason, takeovers, since_ms })
+            let since = moment(since_ms);
+            jobs.remove(&key).map(|job| Parked { key, job, fire_id, reason, takeovers, since })
         };
         let mut parked: Vec<Parked> = rows.into_iter().filter_map(parked).collect();
-        parked
-            .sort_by(|a, b| (a.since_ms, a.key.group(), a.key.name()).cmp(&(b.since_ms, b.key.group(), b.key.name())));
+        parked.sort_by(|a, b| (a.since, a.key.group(), a.key.name()).cmp(&(b.since, b.key.group(), b.key.name())));
         Ok(parked)
     }
 }

@@ -10,6 +10,7 @@
 use super::Acquisition;
 use super::firable::Firable;
 use super::fire_batch::FireBatch;
+use crate::epoch::moment;
 use crate::error::Result;
 use crate::job::{EligibleNode, JobPolicy, Tick as AskedTick};
 use crate::key::{JobKey, TriggerKey, distinct};
@@ -23,7 +24,6 @@ use crate::store::row::{
 };
 use crate::store::{Firing, Session};
 use crate::trigger::{Overlap, Transition, Trigger, TriggerState};
-use chrono::DateTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ impl Firing<'_> {
                         fire_id: None,
                         reason: format!("its parts cannot be built: {why}"),
                         takeovers: 0,
-                        since_ms: now_ms,
+                        since: moment(now_ms),
                     });
                     continue;
                 }
@@ -139,7 +139,7 @@ impl Firing<'_> {
         }
         let info = |name: &String| infos.get(name).cloned().unwrap_or_default();
         let nodes: Vec<EligibleNode> = takers.iter().map(|name| EligibleNode::new(name, info(name))).collect();
-        let scheduled = DateTime::from_timestamp_millis(tick.trigger.next_ms.unwrap_or(now_ms)).unwrap_or_default();
+        let scheduled = moment(tick.trigger.next_ms.unwrap_or(now_ms));
         let begun = self.store.clock.ticks();
         let parts = ask(rule, &AskedTick::new(&tick.trigger.key, scheduled, &tick.job), &nodes);
         let took = self.store.clock.ticks().saturating_sub(begun);

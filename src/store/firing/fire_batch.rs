@@ -6,6 +6,7 @@ use super::overlap::{Deferred, report};
 use super::prefetch::{may_go, prefetched_fire};
 use super::skipped::skipped;
 use super::{Acquisition, FireBundle, Recovering, Rerun, SkipReason, SkippedFires};
+use crate::epoch::moment;
 use crate::error::Result;
 use crate::key::{RECOVERY_GROUP, RERUN_GROUPS, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
@@ -252,8 +253,8 @@ fn recovering(candidate: &Candidate, trigger: &Trigger) -> Option<Recovering> {
         // A trigger of its own, which was made due again in place; other reruns recover nothing.
         return side.filter(|_| !RERUN_GROUPS.contains(&group)).map(|side| Recovering {
             trigger: trigger.key.clone(),
-            fired_ms: side.original_scheduled_ms,
-            scheduled_ms: side.original_scheduled_ms,
+            fire_time: moment(side.original_scheduled_ms),
+            scheduled_fire_time: moment(side.original_scheduled_ms),
             root_fire_id: Some(side.root_fire_id.clone()),
             attempt: side.attempt,
         });
@@ -261,8 +262,8 @@ fn recovering(candidate: &Candidate, trigger: &Trigger) -> Option<Recovering> {
     let text = |key| trigger.data.text(key);
     Some(Recovering {
         trigger: TriggerKey::new(text(recovery_keys::GROUP)?, text(recovery_keys::NAME)?),
-        fired_ms: text(recovery_keys::FIRED_MS)?.parse().ok()?,
-        scheduled_ms: text(recovery_keys::SCHEDULED_MS)?.parse().ok()?,
+        fire_time: moment(text(recovery_keys::FIRED_MS)?.parse().ok()?),
+        scheduled_fire_time: moment(text(recovery_keys::SCHEDULED_MS)?.parse().ok()?),
         root_fire_id: side.map(|r| r.root_fire_id.clone()),
         attempt: side.map_or(1, |r| r.attempt),
     })

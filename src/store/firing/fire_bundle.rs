@@ -80,7 +80,10 @@ impl FireBundle {
             data: self.trigger.data.clone(),
             priority: self.trigger.priority,
             scheduled_ms: self.scheduled_ms,
-            original_scheduled_ms: self.rerun.as_ref().map_or(self.scheduled_ms, |rerun| rerun.scheduled_ms),
+            original_scheduled_ms: self
+                .rerun
+                .as_ref()
+                .map_or(self.scheduled_ms, |rerun| rerun.scheduled_fire_time.timestamp_millis()),
         }
     }
 }

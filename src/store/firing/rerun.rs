@@ -1,8 +1,10 @@
 //! `Rerun`: work that runs again, where it comes from, and the order for it.
 
 use crate::data_map::JobDataMap;
+use crate::epoch::moment;
 use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
 use crate::store::row::Candidate;
+use chrono::{DateTime, Utc};
 use std::time::Duration;
 
 /// The origin of the work of a fire that is not the first of its chain.
@@ -15,8 +17,8 @@ pub struct Rerun {
     pub root_fire_id: Option<String>,
     /// The fire before this one; none if a Java node made the trigger.
     pub origin_fire_id: Option<String>,
-    /// The time the first fire stood for, epoch milliseconds.
-    pub scheduled_ms: i64,
+    /// The time the first fire stood for.
+    pub scheduled_fire_time: DateTime<Utc>,
     /// The number of runs before this one; runs that the end of their node interrupted do not
     /// count.
     pub attempt: i64,
@@ -93,14 +95,14 @@ impl Rerun {
                 reason,
                 root_fire_id: Some(row.root_fire_id.clone()),
                 origin_fire_id: Some(row.origin_fire_id.clone()),
-                scheduled_ms: row.original_scheduled_ms,
+                scheduled_fire_time: moment(row.original_scheduled_ms),
                 attempt: row.attempt,
             }),
             (None, Some(recovering)) => Some(Self {
                 reason,
                 root_fire_id: None,
                 origin_fire_id: None,
-                scheduled_ms: recovering.scheduled_ms,
+                scheduled_fire_time: recovering.scheduled_fire_time,
                 attempt: recovering.attempt,
             }),
             (None, None) => None,
@@ -115,11 +117,11 @@ impl Rerun {
 pub struct Recovering {
     /// The trigger whose fire was interrupted first.
     pub trigger: TriggerKey,
-    /// The time at which that fire was fired, epoch milliseconds; of one that was
-    /// [revived](crate::OnDead::Revive) the time it stood for.
-    pub fired_ms: i64,
-    /// The time it stood for, epoch milliseconds.
-    pub scheduled_ms: i64,
+    /// The time at which that fire was fired; of one that was [revived](crate::OnDead::Revive) the
+    /// time it stood for.
+    pub fire_time: DateTime<Utc>,
+    /// The time it stood for.
+    pub scheduled_fire_time: DateTime<Utc>,
     /// The first fire of the chain; none if a Java node made the recovery trigger.
     pub root_fire_id: Option<String>,
     /// The number of runs that were interrupted before this one.

@@ -1,7 +1,9 @@
 //! `SkippedFires`: times of a trigger that passed without a fire, and why.
 
+use crate::epoch::moment;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::Trigger;
+use chrono::{DateTime, Utc};
 
 /// Times of a trigger that passed without a fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,8 +13,8 @@ pub struct SkippedFires {
     pub trigger: TriggerKey,
     /// The job.
     pub job: JobKey,
-    /// The first of the times, epoch milliseconds.
-    pub first_ms: i64,
+    /// The first of the times.
+    pub first_time: DateTime<Utc>,
     /// The number of times; at least so many beyond a thousand.
     pub times: u64,
     /// Why.
@@ -42,5 +44,6 @@ impl SkipReason {
 
 /// The times of a trigger from `first_ms` on that are left out.
 pub(super) fn skipped(trigger: &Trigger, first_ms: i64, times: u64, reason: SkipReason) -> SkippedFires {
-    SkippedFires { trigger: trigger.key.clone(), job: trigger.job_key.clone(), first_ms, times, reason }
+    let first_time = moment(first_ms);
+    SkippedFires { trigger: trigger.key.clone(), job: trigger.job_key.clone(), first_time, times, reason }
 }

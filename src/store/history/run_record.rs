@@ -1,10 +1,12 @@
 //! `RunRecord`: everything that is known of one run.
 
 use super::{History, running};
+use crate::epoch::moment;
 use crate::error::{Error, Result};
 use crate::job::{LogLine, decode_lines};
 use crate::key::TriggerKey;
 use crate::store::row::{HistoryFilter, HistoryRow, LogRow, RecoveryRow, TriggerSelection};
+use chrono::{DateTime, Utc};
 
 /// The longest chain of runs that is shown.
 const LONGEST_CHAIN: usize = 1_000;
@@ -19,9 +21,8 @@ pub struct RunRecord {
     pub description: Option<String>,
     /// Every run of the same work, the first one first: earlier runs, this run, later runs.
     pub chain: Vec<HistoryRow>,
-    /// The triggers that will run the work once more, each with its next fire time in epoch
-    /// milliseconds.
-    pub waiting: Vec<(TriggerKey, Option<i64>)>,
+    /// The triggers that will run the work once more, each with its next fire time.
+    pub waiting: Vec<(TriggerKey, Option<DateTime<Utc>>)>,
     /// The lines that the run has logged, as far as they were kept.
     pub log: Vec<LogLine>,
 }
@@ -69,7 +70,7 @@ impl History<'_> {
                     .collect();
                 let next =
                     triggers.into_iter().filter(|trigger| trigger.next_ms.is_some() && its.contains(&trigger.key));
-                waiting.extend(next.map(|trigger| (trigger.key, trigger.next_ms)));
+                waiting.extend(next.map(|trigger| (trigger.key, trigger.next_ms.map(moment))));
             }
             let log = match s.row::<LogRow>(fire_id)? {
                 Some(row) => decode_lines(&row.lines).map_err(|reason| Error::Unreadable {

@@ -1,6 +1,7 @@
 //! `HistorySummary`: fires of each job by outcome, and how long they ran.
 
 use super::{History, HistoryQuery};
+use crate::epoch::length;
 use crate::error::Result;
 use crate::rules::run_times::{SummaryRow, summarise};
 use crate::store::row::RunSample;
@@ -34,7 +35,7 @@ impl History<'_> {
         let is_complete = samples.len() <= MOST_ROWS;
         samples.truncate(MOST_ROWS);
         let fires = samples.len();
-        let samples = samples.into_iter().map(|sample| (sample.job, sample.outcome, sample.run_ms));
+        let samples = samples.into_iter().map(|sample| (sample.job, sample.outcome, sample.run_ms.map(length)));
         Ok(HistorySummary { rows: summarise(samples), fires, is_complete })
     }
 }

@@ -5,10 +5,12 @@
 //! not, and may have any type.
 
 use super::JobTypes;
+use crate::epoch::moment;
 use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::store::row::{OrphanRow, UnknownJobRow};
 use crate::store::{Lock, Session, TxMode};
+use chrono::{DateTime, Utc};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -29,13 +31,18 @@ pub struct Orphan {
     pub known_version: Option<u32>,
     /// The number of its triggers.
     pub triggers: usize,
-    /// The time at which the job would be due next, epoch milliseconds.
-    pub next_fire_ms: Option<i64>,
-    /// Since when it is known to be one, epoch milliseconds; none if it was not noted yet.
-    pub since_ms: Option<i64>,
+    /// The time at which the job would be due next.
+    pub next_fire_time: Option<DateTime<Utc>>,
+    /// Since when it is known to be one; none if it was not noted yet.
+    pub since: Option<DateTime<Utc>>,
 }
 
 impl Orphan {
+    /// The time for which it is known to be one; zero if it was not noted yet.
+    pub fn age(&self, now: DateTime<Utc>) -> Duration {
+        self.since.and_then(|since| (now - since).to_std().ok()).unwrap_or_default()
+    }
+
     /// Why no node runs it, for people.
     pub fn reason(&self) -> String {
         match self.known_version {
@@ -61,8 +68,8 @@ pub struct Orphans {
     /// The number of living nodes. With none, nothing is called an orphan either: nobody knows who
     /// would come back.
     pub nodes: usize,
-    /// The store's time, epoch milliseconds.
-    pub now_ms: i64,
+    /// The store's time.
+    pub now: DateTime<Utc>,
 }
 
 impl Orphans {
@@ -124,7 +131,6 @@ impl JobTypes<'_> {
     /// after the bounded retries.
     pub fn delete_orphans(&self, older_than: Duration) -> Result<Vec<Orphan>> {
         let token = crate::store::transaction::random_hex()?;
-        let age_ms = i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
         self.store.retrying(
             "delete orphans",
             TxMode::Exclusive(Lock::StateAccess),
@@ -135,10 +141,10 @@ impl JobTypes<'_> {
                     return Err(Error::Refused(format!("orphans are not deleted: {why}")));
                 }
                 note(s, &mut found)?;
-                let (now_ms, mut deleted) = (found.now_ms, Vec::new());
+                let (now, mut deleted) = (found.now, Vec::new());
                 for orphan in found.jobs {
-                    let age = orphan.since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms));
-                    if age >= age_ms && s.executing_jobs(std::slice::from_ref(&orphan.job))?.is_empty() {
+                    if orphan.age(now) >= older_than && s.executing_jobs(std::slice::from_ref(&orphan.job))?.is_empty()
+                    {
                         self.store.catalogue().delete_jobs_in(s, std::slice::from_ref(&orphan.job))?;
                         deleted.push(orphan);
                     }
@@ -174,7 +180,7 @@ impl JobTypes<'_> {
             jobs: Vec::new(),
             nodes: nodes.published.len() + nodes.silent.len(),
             silent: nodes.silent.clone(),
-            now_ms,
+            now: moment(now_ms),
         };
         if !nodes.tell_all() {
             return Ok(found);
@@ -186,8 +192,11 @@ impl JobTypes<'_> {
             version: u32::try_from(row.version).unwrap_or(u32::MAX),
             known_version: types.get(&row.job_type).map(|known| u32::try_from(*known).unwrap_or(u32::MAX)),
             triggers: usize::try_from(row.triggers).unwrap_or(0),
-            next_fire_ms: row.next_ms,
-            since_ms: noted.get(&row.job).filter(|noted| noted.job_type == row.job_type).map(|noted| noted.since_ms),
+            next_fire_time: row.next_ms.map(moment),
+            since: noted
+                .get(&row.job)
+                .filter(|noted| noted.job_type == row.job_type)
+                .map(|noted| moment(noted.since_ms)),
             job: row.job,
             job_type: row.job_type,
         };
@@ -199,17 +208,18 @@ impl JobTypes<'_> {
 /// True if there is an orphan that was not noted, or a note of a job that is no orphan.
 fn is_news(s: &mut dyn Session, found: &Orphans) -> Result<bool> {
     let noted: BTreeSet<JobKey> = s.rows::<OrphanRow>().list()?.into_iter().map(|row| row.job).collect();
-    Ok(found.jobs.iter().any(|orphan| orphan.since_ms.is_none())
+    Ok(found.jobs.iter().any(|orphan| orphan.since.is_none())
         || (found.jobs.len() < LIMIT && noted.len() != found.jobs.len()))
 }
 
 /// Notes what is new, and forgets what is over.
 fn note(s: &mut dyn Session, found: &mut Orphans) -> Result<()> {
+    let since_ms = found.now.timestamp_millis();
     let new: Vec<OrphanRow> = found
         .jobs
         .iter()
-        .filter(|orphan| orphan.since_ms.is_none())
-        .map(|orphan| OrphanRow { job: orphan.job.clone(), job_type: orphan.job_type.clone(), since_ms: found.now_ms })
+        .filter(|orphan| orphan.since.is_none())
+        .map(|orphan| OrphanRow { job: orphan.job.clone(), job_type: orphan.job_type.clone(), since_ms })
         .collect();
     let mut over: BTreeSet<JobKey> = new.iter().map(|row| row.job.clone()).collect();
     if found.jobs.len() < LIMIT {
@@ -219,7 +229,7 @@ fn note(s: &mut dyn Session, found: &mut Orphans) -> Result<()> {
     s.delete_orphans(&over.into_iter().collect::<Vec<_>>())?;
     s.insert_all(&new)?;
     for orphan in &mut found.jobs {
-        orphan.since_ms.get_or_insert(found.now_ms);
+        orphan.since.get_or_insert(found.now);
     }
     Ok(())
 }

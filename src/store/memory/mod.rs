@@ -175,7 +175,7 @@ impl MemorySession<'_> {
 impl Session for MemorySession<'_> {
     fn now_ms(&mut self) -> Result<i64> {
         let clock = &self.database.clock;
-        Ok(*self.now_ms.get_or_insert_with(|| clock.wall_ms()))
+        Ok(*self.now_ms.get_or_insert_with(|| clock.wall_time().timestamp_millis()))
     }
 
     fn lock(&mut self, lock: Lock) -> Result<()> {

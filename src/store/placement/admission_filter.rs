@@ -10,6 +10,7 @@
 use crate::error::Result;
 use crate::job::{JobDetail, Placement};
 use crate::key::{BROADCAST_GROUP, TriggerKey};
+use crate::rules::failover::millis;
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
 use crate::rules::strategy::{is_for, is_tick, prefix};
 use crate::store::row::{Exclusions, GroupRuns};
@@ -267,7 +268,7 @@ impl AdmissionFilter<'_> {
         }
         let after_ms = match refusal {
             // A fire that has been due for longer than the grace is not refused.
-            Refusal::Prefers { grace_ms, .. } => self.now_ms.saturating_sub(*grace_ms),
+            Refusal::Prefers { grace, .. } => self.now_ms.saturating_sub(millis(*grace)),
             _ => i64::MIN,
         };
         self.excluded.policies.push((policy.to_owned(), after_ms));

@@ -1,8 +1,11 @@
 //! The rows of the history.
 
 use super::table::{columns, table};
+use crate::epoch::{length, moment};
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey};
+use chrono::{DateTime, Utc};
+use std::time::Duration;
 
 table! {
     /// A row of `CN_HISTORY`: what became of a fire.
@@ -17,14 +20,18 @@ table! {
         /// The instance it belonged to; none for a misfire.
         pub instance: Option<String> = [instance_name],
         /// The time it stood for.
+        #[doc(hidden)]
         pub scheduled_ms: i64 = [sched_ms],
         /// The time at which it was fired; none for a misfire.
+        #[doc(hidden)]
         pub fired_ms: Option<i64>,
         /// The type of the job; none if the node that ran it could not say.
         pub job_type: Option<String>,
         /// The time at which it ended, or was found lost.
+        #[doc(hidden)]
         pub ended_ms: i64,
         /// The duration of the job's run, in milliseconds; none if nobody could say.
+        #[doc(hidden)]
         pub run_ms: Option<i64>,
         /// The outcome of the fire.
         pub outcome: FireOutcome,
@@ -80,12 +87,32 @@ columns! {
 }
 
 impl HistoryRow {
-    /// The time at which its job began on its worker; none if nobody could say, or it never did.
-    pub fn started_ms(&self) -> Option<i64> {
-        self.run_ms.map(|run_ms| self.ended_ms.saturating_sub(run_ms))
+    /// The time that the fire stood for.
+    pub fn scheduled_fire_time(&self) -> DateTime<Utc> {
+        moment(self.scheduled_ms)
     }
 
-    /// Tells whether the fire has not ended; its `ended_ms` is the moment of the question then.
+    /// The time at which it was fired; none for a misfire.
+    pub fn fire_time(&self) -> Option<DateTime<Utc>> {
+        self.fired_ms.map(moment)
+    }
+
+    /// The time at which its job began on its worker; none if nobody could say, or it never did.
+    pub fn start_time(&self) -> Option<DateTime<Utc>> {
+        self.run_ms.map(|run_ms| moment(self.ended_ms.saturating_sub(run_ms)))
+    }
+
+    /// The time at which it ended, or was found lost.
+    pub fn end_time(&self) -> DateTime<Utc> {
+        moment(self.ended_ms)
+    }
+
+    /// The duration of the job's run; none if nobody could say.
+    pub fn run_time(&self) -> Option<Duration> {
+        self.run_ms.map(length)
+    }
+
+    /// Tells whether the fire has not ended; its end time is the moment of the question then.
     pub fn is_running(&self) -> bool {
         self.outcome == FireOutcome::Running
     }

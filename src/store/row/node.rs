@@ -1,7 +1,9 @@
 //! `NodeRow`: what a node of ours says of itself.
 
 use super::table::{Cell, Column, Kind, ToCells, columns, table};
+use crate::epoch::moment;
 use crate::node::{Labels, MachineLoad, NodeActivity, NodeInfo, NodeRole};
+use chrono::{DateTime, Utc};
 use std::vec::IntoIter;
 
 table! {
@@ -11,8 +13,10 @@ table! {
         /// The instance's name.
         pub instance: String = [instance_name],
         /// The time at which it was started, epoch milliseconds by the store's clock.
+        #[doc(hidden)]
         pub started_ms: i64,
         /// The time at which the node said this, epoch milliseconds by the store's clock.
+        #[doc(hidden)]
         pub seen_ms: i64,
         /// The node's words on itself.
         pub info: NodeInfo = [
@@ -20,6 +24,18 @@ table! {
             ip_address, pid, pool_size, free_workers, running, cores, host_cpu, process_cpu, memory_total, memory_used,
             process_memory, memory_limit, threads
         ],
+    }
+}
+
+impl NodeRow {
+    /// The time at which the node was started, by the store's clock.
+    pub fn start_time(&self) -> DateTime<Utc> {
+        moment(self.started_ms)
+    }
+
+    /// The time at which the node said this, by the store's clock.
+    pub fn last_seen(&self) -> DateTime<Utc> {
+        moment(self.seen_ms)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Total outages that have ended, and the recovery mode, as rows.
 
 use super::table::{ZeroIsNone, table};
+use crate::epoch::moment;
+use chrono::{DateTime, Utc};
 
 table! {
     /// The row of `CN_RECOVERY_MODE`: who was last seen, and whether a backlog is being drained.
@@ -8,8 +10,10 @@ table! {
     pub struct RecoveryModeRow in "CN_RECOVERY_MODE" by [] {
         /// The last sign of life of any node that has left or was declared dead, epoch milliseconds
         /// by the store's clock.
+        #[doc(hidden)]
         pub last_seen_ms: i64,
         /// Since when the cluster is in recovery mode, epoch milliseconds; none if it is not.
+        #[doc(hidden)]
         pub since_ms: Option<i64> as ZeroIsNone,
         /// The instance or the person that began the recovery mode.
         pub begun_by: String,
@@ -24,8 +28,10 @@ table! {
     #[non_exhaustive]
     pub struct Outage in "CN_OUTAGES" by [ended_ms] {
         /// The last sign of life of any node before it, epoch milliseconds by the store's clock.
+        #[doc(hidden)]
         pub began_ms: i64,
         /// The time at which the first node registered, epoch milliseconds by the store's clock.
+        #[doc(hidden)]
         pub ended_ms: i64,
         /// That node.
         pub instance: String = [instance_name],
@@ -45,5 +51,29 @@ table! {
         pub uncounted: bool,
         /// Runs that were under way when the last node died.
         pub interrupted: i64,
+    }
+}
+
+impl RecoveryModeRow {
+    /// The last sign of life of any node that has left or was declared dead, by the store's clock.
+    pub fn last_seen(&self) -> DateTime<Utc> {
+        moment(self.last_seen_ms)
+    }
+
+    /// Since when the cluster is in recovery mode; none if it is not.
+    pub fn since(&self) -> Option<DateTime<Utc>> {
+        self.since_ms.map(moment)
+    }
+}
+
+impl Outage {
+    /// The last sign of life of any node before it, by the store's clock.
+    pub fn start_time(&self) -> DateTime<Utc> {
+        moment(self.began_ms)
+    }
+
+    /// The time at which the first node registered, by the store's clock.
+    pub fn end_time(&self) -> DateTime<Utc> {
+        moment(self.ended_ms)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::table::table;
 use crate::key::{JobKey, TriggerKey};
+use chrono::{DateTime, Utc};
 
 /// Work that nobody does until a person has looked at it: its trigger waits in `ERROR`, and a row
 /// of `CN_PARKED` says why.
@@ -18,8 +19,8 @@ pub struct Parked {
     pub reason: String,
     /// The number of times in a row that the work was taken over from a run that died.
     pub takeovers: i64,
-    /// Since when it is parked, epoch milliseconds by the store's clock.
-    pub since_ms: i64,
+    /// Since when it is parked, by the store's clock.
+    pub since: DateTime<Utc>,
 }
 
 table! {

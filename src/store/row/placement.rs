@@ -2,7 +2,9 @@
 //! left alone.
 
 use super::table::{columns, table};
+use crate::epoch::moment;
 use crate::node::{Labels, NodeRole};
+use chrono::{DateTime, Utc};
 
 /// The nodes, those of them that take no work, and the limits: the rows that a check-in reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,9 +43,23 @@ table! {
         /// The name of the person or program that put the node on the list.
         pub who: String,
         /// Until when, epoch milliseconds; for good if none.
+        #[doc(hidden)]
         pub until_ms: Option<i64>,
         /// The time at which it was done, epoch milliseconds.
+        #[doc(hidden)]
         pub made_ms: i64,
+    }
+}
+
+impl BlacklistRow {
+    /// Until when; for good if none, or if no calendar has that day.
+    pub fn until(&self) -> Option<DateTime<Utc>> {
+        self.until_ms.and_then(DateTime::from_timestamp_millis)
+    }
+
+    /// The time at which it was done.
+    pub fn made_at(&self) -> DateTime<Utc> {
+        moment(self.made_ms)
     }
 }
 
@@ -103,7 +119,15 @@ table! {
         /// The name of the person or program that set the limit.
         pub who: String,
         /// The time at which the limit was set, epoch milliseconds.
+        #[doc(hidden)]
         pub made_ms: i64,
+    }
+}
+
+impl LimitRow {
+    /// The time at which the limit was set.
+    pub fn made_at(&self) -> DateTime<Utc> {
+        moment(self.made_ms)
     }
 }
 

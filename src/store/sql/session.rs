@@ -277,7 +277,7 @@ impl Session for SqlSession<'_, '_> {
                 Some(row) => row.now_ms,
                 None => return Err(Error::Schema("the database does not tell the time".to_owned())),
             },
-            None => self.context.clock.wall_ms(),
+            None => self.context.clock.wall_time().timestamp_millis(),
         };
         self.now_ms = Some(now);
         Ok(now)

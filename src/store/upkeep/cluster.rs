@@ -1,13 +1,13 @@
 //! The cluster as its rows show it: instances and fires.
 
 use super::{FiredTrigger, Heartbeat, InstanceStatus};
+use crate::epoch::{length, moment};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::Upkeep;
 use crate::store::placement::NodeReports;
 use crate::store::row::{FiredSelection, FiredState, HeartbeatRow, Snapshot, SnapshotPlace};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 impl Upkeep<'_> {
     /// The nodes of the cluster, in order of their names.
@@ -26,8 +26,8 @@ impl Upkeep<'_> {
                 running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
                 foreign: row.incarnation.is_none(),
                 instance: row.name.clone(),
-                last_checkin_ms: row.last_checkin_ms,
-                checkin_interval_ms: row.checkin_interval_ms,
+                last_checkin: moment(row.last_checkin_ms),
+                checkin_interval: length(row.checkin_interval_ms),
                 node: reports.take(row),
             };
             Ok(rows.iter().map(&mut status).collect())
@@ -53,19 +53,19 @@ impl Upkeep<'_> {
         let mut beats: BTreeMap<String, HeartbeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
         let fire = |row: crate::store::row::FiredRow| FiredTrigger {
             heartbeat: beats.remove(&row.fire_id).map(|beat| Heartbeat {
-                last_ms: beat.beat_ms,
-                limit: Duration::from_millis(beat.limit_ms.unsigned_abs()),
+                time: moment(beat.beat_ms),
+                limit: length(beat.limit_ms),
                 progress: beat.progress,
-                progress_ms: beat.progress_ms,
-                progress_limit: beat.progress_limit_ms.map(|ms| Duration::from_millis(ms.unsigned_abs())),
+                progress_time: beat.progress_ms.map(moment),
+                progress_limit: beat.progress_limit_ms.map(length),
             }),
             fire_id: row.fire_id,
             trigger: row.trigger,
             job: row.job,
             instance: row.instance,
             state: row.state,
-            fired_ms: row.fired_ms,
-            scheduled_ms: row.scheduled_ms,
+            fire_time: moment(row.fired_ms),
+            scheduled_fire_time: moment(row.scheduled_ms),
         };
         Ok(rows.into_iter().map(fire).collect())
     }

@@ -1,6 +1,7 @@
 //! The load of a cluster, in one statement whose cost has a bound.
 
 use super::InstanceStatus;
+use crate::epoch::{length, moment};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::placement::takes_work;
@@ -80,8 +81,8 @@ impl Upkeep<'_> {
                 running,
                 foreign: instance.incarnation.is_none(),
                 instance: instance.name,
-                last_checkin_ms: instance.last_checkin_ms,
-                checkin_interval_ms: instance.checkin_interval_ms,
+                last_checkin: moment(instance.last_checkin_ms),
+                checkin_interval: length(instance.checkin_interval_ms),
                 node: None,
             });
         }

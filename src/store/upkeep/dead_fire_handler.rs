@@ -2,6 +2,7 @@
 
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::recovery::DeadFireDecision;
+use chrono::{DateTime, Utc};
 
 /// A fire that died: its node was declared dead, or its heartbeat ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,14 +18,14 @@ pub struct DeadFire {
     pub job_type: String,
     /// The trigger.
     pub trigger: TriggerKey,
-    /// The time it stood for, epoch milliseconds.
-    pub scheduled_ms: i64,
-    /// The time at which the trigger was fired, epoch milliseconds.
-    pub fired_ms: i64,
+    /// The time it stood for.
+    pub scheduled_fire_time: DateTime<Utc>,
+    /// The time at which the trigger was fired.
+    pub fire_time: DateTime<Utc>,
     /// The number of runs of this work that were interrupted before it.
     pub attempt: i64,
-    /// The store's time, epoch milliseconds.
-    pub now_ms: i64,
+    /// The store's time.
+    pub now: DateTime<Utc>,
 }
 
 /// Decides for jobs whose policy is [`OnDead::Ask`](crate::OnDead::Ask).

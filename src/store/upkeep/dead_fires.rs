@@ -1,6 +1,7 @@
 //! The fate of the work of a dead fire: its job's policy decides, or a handler of the user's.
 
 use super::dead_fire_handler::DeadFire;
+use crate::epoch::moment;
 use crate::error::Result;
 use crate::job::{JobPolicy, OnDead};
 use crate::key::JobKey;
@@ -44,10 +45,10 @@ impl Upkeep<'_> {
             job: job.key.clone(),
             job_type: job.job_type.clone(),
             trigger: fire.trigger.clone(),
-            scheduled_ms: fire.scheduled_ms,
-            fired_ms: fire.fired_ms,
+            scheduled_fire_time: moment(fire.scheduled_ms),
+            fire_time: moment(fire.fired_ms),
             attempt,
-            now_ms,
+            now: moment(now_ms),
         };
         handler.decide(&dead).unwrap_or(DeadFireDecision::Recover)
     }

@@ -1,6 +1,7 @@
 //! Misfires: triggers that are too late get what their misfire instruction says.
 
 use super::MisfirePass;
+use crate::epoch::moment;
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::rules::failover::millis;
@@ -272,7 +273,7 @@ impl Upkeep<'_> {
                 pass.skipped.push(SkippedFires {
                     trigger: trigger.key.clone(),
                     job: trigger.job_key.clone(),
-                    first_ms,
+                    first_time: moment(first_ms),
                     times: old,
                     reason: SkipReason::CatchUp,
                 });

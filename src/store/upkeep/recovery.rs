@@ -1,6 +1,7 @@
 //! Recovery: the work of a failed instance goes back to the living, in one transaction.
 
 use super::Recovered;
+use crate::epoch::moment;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::store::firing::{EndedRuns, gone_rows};
@@ -91,7 +92,8 @@ impl Upkeep<'_> {
         let now_ms = s.now_ms()?;
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
         let (acquired, executing): (Vec<_>, Vec<_>) = fires.into_iter().partition(|f| f.state == FiredState::Acquired);
-        let mut done = Recovered { instance: name.to_owned(), now_ms, freed: acquired.len(), ..Recovered::default() };
+        let mut done =
+            Recovered { instance: name.to_owned(), now: moment(now_ms), freed: acquired.len(), ..Recovered::default() };
         if ids.is_empty() {
             return Ok(done);
         }

@@ -4,6 +4,7 @@ use crate::key::TriggerKey;
 use crate::rules::placement::Refusal;
 use crate::store::row::{Outage, Parked};
 use crate::store::{LostCommits, SkippedFires};
+use chrono::{DateTime, Utc};
 use std::time::Duration;
 
 /// The result of a check-in.
@@ -45,10 +46,10 @@ pub struct Checkin {
 pub struct Recovered {
     /// The failed instance.
     pub instance: String,
-    /// The last check-in, epoch milliseconds; none if it had no row (orphaned fires).
-    pub last_checkin_ms: Option<i64>,
+    /// The time of the last check-in; none if it had no row (orphaned fires).
+    pub last_checkin: Option<DateTime<Utc>>,
     /// The store's time at the recovery.
-    pub now_ms: i64,
+    pub now: DateTime<Utc>,
     /// Acquired triggers given back.
     pub freed: usize,
     /// Recovery triggers made: the interrupted fire and the recovery trigger.

@@ -70,7 +70,7 @@ impl Upkeep<'_> {
         let dead = self.read_dead(s, executing, gone)?;
         let mut writes = Writes::default();
         let again = self.decide_fates(&dead, executing, &mut writes, done);
-        let names = free_names(s, name, done.now_ms, again.len())?;
+        let names = free_names(s, name, done.now.timestamp_millis(), again.len())?;
         for (key, again) in names.into_iter().zip(again) {
             self.put_again(&dead, key, again, &mut writes, done)?;
         }
@@ -126,7 +126,7 @@ impl Upkeep<'_> {
             };
             let policy = policy_of(job);
             let attempt = dead.chains.get(&fire.trigger).map_or(0, |row| row.attempt);
-            let decision = self.decide(fire, job, policy.as_ref(), attempt, done.now_ms);
+            let decision = self.decide(fire, job, policy.as_ref(), attempt, done.now.timestamp_millis());
             let limit = policy.as_ref().and_then(JobPolicy::takeover_limit);
             // A trigger that waits for more than this fire keeps its schedule. Two fires of one
             // trigger cannot both be revived.
@@ -146,7 +146,7 @@ impl Upkeep<'_> {
                 WorkFate::Recovered => {}
                 WorkFate::Revived => {
                     let state = dead.state_of(&fire.trigger, &job.key);
-                    writes.revived.push((fire.trigger.clone(), state, Some(done.now_ms)));
+                    writes.revived.push((fire.trigger.clone(), state, Some(done.now.timestamp_millis())));
                     writes.rows.push(dead.recovery_row(fire.trigger.clone(), fire, work.takeovers + 1));
                     done.revived.push((fire.fire_id.clone(), fire.trigger.clone()));
                 }
@@ -169,7 +169,7 @@ impl Upkeep<'_> {
         let original = dead.triggers.get(&fire.trigger);
         let mut trigger = recovery_trigger(key.clone(), job, fire, self.data_of(original));
         if delay_ms > 0 {
-            trigger.next_ms = Some(done.now_ms.saturating_add(delay_ms));
+            trigger.next_ms = Some(done.now.timestamp_millis().saturating_add(delay_ms));
         }
         let (row, reason) = match self.store.trigger_row(&trigger, dead.state_of(&key, job)) {
             Ok(row) => (row, parked),
@@ -198,7 +198,7 @@ impl Upkeep<'_> {
             fire_id: Some(fire.fire_id.clone()),
             reason,
             takeovers,
-            since_ms: done.now_ms,
+            since: done.now,
         });
         Ok(())
     }

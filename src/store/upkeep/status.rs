@@ -1,8 +1,8 @@
 //! Status: the nodes of a cluster and their fires, as their rows show them.
 
 use crate::key::{JobKey, TriggerKey};
-use crate::rules::failover::millis;
 use crate::store::row::{FiredState, NodeRow, Progress};
+use chrono::{DateTime, Utc};
 use std::time::Duration;
 
 /// A fire that is reserved or running somewhere in the cluster.
@@ -19,10 +19,10 @@ pub struct FiredTrigger {
     pub instance: String,
     /// Reserved or executing.
     pub state: FiredState,
-    /// The time at which the trigger was reserved or fired, epoch milliseconds.
-    pub fired_ms: i64,
-    /// The time it stands for, epoch milliseconds.
-    pub scheduled_ms: i64,
+    /// The time at which the trigger was reserved or fired.
+    pub fire_time: DateTime<Utc>,
+    /// The time it stands for.
+    pub scheduled_fire_time: DateTime<Utc>,
     /// The last sign of life; none if it is too young for one, or runs on a node of Quartz.
     pub heartbeat: Option<Heartbeat>,
 }
@@ -30,15 +30,15 @@ pub struct FiredTrigger {
 /// The last sign of life of a running fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// The time at which the heartbeat came, epoch milliseconds by the store's clock.
-    pub last_ms: i64,
+    /// The time at which the heartbeat came, by the store's clock.
+    pub time: DateTime<Utc>,
     /// The time for which the fire may be silent after it, without the tolerance.
     pub limit: Duration,
     /// The progress of its job.
     pub progress: Option<Progress>,
-    /// The time at which the job had last made progress, epoch milliseconds by the store's clock;
-    /// none if the job need not say.
-    pub progress_ms: Option<i64>,
+    /// The time at which the job had last made progress, by the store's clock; none if the job need
+    /// not say.
+    pub progress_time: Option<DateTime<Utc>>,
     /// The time for which it may go without progress; none if that does not matter.
     pub progress_limit: Option<Duration>,
 }
@@ -46,10 +46,10 @@ pub struct Heartbeat {
 impl Heartbeat {
     /// True if the fire has been silent, or its job without progress, for longer than it may, at
     /// this time of the store's clock.
-    pub fn is_overdue(&self, now_ms: i64) -> bool {
-        let is_over = |since_ms: i64, limit: Duration| since_ms.saturating_add(millis(limit)) < now_ms;
-        let progress = self.progress_ms.zip(self.progress_limit);
-        is_over(self.last_ms, self.limit) || progress.is_some_and(|(since_ms, limit)| is_over(since_ms, limit))
+    pub fn is_overdue(&self, now: DateTime<Utc>) -> bool {
+        let is_over = |since: DateTime<Utc>, limit| (now - since).to_std().is_ok_and(|silence| silence > limit);
+        let progress = self.progress_time.zip(self.progress_limit);
+        is_over(self.time, self.limit) || progress.is_some_and(|(since, limit)| is_over(since, limit))
     }
 }
 
@@ -59,10 +59,10 @@ impl Heartbeat {
 pub struct InstanceStatus {
     /// The name.
     pub instance: String,
-    /// The last check-in, epoch milliseconds by the store's clock.
-    pub last_checkin_ms: i64,
+    /// The time of the last check-in, by the store's clock.
+    pub last_checkin: DateTime<Utc>,
     /// The interval at which it means to check in.
-    pub checkin_interval_ms: i64,
+    pub checkin_interval: Duration,
     /// The check-in is recent enough, by the rule that declares nodes dead.
     pub alive: bool,
     /// The node takes work, by what it said with its last check-in: it is no observer, not in

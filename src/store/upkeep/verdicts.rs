@@ -3,6 +3,7 @@
 
 use super::recovery::Held;
 use super::{Checkin, Membership, Recovered};
+use crate::epoch::moment;
 use crate::error::Result;
 use crate::rules::failover::{self, Observer, Suspect, millis};
 use crate::rules::foresight::{foresight_ms, slowest_read};
@@ -245,7 +246,7 @@ impl Upkeep<'_> {
                 s.forget_prefetched(name)?;
             }
             let parts = self.store.firing().abandon_parts(s, name)?;
-            done.last_checkin_ms = seen_ms;
+            done.last_checkin = seen_ms.map(moment);
             done.has_more = has_more;
             let is_news = seen_ms.is_some() || parts > 0 || !done.is_empty();
             if is_news {

@@ -38,7 +38,7 @@ fn each_event_is_counted(mut cluster: Cluster) {
 
     // A trigger that is an hour late.
     let late = job("late", "fine");
-    let hour_ago = chrono::DateTime::from_timestamp_millis(cluster.clock.wall_ms() - 3_600_000).unwrap();
+    let hour_ago = cluster.clock.wall_time() - chrono::TimeDelta::milliseconds(3_600_000);
     let key = TriggerKey::new("g", "late");
     node.schedule_job(late.clone(), Trigger::builder(key, late.key().clone()).start_at(hour_ago).build().unwrap())
         .unwrap();
@@ -167,7 +167,7 @@ fn health_names_the_living_nodes_and_what_they_run() {
     let expected = [(Some("a".to_owned()), Some(1)), (Some("b".to_owned()), Some(0))];
     wait_until("b sees that a runs a job", LONG, || executors() == expected);
     let health = a.health();
-    assert!(health.is_live() && health.is_ready() && health.executors.iter().all(|e| e.last_seen_ms.is_some()));
+    assert!(health.is_live() && health.is_ready() && health.executors.iter().all(|e| e.last_seen.is_some()));
     end.send(()).unwrap();
     wait_until("it has ended", LONG, || a.health().completed == 1);
     let json = a.health().to_json();

@@ -50,7 +50,7 @@ fn gather_statistics_of_fires(kind: Kind, url: &str) {
 /// Due triggers of many jobs that run once at a time, of a job that executes thousands of times,
 /// and of a limited group.
 fn schedule(node: &Node, round: &str) {
-    let at = DateTime::from_timestamp_millis(SystemClock::default().wall_ms() - 1_000).unwrap();
+    let at = SystemClock::default().wall_time() - chrono::TimeDelta::milliseconds(1_000);
     let trigger = |job: &JobKey, what: &str, i: usize| {
         Trigger::builder(TriggerKey::named(format!("{what}-{round}-{i}")), job.clone()).start_at(at)
     };

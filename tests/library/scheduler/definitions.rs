@@ -74,7 +74,7 @@ fn later(job: &JobDetail) -> Trigger {
 }
 
 fn starting_in(job: &JobDetail, time: Duration) -> Trigger {
-    let ms = SystemClock::default().wall_ms() + i64::try_from(time.as_millis()).unwrap();
+    let ms = SystemClock::default().wall_time().timestamp_millis() + i64::try_from(time.as_millis()).unwrap();
     let start = chrono::DateTime::from_timestamp_millis(ms).unwrap();
     Trigger::builder(TriggerKey::new("g", job.key().name()), job.key().clone()).start_at(start).build().unwrap()
 }
@@ -272,7 +272,7 @@ fn unresolved_jobs_are_deleted_when_the_settings_say_so() {
     // An idle one is named by the audits, again and again.
     wait_until("three alarms", LONG, || recorder.0.lock().len() >= 3);
     assert!(keeping.job_exists(&key("j")).unwrap());
-    assert!(keeping.orphans().unwrap().jobs[0].since_ms.is_some());
+    assert!(keeping.orphans().unwrap().jobs[0].since.is_some());
     assert!(keeping.shutdown_and_wait().is_clean());
 
     let deleting = settings("carnelian.jobStore.deleteUnresolvedAfter = 50ms");

@@ -80,7 +80,7 @@ fn a_run_has_what_was_logged_while_it_went_on() {
         let lines = log_of(&node, detail);
         assert_eq!(messages(&lines), ["in n1", "by itself"]);
         assert_eq!((lines[0].target.as_str(), lines[1].target.as_str()), ("shop", "speak"));
-        assert!(lines[0].at_ms <= rows(&node, detail, 1)[0].ended_ms);
+        assert!(lines[0].at <= rows(&node, detail, 1)[0].end_time());
     }
     assert_eq!(log_of(&node, &silent), [], "nothing is kept unless it is asked for");
     cluster.assert_sound();
@@ -154,12 +154,13 @@ fn a_run_is_seen_from_its_start_and_has_four_times() {
     let running = node.history(&HistoryQuery::new().running(true)).unwrap();
     assert_eq!(running.len(), 1, "{running:?}");
     assert_eq!((running[0].outcome, running[0].instance.as_deref()), (FireOutcome::Running, Some("n1")));
-    let looked = running[0].ended_ms;
+    let looked = running[0].end_time();
     go.send(()).unwrap();
     let row = &rows(&node, &detail, 1)[0];
-    let started = row.started_ms().unwrap();
-    assert!(row.scheduled_ms <= row.fired_ms.unwrap(), "{row:?}");
-    assert!(started <= looked + 1 && looked <= row.ended_ms + 1, "{row:?} began before {looked}");
+    let started = row.start_time().unwrap();
+    assert!(row.scheduled_fire_time() <= row.fire_time().unwrap(), "{row:?}");
+    let ms = Duration::from_millis(1);
+    assert!(started <= looked + ms && looked <= row.end_time() + ms, "{row:?} began before {looked}");
     assert_eq!(row.outcome, FireOutcome::Succeeded);
 }
 

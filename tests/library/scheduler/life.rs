@@ -189,7 +189,7 @@ fn standby_gives_reservations_back_and_start_resumes() {
     let node = cluster.node("n1", 2).job_fn("note", move |_: &mut JobContext| Ok(ran.send(())?)).build().unwrap();
     node.start().unwrap();
     let detail = job("j", "note");
-    let start = chrono::DateTime::from_timestamp_millis(cluster.clock.wall_ms() + 1500).unwrap();
+    let start = cluster.clock.wall_time() + chrono::TimeDelta::milliseconds(1500);
     let key = TriggerKey::new("g", "soon");
     let soon = Trigger::builder(key.clone(), detail.key().clone()).start_at(start).build().unwrap();
     node.schedule_job(detail, soon).unwrap();
@@ -202,7 +202,7 @@ fn standby_gives_reservations_back_and_start_resumes() {
     runs.recv_timeout(LONG).unwrap();
     // Reserved triggers go back at a shutdown as well.
     let detail = job("k", "note");
-    let start = chrono::DateTime::from_timestamp_millis(cluster.clock.wall_ms() + 1500).unwrap();
+    let start = cluster.clock.wall_time() + chrono::TimeDelta::milliseconds(1500);
     let later = Trigger::builder(key.clone(), detail.key().clone()).start_at(start).build().unwrap();
     wait_until("the first is recorded", LONG, || !node.trigger_exists(&key).unwrap());
     node.schedule_job(detail, later).unwrap();
@@ -459,7 +459,7 @@ fn a_scheduler_says_what_it_is_and_since_when_it_runs() {
     let before = node.metadata();
     assert_eq!((before.is_started, before.is_in_standby, before.running_since), (false, true, None));
     assert!(before.to_string().contains("not started"), "{before}");
-    let wall_ms = cluster.clock.wall_ms();
+    let wall_ms = cluster.clock.wall_time().timestamp_millis();
     node.start().unwrap();
     let detail = job("j", "told");
     node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
@@ -472,7 +472,7 @@ fn a_scheduler_says_what_it_is_and_since_when_it_runs() {
     assert_eq!((metadata.jobs_executed, metadata.thread_pool_size, metadata.is_clustered), (2, 3, true));
     assert!(metadata.is_started && metadata.is_in_standby && !metadata.is_shut_down);
     let since = metadata.running_since.unwrap();
-    assert!((wall_ms..=cluster.clock.wall_ms()).contains(&since.timestamp_millis()));
+    assert!((wall_ms..=cluster.clock.wall_time().timestamp_millis()).contains(&since.timestamp_millis()));
     assert_eq!(metadata.version, env!("CARGO_PKG_VERSION"));
     let summary = metadata.to_string();
     for part in ["in standby, since 20", "2 jobs executed, 3 workers", "clustered", "memory with a switch"] {

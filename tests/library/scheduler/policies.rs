@@ -178,7 +178,7 @@ fn what_is_too_late_is_told_as_a_misfire_and_as_left_out() {
     let node = node.unwrap();
     let detail = job("j", "work");
     // Not late enough for a misfire of Quartz.
-    let start = DateTime::from_timestamp_millis(cluster.clock.wall_ms() - 30_000).unwrap();
+    let start = cluster.clock.wall_time() - chrono::TimeDelta::milliseconds(30_000);
     let late = every(3_600_000, &detail).start_at(start).catch_up_window(Duration::from_secs(10));
     node.schedule_job(detail, late.build().unwrap()).unwrap();
     node.start().unwrap();

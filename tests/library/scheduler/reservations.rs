@@ -5,7 +5,6 @@ use crate::scheduler::fixture::{Cluster, LONG, job};
 use crate::support::wait_until;
 use carnelian::store::{AcquireRequest, Membership};
 use carnelian::{JobContext, Trigger, TriggerKey};
-use chrono::DateTime;
 use crossbeam_channel::unbounded;
 use std::collections::BTreeSet;
 
@@ -19,7 +18,7 @@ fn what_a_dead_node_had_reserved_fires_on_the_survivor(cluster: &Cluster) {
     let note = move |ctx: &mut JobContext| Ok(ran.send(ctx.trigger().key().name().to_owned())?);
     let node = cluster.node("n1", 1).job_fn("note", note).build().unwrap();
     let detail = job("j", "note");
-    let start = |ms: i64| DateTime::from_timestamp_millis(cluster.clock.wall_ms() + ms).unwrap();
+    let start = |ms: i64| cluster.clock.wall_time() + chrono::TimeDelta::milliseconds(ms);
     let trigger = |name: &str, ms: i64| {
         Trigger::builder(TriggerKey::new("g", name), detail.key().clone()).start_at(start(ms)).build().unwrap()
     };

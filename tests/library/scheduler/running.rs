@@ -270,7 +270,7 @@ fn a_trigger_that_is_due_soon_waits_for_its_millisecond() {
     let node = cluster
         .node("n1", 2)
         .job_fn("note", move |ctx: &mut JobContext| {
-            let late = clock.wall_ms() - ctx.scheduled_fire_time().timestamp_millis();
+            let late = clock.wall_time().timestamp_millis() - ctx.scheduled_fire_time().timestamp_millis();
             sender.send(late)?;
             Ok(())
         })
@@ -278,7 +278,7 @@ fn a_trigger_that_is_due_soon_waits_for_its_millisecond() {
         .unwrap();
     node.start().unwrap();
     let detail = job("j", "note");
-    let start = chrono::DateTime::from_timestamp_millis(cluster.clock.wall_ms() + 400).unwrap();
+    let start = cluster.clock.wall_time() + chrono::TimeDelta::milliseconds(400);
     let soon = Trigger::builder(TriggerKey::named("soon"), detail.key().clone()).start_at(start).build().unwrap();
     node.schedule_job(detail, soon).unwrap();
     wait_until("it is reserved", LONG, || node.health().reserved == 1);

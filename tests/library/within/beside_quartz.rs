@@ -15,7 +15,7 @@ struct Granted {
 
 /// A node of Quartz is a member for as long as the test may last.
 fn java_joins(app: &App) {
-    let now_ms = SystemClock::default().wall_ms();
+    let now_ms = SystemClock::default().wall_time().timestamp_millis();
     app.run(&format!(
         "INSERT INTO QRTZ_SCHEDULER_STATE (SCHED_NAME, INSTANCE_NAME, LAST_CHECKIN_TIME, CHECKIN_INTERVAL) \
          VALUES ('{}', 'java', {now_ms}, 3600000)",

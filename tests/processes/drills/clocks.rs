@@ -6,6 +6,7 @@ use super::*;
 use carnelian::clock::{Signal, Woken};
 use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::{JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
+use chrono::{DateTime, TimeDelta, Utc};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 const MINUTE: i64 = 60_000;
@@ -26,8 +27,8 @@ impl Skewed {
 }
 
 impl Clock for Skewed {
-    fn wall_ms(&self) -> i64 {
-        self.clock.wall_ms() + self.off_ms.load(Ordering::SeqCst)
+    fn wall_time(&self) -> DateTime<Utc> {
+        self.clock.wall_time() + TimeDelta::milliseconds(self.off_ms.load(Ordering::SeqCst))
     }
     fn ticks(&self) -> Duration {
         self.clock.ticks()
@@ -138,7 +139,7 @@ fn a_machine_whose_clock_jumps_takes_no_node_for_dead_on_sqlite() {
         wait_until("all have checked in ten times", LONG, || {
             assert_calm_but_late(&place, &nodes);
             let all = nodes[0].instances().unwrap();
-            seen.extend(all.into_iter().map(|node| (node.instance, node.last_checkin_ms)));
+            seen.extend(all.into_iter().map(|node| (node.instance, node.last_checkin)));
             ["a", "b", "c"].iter().all(|name| seen.iter().filter(|(instance, _)| instance == name).count() >= 10)
         });
     }

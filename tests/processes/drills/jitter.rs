@@ -29,7 +29,8 @@ fn a_dead_node_is_found(database: &'static str) {
     let checkins = |name: &'static str| {
         let store = &place.store;
         move || {
-            store.upkeep().instances().unwrap().into_iter().find(|node| node.instance == name).unwrap().last_checkin_ms
+            let node = store.upkeep().instances().unwrap().into_iter().find(|node| node.instance == name).unwrap();
+            node.last_checkin.timestamp_millis()
         }
     };
     let done = AtomicBool::new(false);

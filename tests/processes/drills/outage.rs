@@ -50,7 +50,7 @@ fn who_comes_back_later_is_not_dead(database: &'static str) {
     nodes[2].kill();
     let checked_in = |name: &str| {
         let rows = place.store.upkeep().instances().unwrap();
-        rows.into_iter().find(|row| row.instance == name).map(|row| row.last_checkin_ms)
+        rows.into_iter().find(|row| row.instance == name).map(|row| row.last_checkin.timestamp_millis())
     };
     let outage_ms = i64::try_from(OUTAGE.as_millis()).unwrap();
     let is_back = |name| checked_in(name).is_some_and(|ms| ms > begun_ms + outage_ms - 500);

@@ -47,7 +47,10 @@ fn a_fire_that_is_declared_failed_ends_so_and_is_tried_again() {
     cluster.advance(5 * SECOND);
     let second = b.acquire_with(10, |request| request.look_ahead_ms = 0).unwrap().fired.pop().unwrap();
     let rerun = second.rerun.clone().unwrap();
-    assert_eq!((rerun.attempt, rerun.scheduled_ms, rerun.root_fire_id.as_ref()), (1, NOW, Some(&first.fire_id)));
+    assert_eq!(
+        (rerun.attempt, rerun.scheduled_fire_time, rerun.root_fire_id.as_ref()),
+        (1, at(NOW), Some(&first.fire_id))
+    );
     assert_eq!((second.trigger.priority(), second.trigger.data().text("k")), (7, Some("v")));
     let failed = cluster.store.firing().fail_fire(&second.fire_id, "no").unwrap().unwrap();
     assert_eq!(failed.retried_after, None);

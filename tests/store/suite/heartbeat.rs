@@ -221,11 +221,11 @@ fn progress_is_seen_from_elsewhere() {
         }]);
         let shown = cluster.store.upkeep().fired_triggers().unwrap().remove(0);
         let heartbeat = shown.heartbeat.unwrap();
-        assert_eq!((heartbeat.last_ms, heartbeat.limit, &heartbeat.progress), (cluster.now(), LIMIT, &progress));
-        let since = silence.map(|_| cluster.now() - 4 * SECOND);
-        assert_eq!((heartbeat.progress_ms, heartbeat.progress_limit), (since, silence));
-        assert!(!heartbeat.is_overdue(cluster.now()) && heartbeat.is_overdue(cluster.now() + 15 * SECOND + 1));
-        assert_eq!(heartbeat.is_overdue(cluster.now() + 1), silence.is_some(), "it beats, without progress");
+        assert_eq!((heartbeat.time, heartbeat.limit, &heartbeat.progress), (at(cluster.now()), LIMIT, &progress));
+        let since = silence.map(|_| at(cluster.now() - 4 * SECOND));
+        assert_eq!((heartbeat.progress_time, heartbeat.progress_limit), (since, silence));
+        assert!(!heartbeat.is_overdue(at(cluster.now())) && heartbeat.is_overdue(at(cluster.now() + 15 * SECOND + 1)));
+        assert_eq!(heartbeat.is_overdue(at(cluster.now() + 1)), silence.is_some(), "it beats, without progress");
     }
     let mut end = fire.completion(CompletionInstruction::NoInstruction, None);
     end.has_heartbeat = true;
@@ -271,7 +271,7 @@ fn a_one_shot_is_revived_in_place() {
     let second = b.fire_one();
     let recovering = second.recovering.clone().unwrap();
     assert_eq!((recovering.attempt, recovering.root_fire_id), (1, Some(first.fire_id.clone())));
-    assert_eq!(recovering.scheduled_ms, NOW);
+    assert_eq!(recovering.scheduled_fire_time, at(NOW));
 
     // The work dies again, elsewhere.
     cluster.advance(WINDOW + SECOND);
@@ -345,13 +345,13 @@ fn a_handler_may_put_the_work_off() {
     let cluster = Cluster::new(open);
     let later = DeadFireDecision::RecoverAfter(Duration::from_secs(300));
     let (b, asked) = decided(&cluster, Some(later), once("t", "a", NOW));
-    assert_eq!((asked.attempt, asked.scheduled_ms), (0, NOW));
+    assert_eq!((asked.attempt, asked.scheduled_fire_time), (0, at(NOW)));
     assert_eq!(b.acquire().fired.len(), 0);
     let trigger = cluster.recovery_trigger();
     assert_eq!(trigger.next_fire_time().map(|t| t.timestamp_millis()), Some(cluster.now() + 5 * MINUTE));
     cluster.advance(5 * MINUTE);
     let fire = b.fire_one();
-    assert_eq!(fire.recovering.as_ref().map(|r| r.scheduled_ms), Some(NOW));
+    assert_eq!(fire.recovering.as_ref().map(|r| r.scheduled_fire_time), Some(at(NOW)));
     b.complete(&fire);
 }
 
@@ -488,8 +488,8 @@ fn a_single_beat_keeps_its_fire_alive() {
     for _ in 0..6 {
         a.store.upkeep().heartbeat_one(&a.owner(), &beat).unwrap();
         let shown = cluster.store.upkeep().fired_triggers().unwrap().remove(0).heartbeat.unwrap();
-        assert_eq!((shown.last_ms, shown.limit, shown.progress), (cluster.now(), LIMIT, progress.clone()));
-        assert_eq!(shown.progress_ms, Some(cluster.now()));
+        assert_eq!((shown.time, shown.limit, shown.progress), (at(cluster.now()), LIMIT, progress.clone()));
+        assert_eq!(shown.progress_time, Some(at(cluster.now())));
         assert_eq!(b.beat(&[]), HeartbeatPass::default());
         cluster.advance(10 * SECOND);
     }

@@ -69,7 +69,12 @@ fn a_fire_is_in_the_history_from_its_start() {
     assert_eq!(rows.len(), 1, "not twice: {rows:?}");
     assert_eq!((rows[0].outcome, rows[0].is_running()), (FireOutcome::Succeeded, false));
     // LT-53: four times.
-    let times = (rows[0].scheduled_ms, rows[0].fired_ms, rows[0].started_ms(), rows[0].ended_ms);
+    let times = (
+        rows[0].scheduled_ms,
+        rows[0].fired_ms,
+        rows[0].start_time().map(|start| start.timestamp_millis()),
+        rows[0].ended_ms,
+    );
     assert_eq!(times, (NOW, Some(NOW + 2 * SECOND), Some(NOW + 2 * SECOND + 600), NOW + 3 * SECOND));
 }
 
@@ -107,7 +112,7 @@ fn a_run_is_shown_with_its_chain_and_its_log() {
     let log = record(&cluster, &second.fire_id).log;
     let at_ms = NOW + WINDOW + SECOND;
     assert_eq!(
-        log.iter().map(|line| (line.at_ms, line.level, line.message.as_str())).collect::<Vec<_>>(),
+        log.iter().map(|line| (line.at.timestamp_millis(), line.level, line.message.as_str())).collect::<Vec<_>>(),
         [(at_ms, Level::Info, "one"), (at_ms, Level::Info, "two \"ä\"\n")]
     );
     assert_eq!(cluster.store.history().run_record("nobody").unwrap(), None);
@@ -202,7 +207,7 @@ fn a_veto_is_written_down_by_the_completion() {
     a.complete_all(&[Completion { ending, ..fire.completion(CompletionInstruction::NoInstruction, None) }]);
     let rows = found(&cluster, HistoryQuery::new().outcome(FireOutcome::Vetoed));
     assert_eq!(rows.len(), 1);
-    assert_eq!((rows[0].run_ms, rows[0].started_ms()), (None, None), "its job never began");
+    assert_eq!((rows[0].run_ms, rows[0].start_time()), (None, None), "its job never began");
 }
 
 /// A misfire of very many triggers may be left out of the history.
@@ -291,17 +296,15 @@ fn the_history_is_summed_up() {
     a.complete_all(&[ended(&a.fire_one(), FireOutcome::Failed, 7)]);
     let summary = cluster.store.history().summary(&HistoryQuery::new().limit(1)).unwrap();
     assert_eq!((summary.fires, summary.is_complete), (4, true));
-    let rows: Vec<_> = summary
-        .rows
-        .iter()
-        .map(|row| (row.job.clone(), row.outcome, row.fires, row.p50_ms, row.p99_ms, row.max_ms))
-        .collect();
+    let rows: Vec<_> =
+        summary.rows.iter().map(|row| (row.job.clone(), row.outcome, row.fires, row.p50, row.p99, row.max)).collect();
+    let ms = |ms| Some(Duration::from_millis(ms));
     let key = Some(job_key("a"));
     assert_eq!(
         rows,
         [
-            (key.clone(), FireOutcome::Succeeded, 3, Some(200), Some(300), Some(300)),
-            (key, FireOutcome::Failed, 1, Some(7), Some(7), Some(7)),
+            (key.clone(), FireOutcome::Succeeded, 3, ms(200), ms(300), ms(300)),
+            (key, FireOutcome::Failed, 1, ms(7), ms(7), ms(7)),
         ]
     );
     let range = HistoryQuery::new().since(at(NOW + MINUTE)).until(at(NOW + 2 * MINUTE));

@@ -66,7 +66,7 @@ fn a_silent_node_is_failed_after_its_window_and_not_before() {
     cluster.advance(1);
     let recovered = a.recovers();
     assert_eq!(recovered.len(), 1);
-    assert_eq!((recovered[0].instance.as_str(), recovered[0].last_checkin_ms), ("B", Some(NOW)));
+    assert_eq!((recovered[0].instance.as_str(), recovered[0].last_checkin), ("B", Some(at(NOW))));
     assert_eq!(cluster.snapshot().instances.len(), 1);
 }
 
@@ -198,7 +198,10 @@ fn recovered_after(interval: i64, tolerance: i64, seed: u64) -> (i64, bool) {
         let begun = cluster.now();
         let checkin = a.check_in();
         if let [recovered] = &checkin.recovered[..] {
-            return (recovered.now_ms - died - interval - tolerance, cluster.opened.database.begins_apart());
+            return (
+                recovered.now.timestamp_millis() - died - interval - tolerance,
+                cluster.opened.database.begins_apart(),
+            );
         }
         // As the cluster manager does.
         let wait = checkin.next_suspicion.map_or(interval, |wait| i64::try_from(wait.as_millis()).unwrap());

@@ -31,8 +31,8 @@ fn a_job_is_an_orphan_if_no_living_node_has_its_type_or_reads_its_data() {
     assert_eq!((found.blind_because(), found.nodes), (None, 1));
     assert_eq!(orphans(&cluster), ["idle", "late", "unknown"]);
     let [idle, late, unknown] = found.jobs.as_slice() else { panic!("{found:?}") };
-    assert_eq!((idle.triggers, idle.next_fire_ms, idle.since_ms), (0, None, None));
-    assert_eq!((unknown.triggers, unknown.next_fire_ms), (2, Some(NOW + 5)));
+    assert_eq!((idle.triggers, idle.next_fire_time, idle.since), (0, None, None));
+    assert_eq!((unknown.triggers, unknown.next_fire_time), (2, Some(at(NOW + 5))));
     assert_eq!(unknown.reason(), "no live node has job type `gone`");
     assert!(
         late.reason().contains("version 3") && late.reason().ends_with("of job type `work` than 2"),
@@ -79,12 +79,20 @@ fn orphans_are_deleted_when_they_are_old_enough() {
     let mut a = node_with(&cluster, "A", &[info("work", 1)]);
     cluster.schedule(job("first").job_type("gone"), [minutely("t", "first", NOW + DAY)]);
     cluster.schedule(job("kept"), [once("k", "kept", NOW + DAY)]);
-    assert_eq!(cluster.store.job_types().note_orphans().unwrap().jobs[0].since_ms, Some(NOW));
+    assert_eq!(cluster.store.job_types().note_orphans().unwrap().jobs[0].since, Some(at(NOW)));
     cluster.advance(MINUTE / 4);
     a.check_in();
     cluster.schedule(job("second").job_type("gone"), [once("u", "second", NOW + DAY)]);
     let since = |cluster: &Cluster| -> Vec<_> {
-        cluster.store.job_types().note_orphans().unwrap().jobs.iter().map(|orphan| orphan.since_ms).collect()
+        cluster
+            .store
+            .job_types()
+            .note_orphans()
+            .unwrap()
+            .jobs
+            .iter()
+            .map(|orphan| orphan.since.map(|since| since.timestamp_millis()))
+            .collect()
     };
     assert_eq!(since(&cluster), [Some(NOW), Some(NOW + MINUTE / 4)]);
     let deleted = cluster.store.job_types().delete_orphans(Duration::from_secs(15)).unwrap();

@@ -21,7 +21,7 @@ fn by_cron(name: &str, job: &str) -> TriggerBuilder {
 
 /// `(first time after the beginning, times, reason)`.
 fn told(skipped: &[SkippedFires]) -> Vec<(i64, u64, SkipReason)> {
-    skipped.iter().map(|one| (one.first_ms - NOW, one.times, one.reason)).collect()
+    skipped.iter().map(|one| (one.first_time.timestamp_millis() - NOW, one.times, one.reason)).collect()
 }
 
 fn fails(node: &Node, bundle: &FireBundle) -> CompletionReport {

@@ -39,7 +39,7 @@ fn work_that_kills_its_nodes_is_parked_after_the_limit() {
     assert_eq!(parked, recovered.parked);
     assert_eq!((parked.len(), parked[0].takeovers, &parked[0].job), (1, 3, &job_key("a")));
     assert!(parked[0].reason.contains("taken over 3 times"), "{}", parked[0].reason);
-    assert_eq!(parked[0].since_ms, cluster.now());
+    assert_eq!(parked[0].since, at(cluster.now()));
     assert_eq!(cluster.state_of(&parked[0].key), "ERROR");
     assert!(cluster.has_job("a"), "what is parked is kept with its job");
     assert!(b.acquire().fired.is_empty());
@@ -163,7 +163,7 @@ fn a_node_with_many_fires_is_recovered_in_pages() {
         assert!(b.me.last_checkin > before, "it checks in between the pages");
         assert_eq!(checkin.recovered.len(), 1, "{pages:?}");
         let page = &checkin.recovered[0];
-        assert_eq!((page.last_checkin_ms, &*page.instance), (None, "A"));
+        assert_eq!((page.last_checkin, &*page.instance), (None, "A"));
         assert_eq!(checkin.next_suspicion == Some(std::time::Duration::ZERO), page.has_more);
         pages.push(page.recovery_triggers.len());
     }

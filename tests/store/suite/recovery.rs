@@ -103,7 +103,7 @@ fn a_recovery_trigger_goes_the_ordinary_way_and_says_what_it_stands_for() {
     let bundle = b.fire_one();
     let recovering = bundle.recovering.clone().unwrap();
     assert_eq!(recovering.trigger, trigger_key("t"));
-    assert_eq!((recovering.fired_ms, recovering.scheduled_ms, recovering.attempt), (NOW, NOW, 1));
+    assert_eq!((recovering.fire_time, recovering.scheduled_fire_time, recovering.attempt), (at(NOW), at(NOW), 1));
     assert_eq!(recovering.root_fire_id.as_ref(), Some(&lost.fire_id));
     assert_eq!(bundle.scheduled_ms, NOW);
     assert!(bundle.fence > lost.fence);
@@ -204,8 +204,8 @@ fn the_recovery_of_a_recovery_stands_for_the_first_fire() {
     assert_eq!((&origin.origin_fire_id, &origin.root_fire_id), (&second.fire_id, &first.fire_id));
     let third = c.fire_one();
     let recovering = third.recovering.clone().unwrap();
-    assert_eq!((recovering.trigger, recovering.fired_ms), (trigger_key("t"), NOW));
-    assert_eq!((recovering.scheduled_ms, recovering.attempt), (NOW, 2));
+    assert_eq!((recovering.trigger, recovering.fire_time), (trigger_key("t"), at(NOW)));
+    assert_eq!((recovering.scheduled_fire_time, recovering.attempt), (at(NOW), 2));
     assert_eq!(recovering.root_fire_id, Some(first.fire_id));
     c.complete(&third);
     assert!(cluster.snapshot().triggers.is_empty() && !cluster.has_job("a"));
@@ -310,7 +310,7 @@ fn fires_of_an_instance_without_a_row_are_found_at_any_check_in() {
     });
     let recovered = b.recovers();
     assert_eq!(recovered.len(), 1);
-    assert_eq!((recovered[0].instance.as_str(), recovered[0].last_checkin_ms, recovered[0].freed), ("ghost", None, 1));
+    assert_eq!((recovered[0].instance.as_str(), recovered[0].last_checkin, recovered[0].freed), ("ghost", None, 1));
     assert_eq!(recovered[0].recovery_triggers.len(), 1);
     assert_eq!(cluster.state("u"), "WAITING");
     assert!(cluster.fires().is_empty());

@@ -60,7 +60,7 @@ fn a_failed_run_is_tried_again_beside_its_schedule() {
     cluster.advance(1);
     let second = b.acquire_with(10, |request| request.look_ahead_ms = 0).unwrap().fired.pop().unwrap();
     let rerun = second.rerun.clone().unwrap();
-    assert_eq!((rerun.reason, rerun.attempt, rerun.scheduled_ms), (RerunReason::Failed, 1, NOW));
+    assert_eq!((rerun.reason, rerun.attempt, rerun.scheduled_fire_time), (RerunReason::Failed, 1, at(NOW)));
     assert_eq!(rerun.root_fire_id.as_deref(), Some(first.fire_id.as_str()));
     assert_eq!(rerun.origin_fire_id.as_deref(), Some(first.fire_id.as_str()));
     assert_eq!(second.recovering, None);
@@ -71,7 +71,7 @@ fn a_failed_run_is_tried_again_beside_its_schedule() {
     cluster.advance(5 * SECOND);
     let third = a.acquire_with(10, |request| request.look_ahead_ms = 0).unwrap().fired.pop().unwrap();
     let rerun = third.rerun.clone().unwrap();
-    assert_eq!((rerun.attempt, rerun.scheduled_ms), (2, NOW));
+    assert_eq!((rerun.attempt, rerun.scheduled_fire_time), (2, at(NOW)));
     assert_eq!(rerun.root_fire_id.as_deref(), Some(first.fire_id.as_str()));
     assert_eq!(rerun.origin_fire_id.as_deref(), Some(second.fire_id.as_str()));
     a.complete(&third);
@@ -158,7 +158,7 @@ fn a_node_may_die_between_failure_and_retry() {
     let c = cluster.node("C");
     let third = c.fire_one();
     let rerun = third.rerun.clone().unwrap();
-    assert_eq!((rerun.reason, rerun.attempt, rerun.scheduled_ms), (RerunReason::Died, 2, NOW));
+    assert_eq!((rerun.reason, rerun.attempt, rerun.scheduled_fire_time), (RerunReason::Died, 2, at(NOW)));
     assert_eq!(rerun.root_fire_id.as_deref(), Some(first.fire_id.as_str()));
     assert!(third.recovering.is_some());
     cluster.advance(1);
@@ -270,7 +270,7 @@ fn a_fire_of_the_history_is_run_again_by_hand() {
     assert!(twice.to_string().contains("run again already"), "{twice}");
     let again = a.acquire_with(10, |request| request.look_ahead_ms = 0).unwrap().fired.pop().unwrap();
     assert_eq!((again.trigger.key(), again.trigger.data().text("k")), (&key, Some("v")));
-    assert_eq!(again.rerun.as_ref().map(|rerun| (rerun.attempt, rerun.scheduled_ms)), Some((1, NOW)));
+    assert_eq!(again.rerun.as_ref().map(|rerun| (rerun.attempt, rerun.scheduled_fire_time)), Some((1, at(NOW))));
     a.complete(&again);
     let refused = cluster.store.firing().retry_fire(&good[0].fire_id).unwrap_err();
     assert!(refused.to_string().contains("has succeeded"), "{refused}");

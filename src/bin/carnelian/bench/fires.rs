@@ -51,7 +51,7 @@ impl Fires {
         let due_ms = scheduled_ms.max(self.since_ms.load(Ordering::Relaxed));
         let at = self.began.fetch_add(1, Ordering::Relaxed);
         if let Some(late_ms) = self.late_ms.get(at) {
-            late_ms.store(self.clock.wall_ms() - due_ms, Ordering::Relaxed);
+            late_ms.store(self.clock.wall_time().timestamp_millis() - due_ms, Ordering::Relaxed);
         }
         if at + 1 == self.late_ms.len() {
             self.last_ns.store(u64::try_from(self.clock.ticks().as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
@@ -62,7 +62,7 @@ impl Fires {
     /// Begins the measurement: fires that were due before this moment are late since then. Returns
     /// the moment, by the monotonic clock.
     pub fn begin(&self) -> Duration {
-        self.since_ms.store(self.clock.wall_ms(), Ordering::Relaxed);
+        self.since_ms.store(self.clock.wall_time().timestamp_millis(), Ordering::Relaxed);
         self.clock.ticks()
     }
 

@@ -40,7 +40,8 @@ impl Scratch {
         }
         let clock = Arc::new(SystemClock::default());
         let mut settings = config.settings.clone();
-        settings.scheduler.instance_name = format!("CARNELIAN_BENCH_{}_{}", std::process::id(), clock.wall_ms());
+        settings.scheduler.instance_name =
+            format!("CARNELIAN_BENCH_{}_{}", std::process::id(), clock.wall_time().timestamp_millis());
         settings.thread_pool.thread_count = options.threads.max(1);
         if let Some(batch) = options.batch {
             settings.scheduler.batch_max_count = batch.max(1);

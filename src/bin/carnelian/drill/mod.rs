@@ -4,6 +4,7 @@
 use crate::config::{Config, open};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
+use crate::value::epoch_ms;
 use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::listener::SchedulerListener;
@@ -75,7 +76,9 @@ impl SchedulerListener for Recorder {
 pub fn run(config: &Config, output: Output, options: &Drill) -> Outcome {
     let name = match &options.node_of {
         Some(name) => name.clone(),
-        None => format!("CARNELIAN_DRILL_{}_{}", std::process::id(), SystemClock::default().wall_ms()),
+        None => {
+            format!("CARNELIAN_DRILL_{}_{}", std::process::id(), SystemClock::default().wall_time().timestamp_millis())
+        }
     };
     let settings = scratch(config, &name);
     if options.node_of.is_some() {
@@ -182,7 +185,7 @@ fn lose_all(
     let due_ms = store.now_ms()? + 60_000;
     fill(store, options, due_ms)?;
     nodes.kill();
-    let began_ms = store.upkeep().instances()?.iter().map(|node| node.last_checkin_ms).max().unwrap_or(0);
+    let began_ms = store.upkeep().instances()?.iter().map(|node| epoch_ms(node.last_checkin)).max().unwrap_or(0);
     // Triggers that were due in a minute are due now: nobody waits for that.
     let due_ms = store.now_ms()?;
     fill(store, options, due_ms)?;
