@@ -10,7 +10,7 @@ use super::sql_options::SqlOptions;
 use super::statement::{Count, Statement, Value};
 use crate::error::{Error, Result};
 use crate::store::database::{Lock, Session};
-use crate::store::row::{Notification, Snapshot, SnapshotPlace};
+use crate::store::row::Notification;
 use diesel::sql_types::{BigInt, Nullable};
 
 /// One transaction, which reads the clock once and knows which locks it holds.
@@ -285,9 +285,5 @@ impl Session for SqlSession<'_, '_> {
 
     fn lock(&mut self, lock: Lock) -> Result<()> {
         self.lock_as(lock, Hold::Alone)
-    }
-
-    fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {
-        self.read_snapshot_page(place, snapshot)
     }
 }

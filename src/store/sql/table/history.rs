@@ -15,12 +15,24 @@ use crate::store::sql::dialect;
 use crate::store::sql::raw::RawRow;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::sql_types::Text;
+use diesel::sql_types::{BigInt, Text};
 
 by_place! {
     struct IdRow {
         entry_id: String as Text,
     }
+}
+
+by_place! {
+    struct JobCount {
+        job_name: String as Text,
+        job_group: String as Text,
+        n: i64 as BigInt,
+    }
+}
+
+fn whole(count: u64) -> Value {
+    i64::try_from(count).unwrap_or(i64::MAX).into()
 }
 
 /// The columns that come from the fired row, as they are called there and here.
@@ -175,7 +187,26 @@ impl SqlSession<'_, '_> {
         self.keep_ended(gone, ends)
     }
 
-    fn load_history(&mut self, table: &TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
+    fn insert_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
+        let rows = rows.iter().map(|row| values(HistoryRow::DEF, row.cells())).collect();
+        self.insert_rows("CN_HISTORY", &written(HistoryRow::DEF), rows)
+    }
+}
+
+impl HistoryRows for SqlSession<'_, '_> {
+    fn end_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
+        self.assert_trigger_access();
+        if ids.is_empty() || ends.is_empty() {
+            return self.delete_fired(ids);
+        }
+        match self.backend() {
+            Backend::Postgres => self.end_on_postgres(ids, &ends),
+            Backend::Mysql => self.end_on_mysql(ids, ends),
+            Backend::Sqlite => self.end_on_sqlite(ids, ends),
+        }
+    }
+
+    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
         let mut text = select_of(table);
         let mut values = vec![self.name()];
         let mut and = |condition: &str, further: &[Value]| {
@@ -226,30 +257,13 @@ impl SqlSession<'_, '_> {
         rows.into_iter().map(|row| row.cells(table)).collect()
     }
 
-    fn insert_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
-        let rows = rows.iter().map(|row| values(HistoryRow::DEF, row.cells())).collect();
-        self.insert_rows("CN_HISTORY", &written(HistoryRow::DEF), rows)
-    }
-}
-
-impl HistoryRows for SqlSession<'_, '_> {
-    fn end_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
-        self.assert_trigger_access();
-        if ids.is_empty() || ends.is_empty() {
-            return self.delete_fired(ids);
-        }
-        match self.backend() {
-            Backend::Postgres => self.end_on_postgres(ids, &ends),
-            Backend::Mysql => self.end_on_mysql(ids, ends),
-            Backend::Sqlite => self.end_on_sqlite(ids, ends),
-        }
-    }
-
-    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
-        self.load_history(table, filter)
-    }
-
     fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
-        self.count_by_job(since_ms, more_than, limit)
+        let text = "SELECT job_name AS job_name, job_group AS job_group, COUNT(*) AS n FROM {p}CN_HISTORY \
+             WHERE sched_name = ? AND ended_ms >= ? AND job_name IS NOT NULL AND job_group IS NOT NULL \
+             GROUP BY job_name, job_group HAVING COUNT(*) > ? ORDER BY COUNT(*) DESC LIMIT ?";
+        let values = [self.name(), since_ms.into(), whole(more_than), whole(limit as u64)];
+        let rows: Vec<JobCount> = self.load(text, &values)?;
+        let count = |row: JobCount| (JobKey::new(row.job_group, row.job_name), u64::try_from(row.n).unwrap_or(0));
+        Ok(rows.into_iter().map(count).collect())
     }
 }
