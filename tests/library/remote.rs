@@ -322,7 +322,7 @@ fn counters_that_overflow_or_are_missing_do_no_harm() {
                 teller.scheduler.history(&query).unwrap().iter().any(|row| row.outcome == FireOutcome::Cancelled)
             });
             if damage == full {
-                let look = teller.scheduler.store().firing().poll(&[]).unwrap();
+                let look = teller.scheduler.store().firing().poll(None, "", &[]).unwrap();
                 assert!((1..100).contains(&look.changes) && look.cancels == 1, "{look:?}");
             }
         }
@@ -348,7 +348,7 @@ fn an_idle_node_sends_few_statements() {
         store.upkeep().check_in(&mut me).unwrap();
         let owner = me.owner().unwrap();
         let mut beats = Heartbeats::default();
-        let look = sent(&mut || assert!(store.firing().poll(&["t".to_owned()]).is_ok()));
+        let look = sent(&mut || assert!(store.firing().poll(None, "", &["t".to_owned()]).is_ok()));
         let check_in = sent(&mut || drop(store.upkeep().check_in(&mut me).unwrap()));
         let beat = sent(&mut || drop(store.upkeep().watch_heartbeats(&owner, &mut beats).unwrap()));
         let misfires = sent(&mut || drop(store.upkeep().handle_misfires().unwrap()));

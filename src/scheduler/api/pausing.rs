@@ -39,7 +39,7 @@ impl Scheduler {
         self.pause_job(key)?;
         // Nothing of it begins from here on.
         let asked = self.open_store()?.upkeep().stop_runs(key, &format!("instance {}", self.instance_id()))?;
-        for fire in self.inner.node.lease.fires().iter().filter(|fire| fire.job == *key) {
+        for fire in self.inner.node.running_fires.all().iter().filter(|fire| fire.job == *key) {
             self.stop_here(fire, StopReason::Paused);
         }
         Ok(asked)

@@ -17,7 +17,7 @@ impl Firing<'_> {
         self.store.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
     }
 
-    /// As [`Firing::record`] and then [`Firing::acquire`], in one transaction under
+    /// As [`Firing::complete`] and then [`Firing::acquire`], in one transaction under
     /// `TRIGGER_ACCESS`.
     ///
     /// If it cannot be found out what became of it, both are the acquisition's
@@ -42,7 +42,7 @@ impl Firing<'_> {
             // The fires that were taken tell of both, and else what has ended does.
             &mut |s, (_, acquisition)| match is_there(s, acquisition)? {
                 Some(is_there) => Ok(is_there),
-                None => self.is_recorded(s, owner, ended),
+                None => self.are_completed(s, owner, ended),
             },
         )?;
         match outcome {

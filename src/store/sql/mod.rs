@@ -11,7 +11,7 @@ mod dialect;
 mod explain;
 mod failure;
 mod harness;
-mod held;
+mod held_connection;
 mod joined;
 mod migrations;
 #[cfg(feature = "postgres")]
@@ -43,7 +43,7 @@ use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::settings::{DataSourceSettings, Settings};
 use calls::Calls;
 use connection::Connection;
-use dialect::Hold;
+use dialect::LockStrength;
 use failure::Failure;
 use pool::{Connections, Lease};
 use session::SqlSession;
@@ -220,9 +220,11 @@ impl Database for SqlDatabase {
             TxMode::ReadOnly | TxMode::Autocommit | TxMode::OwnRows | TxMode::SingleStatement => work(&mut session),
             TxMode::Exclusive(lock) => session.lock(lock).and_then(|()| work(&mut session)),
             TxMode::BesideClaims => {
-                session.lock_as(Lock::TriggerAccess, Hold::BesideClaims).and_then(|()| work(&mut session))
+                session.lock_as(Lock::TriggerAccess, LockStrength::BesideClaims).and_then(|()| work(&mut session))
             }
-            TxMode::Claiming => session.lock_as(Lock::TriggerAccess, Hold::Shared).and_then(|()| work(&mut session)),
+            TxMode::Claiming => {
+                session.lock_as(Lock::TriggerAccess, LockStrength::Shared).and_then(|()| work(&mut session))
+            }
         };
         let (statements, drawn) = (session.statements(), session.drawn());
         self.statements.fetch_add(statements, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use super::backend::{Backend, backend_of};
 use super::connect_attempts::ConnectAttempts;
 use super::connection::{Connection, Inner};
 use super::failure::Failure;
-use super::held::Held;
+use super::held_connection::HeldConnection;
 use super::server::{Guard, LONGEST_REST};
 use crate::clock::Clock;
 use crate::error::FailureClass;
@@ -73,13 +73,17 @@ impl CallersPool {
         };
         let mut connection = match self {
             #[cfg(feature = "sqlite")]
-            CallersPool::Sqlite(pool) => Connection::Sqlite(Inner::new(Held::Lent(pool.get().map_err(unavailable)?))),
+            CallersPool::Sqlite(pool) => {
+                Connection::Sqlite(Inner::new(HeldConnection::Lent(pool.get().map_err(unavailable)?)))
+            }
             #[cfg(feature = "postgres")]
             CallersPool::Postgres(pool) => {
-                Connection::Postgres(Inner::new(Held::Lent(pool.get().map_err(unavailable)?)))
+                Connection::Postgres(Inner::new(HeldConnection::Lent(pool.get().map_err(unavailable)?)))
             }
             #[cfg(feature = "mysql")]
-            CallersPool::Mysql(pool) => Connection::Mysql(Inner::new(Held::Lent(pool.get().map_err(unavailable)?))),
+            CallersPool::Mysql(pool) => {
+                Connection::Mysql(Inner::new(HeldConnection::Lent(pool.get().map_err(unavailable)?)))
+            }
         };
         if connection.backend() != Backend::Postgres {
             connection.set_up(synchronous)?;

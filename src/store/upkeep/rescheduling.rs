@@ -26,7 +26,7 @@ struct Dead {
 }
 
 /// The work of a dead fire that goes on in a recovery trigger.
-struct Again<'a> {
+struct RecoveredWork<'a> {
     fire: &'a FiredRow,
     job: &'a JobKey,
     delay_ms: i64,
@@ -117,7 +117,7 @@ impl Upkeep<'_> {
         fires: &'a [FiredRow],
         writes: &mut Writes,
         done: &mut Recovered,
-    ) -> Vec<Again<'a>> {
+    ) -> Vec<RecoveredWork<'a>> {
         let mut again = Vec::new();
         for fire in fires {
             let Some(job) = fire.job.as_ref().and_then(|job| dead.jobs.get(job)) else {
@@ -150,7 +150,9 @@ impl Upkeep<'_> {
                     writes.rows.push(dead.recovery_row(fire.trigger.clone(), fire, work.takeovers + 1));
                     done.revived.push((fire.fire_id.clone(), fire.trigger.clone()));
                 }
-                WorkFate::Again { delay_ms, parked } => again.push(Again { fire, job: &job.key, delay_ms, parked }),
+                WorkFate::Again { delay_ms, parked } => {
+                    again.push(RecoveredWork { fire, job: &job.key, delay_ms, parked })
+                }
             }
         }
         again
@@ -161,11 +163,11 @@ impl Upkeep<'_> {
         &self,
         dead: &Dead,
         key: TriggerKey,
-        again: Again<'_>,
+        again: RecoveredWork<'_>,
         writes: &mut Writes,
         done: &mut Recovered,
     ) -> Result<()> {
-        let Again { fire, job, delay_ms, parked } = again;
+        let RecoveredWork { fire, job, delay_ms, parked } = again;
         let original = dead.triggers.get(&fire.trigger);
         let mut trigger = recovery_trigger(key.clone(), job, fire, self.data_of(original));
         if delay_ms > 0 {

@@ -104,7 +104,7 @@ fn columns_of_end() -> String {
 
 impl SqlSession<'_, '_> {
     /// One statement: the rows that were deleted go straight into the history.
-    fn end_on_postgres(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
+    fn move_on_postgres(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
         let found = by_primary_key(&["entry_id"], 1);
         let returned: Vec<String> = OF_FIRED.iter().map(|(theirs, _)| format!("t.{theirs}")).collect();
         let width = OF_END.len() + 1;
@@ -128,22 +128,22 @@ impl SqlSession<'_, '_> {
     /// The rows are read, deleted and written again as the history's: a join of the values with
     /// them would be gathered in a table on disk first. There is a `DELETE … RETURNING` on MariaDB,
     /// but a prepared one does not say what it gives.
-    fn end_on_mysql(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
+    fn move_on_mysql(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         if let ([id], [end]) = (ids, &*ends)
             && end.fire_id == *id
         {
-            return self.end_lone_on_mysql(id, end);
+            return self.move_one_on_mysql(id, end);
         }
         let ids = texts(ids);
         // Under the lock nobody else deletes: what is there now is what the DELETE takes.
         let head = format!("SELECT {FIRED_COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND");
         let there = self.load_for_keys(&head, &[self.name()], &["entry_id"], &ids)?;
         self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "")?;
-        self.keep_ended(there, ends)
+        self.write_moved(there, ends)
     }
 
     /// A lone row is copied where it lies: one statement less.
-    fn end_lone_on_mysql(&mut self, id: &String, end: &EndRow) -> Result<Vec<String>> {
+    fn move_one_on_mysql(&mut self, id: &String, end: &EndRow) -> Result<Vec<String>> {
         let (head, select) = insert_from("f");
         let marks = ", ?".repeat(OF_END.len());
         let text =
@@ -158,7 +158,7 @@ impl SqlSession<'_, '_> {
     }
 
     /// Writes the history of the fires that were there; gives their ids.
-    fn keep_ended(&mut self, gone: Vec<FiredColumns>, ends: Vec<EndRow>) -> Result<Vec<String>> {
+    fn write_moved(&mut self, gone: Vec<FiredColumns>, ends: Vec<EndRow>) -> Result<Vec<String>> {
         let mut ends: HashMap<String, EndRow> =
             ends.into_iter().map(|mut end| (std::mem::take(&mut end.fire_id), end)).collect();
         let (mut there, mut rows) = (Vec::with_capacity(gone.len()), Vec::with_capacity(gone.len()));
@@ -179,12 +179,12 @@ impl SqlSession<'_, '_> {
         Ok(there)
     }
 
-    fn end_on_sqlite(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
+    fn move_on_sqlite(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         let tail = format!(" RETURNING {FIRED_COLUMNS}");
         let gone: Vec<FiredColumns> =
             self.load_for_keys_and(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
-        self.keep_ended(gone, ends)
+        self.write_moved(gone, ends)
     }
 
     fn insert_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
@@ -194,15 +194,15 @@ impl SqlSession<'_, '_> {
 }
 
 impl HistoryRows for SqlSession<'_, '_> {
-    fn end_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
+    fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         self.assert_trigger_access();
         if ids.is_empty() || ends.is_empty() {
             return self.delete_fired(ids);
         }
         match self.backend() {
-            Backend::Postgres => self.end_on_postgres(ids, &ends),
-            Backend::Mysql => self.end_on_mysql(ids, ends),
-            Backend::Sqlite => self.end_on_sqlite(ids, ends),
+            Backend::Postgres => self.move_on_postgres(ids, &ends),
+            Backend::Mysql => self.move_on_mysql(ids, ends),
+            Backend::Sqlite => self.move_on_sqlite(ids, ends),
         }
     }
 
