@@ -45,7 +45,7 @@ use calls::Calls;
 use connection::Connection;
 use dialect::LockStrength;
 use failure::Failure;
-use pool::{Connections, Lease};
+use pool::{Connections, PoolConnection};
 use session::SqlSession;
 use session_context::SessionContext;
 use sql_options::SqlOptions;
@@ -129,7 +129,7 @@ impl SqlDatabase {
         answer.inspect_err(|_| lease.break_off())
     }
 
-    fn connection(&self, purpose: &str) -> Result<Lease> {
+    fn connection(&self, purpose: &str) -> Result<PoolConnection> {
         self.connections.get().map_err(|failure| failure.of_operation(purpose))
     }
 
