@@ -355,7 +355,7 @@ fn an_idle_node_sends_few_statements() {
         let mend = sent(&mut || drop(store.upkeep().mend().unwrap()));
         let load = sent(&mut || drop(store.upkeep().cluster_load(Duration::from_secs(5), 10_000).unwrap()));
         let states = sent(&mut || drop(store.upkeep().trigger_states().unwrap()));
-        let tidy = sent(&mut || store.upkeep().tidy().map(drop).unwrap());
+        let tidy = sent(&mut || store.upkeep().sweep().map(drop).unwrap());
         let orphans = sent(&mut || drop(store.job_types().imminent_orphans(Duration::from_secs(3600)).unwrap()));
         println!("idle tidy={tidy} orphans={orphans}");
         println!("idle look={look} check_in={check_in} beat={beat} misfires={misfires} mend={mend}");

@@ -129,7 +129,7 @@ impl Scheduler {
     /// be run again anyway.
     pub fn retry(&self, fire_id: &str) -> Result<TriggerKey> {
         let key = self.open_store()?.firing().retry_fire(fire_id)?;
-        self.signal_change();
+        self.wake();
         Ok(key)
     }
 
@@ -212,7 +212,7 @@ impl Scheduler {
             if failed.paused {
                 self.tell("trigger_paused", |listener| listener.trigger_paused(&failed.trigger));
             }
-            self.signal_change();
+            self.wake();
         }
         Ok(failed)
     }

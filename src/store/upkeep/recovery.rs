@@ -115,7 +115,7 @@ impl Upkeep<'_> {
         self.store.history().record_lost(s, &executing, now_ms)?;
         executing.extend(going_on);
         done.freed += taken - executing.len();
-        let have_options = self.schedule_again(s, name, &executing, gone_rows(&executing, &left), &mut done)?;
+        let have_options = self.schedule_recoveries(s, name, &executing, gone_rows(&executing, &left), &mut done)?;
         self.store.firing().follow_lost(s, &executing, &done.lost)?;
 
         let blocked: Vec<JobKey> =

@@ -59,7 +59,7 @@ impl Dead {
 impl Upkeep<'_> {
     /// A recovery trigger for each interrupted fire whose job asks for it and still exists. Returns
     /// the triggers that have options and go on.
-    pub(super) fn schedule_again(
+    pub(super) fn schedule_recoveries(
         &self,
         s: &mut dyn Session,
         name: &str,
@@ -72,7 +72,7 @@ impl Upkeep<'_> {
         let again = self.decide_fates(&dead, executing, &mut writes, done);
         let names = free_names(s, name, done.now_ms, again.len())?;
         for (key, again) in names.into_iter().zip(again) {
-            self.put_again(&dead, key, again, &mut writes, done)?;
+            self.add_recovery_trigger(&dead, key, again, &mut writes, done)?;
         }
         writes.write(s, &done.parked)?;
         // A trigger that was made due again is due for the fire that died, and not by its schedule.
@@ -126,7 +126,7 @@ impl Upkeep<'_> {
             };
             let policy = policy_of(job);
             let attempt = dead.chains.get(&fire.trigger).map_or(0, |row| row.attempt);
-            let decision = self.decide(fire, job, policy.as_ref(), attempt, done.now_ms);
+            let decision = self.decide_by_policy(fire, job, policy.as_ref(), attempt, done.now_ms);
             let limit = policy.as_ref().and_then(JobPolicy::takeover_limit);
             // A trigger that waits for more than this fire keeps its schedule. Two fires of one
             // trigger cannot both be revived.
@@ -159,7 +159,7 @@ impl Upkeep<'_> {
     }
 
     /// Adds the recovery trigger of this name, and reports it.
-    fn put_again(
+    fn add_recovery_trigger(
         &self,
         dead: &Dead,
         key: TriggerKey,
