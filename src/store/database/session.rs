@@ -13,6 +13,7 @@ use super::snapshot::SnapshotRows;
 use super::table::TableRows;
 use super::triggers::TriggerRows;
 use crate::error::Result;
+use crate::store::row::{Snapshot, SnapshotPlace};
 
 /// One transaction on the rows of one scheduler.
 pub trait Session:
@@ -34,4 +35,13 @@ pub trait Session:
 
     /// Takes a further lock. Panics in debug builds if the order is wrong.
     fn lock(&mut self, lock: Lock) -> Result<()>;
+}
+
+impl dyn Session + '_ {
+    /// Reads everything the invariants speak of.
+    pub fn snapshot(&mut self) -> Result<Snapshot> {
+        let (mut place, mut snapshot) = (SnapshotPlace::default(), Snapshot::default());
+        while self.snapshot_page(&mut place, &mut snapshot)? {}
+        Ok(snapshot)
+    }
 }

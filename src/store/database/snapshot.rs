@@ -1,6 +1,5 @@
 //! `SnapshotRows`: everything that the invariants speak of.
 
-use super::session::Session;
 use crate::error::Result;
 use crate::store::row::{Snapshot, SnapshotPlace};
 
@@ -9,13 +8,4 @@ pub trait SnapshotRows {
     /// Reads the next page of everything the invariants speak of into `snapshot`, which is whole as
     /// soon as this returns false.
     fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool>;
-}
-
-impl dyn Session + '_ {
-    /// Reads everything the invariants speak of.
-    pub fn snapshot(&mut self) -> Result<Snapshot> {
-        let (mut place, mut snapshot) = (SnapshotPlace::default(), Snapshot::default());
-        while self.snapshot_page(&mut place, &mut snapshot)? {}
-        Ok(snapshot)
-    }
 }
