@@ -141,8 +141,8 @@ impl Node {
 
     /// Decides whether the acquirer records completions; if it no longer does, the completer
     /// begins.
-    pub(crate) fn let_acquirer_record(&self, acquirer_records: bool) {
-        if self.completions.set_acquirer_records(acquirer_records) {
+    pub(crate) fn let_acquirer_complete(&self, acquirer_completes: bool) {
+        if self.completions.set_acquirer_completes(acquirer_completes) {
             self.services.completer.wake();
         }
     }

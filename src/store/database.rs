@@ -136,7 +136,7 @@ pub trait Database: Send + Sync {
 
     /// Tells whether [`TxMode::Claiming`] goes on beside [`TxMode::BesideClaims`], and not only
     /// beside others like it.
-    fn records_beside(&self) -> bool {
+    fn completes_beside(&self) -> bool {
         false
     }
 

@@ -241,7 +241,7 @@ impl Service for Acquirer {
         // Completions wait for an acquisition only where one comes at once.
         let is_waiting = self.combined.is_waiting() && self.node.is_firing() && matches!(next, Ok(Next::At(_)));
         if !is_waiting && !matches!(next, Ok(Next::Now)) {
-            self.node.let_acquirer_record(false);
+            self.node.let_acquirer_complete(false);
         }
         next
     }

@@ -4,7 +4,7 @@ use super::service::{Next, Service};
 use crate::error::{Error, FailureClass, Result};
 use crate::listener::lifecycle_log;
 use crate::scheduler::node::Node;
-use crate::scheduler::run::completion_queue::{CompletionQueue, MOST_RECORDED, MOST_TEXT_BYTES, OwnedCompletion};
+use crate::scheduler::run::completion_queue::{CompletionQueue, MOST_COMPLETED, MOST_TEXT_BYTES, OwnedCompletion};
 use crate::store::{Completion, CompletionOutcome, CompletionReport, Owner};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl Completer {
     fn gather(&mut self) {
         let mut followed = self.batch.iter().filter(|completion| completion.followed).count();
         let mut words: usize = self.batch.iter().map(|completion| completion.words()).sum();
-        while self.batch.len() < MOST_RECORDED && followed < MOST_FOLLOWED && words < MOST_TEXT_BYTES {
+        while self.batch.len() < MOST_COMPLETED && followed < MOST_FOLLOWED && words < MOST_TEXT_BYTES {
             let Some(ended) = self.next.take().or_else(|| self.queue.next(&self.node)) else { return };
             if self.batch_owner.as_ref().is_some_and(|owner| *owner != ended.owner) {
                 self.next = Some(ended);

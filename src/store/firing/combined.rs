@@ -13,7 +13,7 @@ impl Firing<'_> {
     /// side by side record ends beside their claims, and on a server ends that touch no trigger and
     /// no job are recorded beside acquisitions.
     pub fn combines_commits(&self, fired: &[FireBundle]) -> bool {
-        let is_beside = || self.store.database.records_beside() && fired.iter().all(FireBundle::may_end_isolated);
+        let is_beside = || self.store.database.completes_beside() && fired.iter().all(FireBundle::may_end_isolated);
         self.store.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
     }
 

@@ -325,7 +325,7 @@ impl Database for SqlDatabase {
         self.backend != Backend::Sqlite
     }
 
-    fn records_beside(&self) -> bool {
+    fn completes_beside(&self) -> bool {
         self.backend != Backend::Sqlite
     }
 

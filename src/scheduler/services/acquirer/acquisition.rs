@@ -67,7 +67,7 @@ impl Acquirer {
         self.prefetch.is_withheld = acquisition.withheld > 0;
         let expects_more = self.prefetch.is_withheld || count + acquisition.overtaken >= max;
         self.polling.expect_more(expects_more);
-        node.let_acquirer_record(expects_more && node.store.firing().combines_commits(&acquisition.fired));
+        node.let_acquirer_complete(expects_more && node.store.firing().combines_commits(&acquisition.fired));
         // That these begin at once on free workers says nothing of those that would wait.
         let longest = expects_more.then(|| node.prefetch.take_longest_wait()).flatten();
         self.hand_over_fires(owner, std::mem::take(&mut acquisition.fired), false);
