@@ -428,12 +428,18 @@ fn operations() -> Vec<Operation> {
             "sync definitions",
             |c, _| {
                 c.catalogue()
-                    .sync_definitions("code", &in_code(0), OrphanedDefinitions::Report, false)
+                    .sync_definitions("code", &in_code(0), |_| true, OrphanedDefinitions::Report, false)
                     .map(drop)
                     .unwrap()
             },
             |c, _| {
-                let report = c.catalogue().sync_definitions("code", &in_code(1), OrphanedDefinitions::Delete, false)?;
+                let report = c.catalogue().sync_definitions(
+                    "code",
+                    &in_code(1),
+                    |_| true,
+                    OrphanedDefinitions::Delete,
+                    false,
+                )?;
                 // A change whose answer was lost is found by its token: the report is the one that
                 // was lost.
                 assert_eq!(
