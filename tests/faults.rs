@@ -148,7 +148,7 @@ fn ends(w: &World, instruction: CompletionInstruction) -> Vec<carnelian::store::
 }
 
 fn complete(w: &mut World, instruction: CompletionInstruction) -> Result<()> {
-    let outcomes = w.a.store.firing().complete(&w.a.owner(), &ends(w, instruction))?;
+    let outcomes = w.a.store.firing().complete(&w.a.owner(), &ends(w, instruction))?.outcomes;
     assert!(outcomes.iter().all(|outcome| *outcome == CompletionOutcome::Recorded), "{outcomes:?}");
     w.running.clear();
     Ok(())
@@ -303,7 +303,7 @@ fn operations() -> Vec<Operation> {
             "fire",
             |c, _| c.clock.advance(20 * SECOND),
             |_, w| {
-                let fired = w.a.store.firing().fire(&w.a.owner(), &w.reserved)?;
+                let fired = w.a.try_to_fire(&w.reserved)?;
                 w.running.extend(fired);
                 w.reserved.clear();
                 Ok(())
@@ -316,7 +316,7 @@ fn operations() -> Vec<Operation> {
                 c.clock.advance(20 * SECOND);
             },
             |_, w| {
-                let fired = w.a.store.firing().fire(&w.a.owner(), &w.reserved)?;
+                let fired = w.a.try_to_fire(&w.reserved)?;
                 w.running.extend(fired);
                 w.reserved.clear();
                 Ok(())
@@ -428,12 +428,18 @@ fn operations() -> Vec<Operation> {
             "sync definitions",
             |c, _| {
                 c.catalogue()
-                    .sync_definitions("code", &in_code(0), OrphanedDefinitions::Report, false)
+                    .sync_definitions("code", &in_code(0), |_| true, OrphanedDefinitions::Report, false)
                     .map(drop)
                     .unwrap()
             },
             |c, _| {
-                let report = c.catalogue().sync_definitions("code", &in_code(1), OrphanedDefinitions::Delete, false)?;
+                let report = c.catalogue().sync_definitions(
+                    "code",
+                    &in_code(1),
+                    |_| true,
+                    OrphanedDefinitions::Delete,
+                    false,
+                )?;
                 // A change whose answer was lost is found by its token: the report is the one that
                 // was lost.
                 assert_eq!(

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 /// The fires that this node has prefetched and that have not begun, by their fences.
 #[derive(Debug, Default)]
-pub(crate) struct NotBegun {
+pub(crate) struct UnbegunFences {
     waiting: BTreeSet<i64>,
     /// The largest fence of those that have begun.
     last: i64,
     number: i64,
 }
 
-impl NotBegun {
+impl UnbegunFences {
     /// Adds fences that wait from now on.
     pub(crate) fn enter(&mut self, fences: impl IntoIterator<Item = i64>) {
         self.waiting.extend(fences);
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_waits_has_not_begun() {
-        let mut not_begun = NotBegun::default();
+        let mut not_begun = UnbegunFences::default();
         not_begun.enter(10..=20);
         let first = not_begun.begin([10, 11]);
         assert_eq!(first, BeginMark { number: 1, last: 11, waiting: Vec::new() });

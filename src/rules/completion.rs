@@ -5,9 +5,9 @@ use crate::store::row::TriggerRow;
 use crate::trigger::TriggerState;
 use std::collections::BTreeMap;
 
-/// A fire that has ended.
+/// A run that has ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EndedFire<'a> {
+pub(crate) struct EndedRun<'a> {
     pub(crate) trigger: &'a TriggerKey,
     pub(crate) job: &'a JobKey,
     /// True if the trigger had no fire time left after this fire.
@@ -23,35 +23,35 @@ pub(crate) struct EndedFire<'a> {
 /// Triggers that go if nothing else of theirs runs, and jobs that go if they have nothing else to
 /// do.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Over {
+pub(crate) struct Deletable {
     pub(crate) triggers: Vec<TriggerKey>,
     pub(crate) jobs: Vec<JobKey>,
 }
 
-/// Triggers and jobs that may be over after these fires; `stored` are the rows that are there of
-/// triggers whose fires were not their last.
+/// The triggers and jobs that these runs may have left for deletion; `stored` are the rows that are
+/// there of triggers whose fires were not their last.
 ///
 /// A fire that was not its trigger's last when it began may be the last to end: the trigger was
 /// completed, or deleted, while the job ran, and waits for this fire; so does its job.
-pub(crate) fn over(fires: &[EndedFire<'_>], stored: &[TriggerRow]) -> Over {
+pub(crate) fn deletable(fires: &[EndedRun<'_>], stored: &[TriggerRow]) -> Deletable {
     let is_complete: BTreeMap<&TriggerKey, bool> =
         stored.iter().map(|row| (&row.key, row.state == TriggerState::Complete.name())).collect();
-    let mut over = Over::default();
+    let mut found = Deletable::default();
     for fire in fires {
-        let found = if fire.last { None } else { Some(is_complete.get(fire.trigger)) };
-        let is_over = match found {
+        let state = if fire.last { None } else { Some(is_complete.get(fire.trigger)) };
+        let is_deletable = match state {
             None => !fire.removed,
             Some(state) => state == Some(&true),
         };
-        if is_over {
-            over.triggers.push(fire.trigger.clone());
+        if is_deletable {
+            found.triggers.push(fire.trigger.clone());
         }
-        let has_gone_meanwhile = found.is_some_and(|state| state != Some(&false));
+        let has_gone_meanwhile = state.is_some_and(|state| state != Some(&false));
         if has_gone_meanwhile || !fire.durable && (fire.last || fire.is_instructed) {
-            over.jobs.push(fire.job.clone());
+            found.jobs.push(fire.job.clone());
         }
     }
-    over
+    found
 }
 
 #[cfg(test)]
@@ -96,9 +96,9 @@ mod tests {
             (false, false, true, false, Some(Complete), (true, true)),
             (false, false, true, false, None, (false, true)),
         ] {
-            let fire = EndedFire { trigger: &trigger, job: &job, last, removed, durable, is_instructed };
+            let fire = EndedRun { trigger: &trigger, job: &job, last, removed, durable, is_instructed };
             let stored: Vec<TriggerRow> = state.map(|state| row(&trigger, &job, state)).into_iter().collect();
-            let over = over(&[fire], &stored);
+            let over = deletable(&[fire], &stored);
             assert_eq!((!over.triggers.is_empty(), !over.jobs.is_empty()), expected, "{fire:?} {state:?}");
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn window_end(last_checkin_ms: i64, interval_ms: i64, observer_gap_ms
 /// row has not changed for a whole window *in front of the observer*.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observations {
-    seen: BTreeMap<String, Seen>,
+    seen: BTreeMap<String, PeerSighting>,
     /// Between which two numbers the store's clock is ahead of the ticks, in milliseconds, as all
     /// readings since the last jump tell together.
     lead_ms: Option<(i64, i64)>,
@@ -52,7 +52,7 @@ pub(crate) struct Observations {
 
 /// The record of one peer.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct PeerSighting {
     checkin_ms: i64,
     /// Since when the row has not changed.
     since: Duration,
@@ -183,7 +183,7 @@ impl Observations {
 
     /// The time for which the observer has seen no change in a peer's check-in time.
     fn silent_for(&mut self, suspect: Suspect<'_>, observer: &Observer) -> Duration {
-        let fresh = Seen {
+        let fresh = PeerSighting {
             checkin_ms: suspect.last_checkin_ms,
             since: observer.answered,
             changed: false,
@@ -203,7 +203,7 @@ impl Observations {
                     behind if behind < seen.looked_ms => behind.saturating_sub(seen.looked_ms),
                     _ => 0,
                 };
-                *seen = Seen { skew_ms, changed: true, ..fresh };
+                *seen = PeerSighting { skew_ms, changed: true, ..fresh };
                 Duration::ZERO
             }
             None => {

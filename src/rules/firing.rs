@@ -82,7 +82,7 @@ pub(crate) enum Restored {
 
 /// A fire that has not begun, as far as its trigger is concerned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NotBegun {
+pub(crate) struct FireToRestore {
     /// The next and the previous fire time that the fire has left its trigger.
     pub(crate) after: (Option<i64>, Option<i64>),
     /// True if the trigger's row went with the fire.
@@ -93,7 +93,7 @@ pub(crate) struct NotBegun {
     pub(crate) is_alone: bool,
 }
 
-impl NotBegun {
+impl FireToRestore {
     /// True if a later fire may have taken the trigger's row with it by now, the last that it had.
     fn may_have_ended(&self, now_ms: i64) -> bool {
         self.after.0.is_some_and(|next_ms| next_ms <= now_ms)
@@ -104,11 +104,11 @@ impl NotBegun {
 /// and previous fire time.
 pub(crate) fn restore(
     seen: Option<(Option<TriggerState>, Option<i64>, Option<i64>)>,
-    fire: NotBegun,
+    fire: FireToRestore,
     now_ms: i64,
 ) -> Restored {
     use TriggerState::{Blocked, Complete, Paused, PausedBlocked, Waiting};
-    let NotBegun { after, took_row, has_job, is_alone } = fire;
+    let FireToRestore { after, took_row, has_job, is_alone } = fire;
     match seen {
         None if !has_job => Restored::Over,
         None if took_row => Restored::Inserted,
@@ -143,25 +143,25 @@ mod tests {
 
     #[test]
     fn a_trigger_gets_its_fire_back_unless_it_went_on() {
-        let fire = NotBegun { after: (None, Some(100)), took_row: false, has_job: true, is_alone: true };
+        let fire = FireToRestore { after: (None, Some(100)), took_row: false, has_job: true, is_alone: true };
         let restore = |seen, fire| super::restore(seen, fire, 200);
-        let gone = NotBegun { took_row: true, ..fire };
+        let gone = FireToRestore { took_row: true, ..fire };
         assert_eq!(restore(None, gone), Restored::Inserted);
-        assert_eq!(restore(None, NotBegun { has_job: false, ..gone }), Restored::Over, "deleted with its job");
+        assert_eq!(restore(None, FireToRestore { has_job: false, ..gone }), Restored::Over, "deleted with its job");
         assert_eq!(restore(None, fire), Restored::Over, "deleted");
         assert_eq!(restore(Some((Some(Waiting), Some(100), None)), gone), Restored::Never, "stored anew");
         let seen = |state, next_ms, previous_ms| Some((Some(state), next_ms, previous_ms));
         assert_eq!(restore(seen(Complete, None, Some(100)), fire), Restored::InPlace(Complete, None));
-        let repeats = NotBegun { after: (Some(200), Some(100)), ..fire };
+        let repeats = FireToRestore { after: (Some(200), Some(100)), ..fire };
         for state in [Waiting, Paused, Blocked, PausedBlocked] {
             let restored = restore(seen(state, Some(200), Some(100)), repeats);
             assert_eq!(restored, Restored::InPlace(state, Some(state)));
         }
         assert_eq!(restore(None, repeats), Restored::Never, "went with a later fire");
         assert_eq!(super::restore(None, repeats, 199), Restored::Over, "deleted");
-        assert_eq!(restore(None, NotBegun { has_job: false, ..repeats }), Restored::Over, "deleted with its job");
+        assert_eq!(restore(None, FireToRestore { has_job: false, ..repeats }), Restored::Over, "deleted with its job");
         assert_eq!(restore(seen(Complete, Some(200), Some(100)), repeats), Restored::Over, "ended by its job");
-        let waits = restore(seen(Blocked, Some(200), Some(100)), NotBegun { is_alone: false, ..repeats });
+        let waits = restore(seen(Blocked, Some(200), Some(100)), FireToRestore { is_alone: false, ..repeats });
         assert_eq!(waits, Restored::Never, "its next fire waits for this one");
         assert_eq!(restore(seen(Waiting, Some(200), None), repeats), Restored::Over, "replaced");
         assert_eq!(restore(seen(Waiting, Some(300), Some(200)), repeats), Restored::Never, "fired since");

@@ -1,12 +1,10 @@
-//! `Lease`: whether this node may act in the cluster, and which fires are its own.
+//! `Lease`: whether this node may act in the cluster.
 //!
 //! A node that has not checked in for long suspects itself before others may convict it: it begins
 //! nothing new and its jobs no longer hold their fires. A good check-in under the same incarnation
 //! ends the suspicion. A conviction ends the incarnation, and its fires are lost for good.
 
-use super::run::run_handle::{RunHandle, RunningJob};
 use crate::clock::{Clock, Moment};
-use crate::hash::HashMap;
 use crate::signal::Signal;
 use crate::store::Owner;
 use parking_lot::Mutex;
@@ -22,14 +20,10 @@ pub(crate) struct Lease {
     clock: Arc<dyn Clock>,
     window: Duration,
     state: Mutex<State>,
-    fires: Mutex<HashMap<String, Arc<RunHandle>>>,
-    stopping: AtomicBool,
     /// Raised, once after each check-in, when the node is seen to suspect itself: the next check-in
     /// is to come at once.
     ask: Arc<Signal>,
     asked: AtomicBool,
-    /// True if its jobs are told that it ends.
-    telling: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -49,11 +43,8 @@ impl Lease {
             clock,
             window: checkin_interval.saturating_add(tolerance).saturating_sub(margin),
             state: Mutex::default(),
-            fires: Mutex::default(),
-            stopping: AtomicBool::new(false),
             ask: Arc::default(),
             asked: AtomicBool::new(false),
-            telling: AtomicBool::new(false),
         }
     }
 
@@ -64,24 +55,16 @@ impl Lease {
 
     /// Notes a committed check-in that was begun at `begun`; returns whether a suspicion ended.
     pub(crate) fn confirm(&self, owner: Owner, begun: Moment) -> bool {
-        let ended = {
-            let mut state = self.state.lock();
-            let was_fresh = self.is_fresh(&state);
-            *state = State { owner: Some(owner), confirmed: Some(begun) };
-            self.asked.store(false, Ordering::SeqCst);
-            !was_fresh && self.is_fresh(&state)
-        };
-        if ended {
-            self.wake_fires();
-        }
-        ended
+        let mut state = self.state.lock();
+        let was_fresh = self.is_fresh(&state);
+        *state = State { owner: Some(owner), confirmed: Some(begun) };
+        self.asked.store(false, Ordering::SeqCst);
+        !was_fresh && self.is_fresh(&state)
     }
 
-    /// Notes that the incarnation is over: all its fires are lost. Returns how many.
-    pub(crate) fn revoke(&self) -> usize {
+    /// Notes that the incarnation is over.
+    pub(crate) fn revoke(&self) {
         *self.state.lock() = State::default();
-        let fires = self.fires.lock();
-        fires.values().filter(|fire| fire.revoke()).count()
     }
 
     /// Notes that a guarded write of `owner` was refused: suspicion until the next good check-in.
@@ -130,71 +113,6 @@ impl Lease {
         }
         is_fresh
     }
-
-    /// Enters a fire in the table, before a worker sees it.
-    pub(crate) fn enter(&self, fire: Arc<RunHandle>) {
-        let mut fires = self.fires.lock();
-        // A conviction between the acquisition and here found the table without this fire.
-        if self.state.lock().owner.as_ref() != Some(&*fire.owner) {
-            fire.revoke();
-        }
-        fires.insert(fire.fire_id().to_owned(), fire);
-    }
-
-    /// Takes a fire out of the table.
-    pub(crate) fn remove(&self, fire_id: &str) {
-        self.fires.lock().remove(fire_id);
-    }
-
-    /// The fires handed to workers and not ended.
-    pub(crate) fn fires(&self) -> Vec<Arc<RunHandle>> {
-        self.fires.lock().values().cloned().collect()
-    }
-
-    /// The fires as people see them, in the order in which they were fired.
-    pub(crate) fn shown(&self) -> Vec<RunningJob> {
-        let now = self.clock.ticks();
-        let mut shown: Vec<RunningJob> = self.fires().iter().map(|fire| fire.show(now)).collect();
-        // Of one moment by their fences, with which their ids end: the longer is the larger.
-        shown.sort_by(|a, b| {
-            (a.fire_time, a.fire_id.len(), &a.fire_id).cmp(&(b.fire_time, b.fire_id.len(), &b.fire_id))
-        });
-        shown
-    }
-
-    /// The number of fires that are handed to workers and not ended.
-    pub(crate) fn running(&self) -> usize {
-        self.fires.lock().len()
-    }
-
-    /// Notes that the node is about to end. The jobs do not hear of it: those of a graceful end go
-    /// on.
-    pub(crate) fn begin_stopping(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
-        self.wake_fires();
-    }
-
-    /// Tells all jobs that the node ends, so that those that look stop.
-    pub(crate) fn tell_jobs(&self) {
-        self.telling.store(true, Ordering::SeqCst);
-        self.wake_fires();
-    }
-
-    /// True if jobs are told that the node ends.
-    pub(crate) fn tells_jobs(&self) -> bool {
-        self.telling.load(Ordering::SeqCst)
-    }
-
-    /// True if the node is about to end.
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::SeqCst)
-    }
-
-    fn wake_fires(&self) {
-        for fire in self.fires.lock().values() {
-            fire.signal.raise();
-        }
-    }
 }
 
 #[cfg(test)]
@@ -202,7 +120,6 @@ mod tests {
     use super::*;
     use crate::clock::ManualClock;
     use crate::epoch::moment;
-    use crate::scheduler::run::run_handle::tests::handle;
 
     fn owner(incarnation: &str) -> Owner {
         Owner { instance: "n1".to_owned(), incarnation: incarnation.to_owned() }
@@ -268,23 +185,6 @@ mod tests {
         assert!(lease.is_held_by(&owner("a")));
         clock.advance(Duration::from_millis(1));
         assert!(!lease.is_held_by(&owner("a")));
-    }
-
-    #[test]
-    fn fires_of_a_lost_incarnation_never_hold_again() {
-        let (clock, lease) = lease();
-        lease.confirm(owner("a"), now(&clock));
-        let fire = handle("f1", owner("a"));
-        lease.enter(Arc::clone(&fire));
-        assert_eq!(lease.revoke(), 1);
-        assert_eq!(lease.revoke(), 0);
-        lease.confirm(owner("b"), now(&clock));
-        assert!(fire.is_lost());
-        assert!(!lease.is_held_by(&fire.owner));
-        // A fire that was acquired before the conviction and handed over after it.
-        let late = handle("f2", owner("a"));
-        lease.enter(Arc::clone(&late));
-        assert!(late.is_lost());
     }
 
     #[test]

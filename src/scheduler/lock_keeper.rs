@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(crate) const SHORTEST_RENEWAL: Duration = Duration::from_millis(20);
 
 /// The state of a held lock, which its guard and the keeper share.
-struct Held {
+struct HeldLock {
     name: String,
     holder: String,
     instance: String,
@@ -29,7 +29,7 @@ struct Held {
     lost: AtomicBool,
 }
 
-impl Held {
+impl HeldLock {
     /// True if its time is not over by this process's ticks; once it is, it stays so.
     fn is_in_time(&self, now: &Moment) -> bool {
         if now.ticks >= self.asked.lock().ticks.saturating_add(self.ttl) {
@@ -63,7 +63,7 @@ pub(crate) struct LockKeeper {
 #[derive(Default)]
 struct KeeperState {
     /// By holder.
-    held: BTreeMap<String, Arc<Held>>,
+    held: BTreeMap<String, Arc<HeldLock>>,
     has_thread: bool,
 }
 
@@ -78,14 +78,14 @@ impl LockKeeper {
         let asked = Mutex::new(Moment::now(&*self.clock));
         let Some(row) = self.store.locks().try_lock(name, instance, ttl)? else { return Ok(None) };
         let LockRow { name, holder, instance, fence, .. } = row;
-        let held = Arc::new(Held { name, holder, instance, fence, ttl, asked, lost: AtomicBool::new(false) });
+        let held = Arc::new(HeldLock { name, holder, instance, fence, ttl, asked, lost: AtomicBool::new(false) });
         let guard = LockGuard { keeper: Arc::clone(self), held: Arc::clone(&held), is_released: false };
         // The guard is there first: if there is no thread to be had, its end releases the lock.
         self.keep(held)?;
         Ok(Some(guard))
     }
 
-    fn keep(self: &Arc<Self>, held: Arc<Held>) -> Result<()> {
+    fn keep(self: &Arc<Self>, held: Arc<HeldLock>) -> Result<()> {
         let mut state = self.state.lock();
         state.held.insert(held.holder.clone(), held);
         if !state.has_thread {
@@ -133,7 +133,7 @@ impl LockKeeper {
 
     fn renew(&self) {
         let begun = Moment::now(&*self.clock);
-        let held: Vec<Arc<Held>> =
+        let held: Vec<Arc<HeldLock>> =
             self.state.lock().held.values().filter(|held| held.is_in_time(&begun)).cloned().collect();
         let keys: Vec<_> = held.iter().map(|held| held.key()).collect();
         if keys.is_empty() {
@@ -154,14 +154,14 @@ impl LockKeeper {
     }
 
     /// A lock that was released while it was renewed is not lost: it is kept no longer.
-    fn note_lost(&self, held: &Held) {
+    fn note_lost(&self, held: &HeldLock) {
         if self.state.lock().held.contains_key(&held.holder) && !held.lost.swap(true, Ordering::SeqCst) {
             lifecycle_log::lock_lost(&held.name, held.fence, &held.instance);
         }
     }
 
     /// From here on the keeper says nothing of it.
-    fn forget(&self, held: &Held) {
+    fn forget(&self, held: &HeldLock) {
         self.state.lock().held.remove(&held.holder);
         self.changed.raise();
     }
@@ -180,7 +180,7 @@ impl LockKeeper {
 #[must_use = "the lock is released when its guard is dropped"]
 pub struct LockGuard {
     keeper: Arc<LockKeeper>,
-    held: Arc<Held>,
+    held: Arc<HeldLock>,
     is_released: bool,
 }
 
@@ -239,7 +239,7 @@ impl Drop for LockGuard {
 
 impl std::fmt::Debug for LockGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Held { name, fence, .. } = &*self.held;
+        let HeldLock { name, fence, .. } = &*self.held;
         f.debug_struct("LockGuard").field("name", name).field("fence", fence).finish_non_exhaustive()
     }
 }

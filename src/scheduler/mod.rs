@@ -12,6 +12,7 @@ mod metrics;
 mod node;
 mod quarantine;
 mod run;
+mod running_fires;
 mod services;
 mod shutdown;
 #[cfg(feature = "test-util")]

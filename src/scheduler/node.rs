@@ -20,6 +20,7 @@ use super::metrics::Metrics;
 use super::quarantine::Quarantine;
 use super::run::run_handle::FireTask;
 use super::run::worker_pool::WorkerPool;
+use super::running_fires::RunningFires;
 use crate::clock::Clock;
 use crate::listener::Listeners;
 use crate::machine::Machine;
@@ -56,7 +57,8 @@ pub(crate) struct Node {
     pub(crate) machine: Arc<dyn Machine>,
     pub(crate) listeners: Listeners,
     pub(crate) services: ServicePosts,
-    pub(crate) lease: Arc<Lease>,
+    pub(crate) lease: Lease,
+    pub(crate) running_fires: RunningFires,
     pub(crate) firing: FiringState,
     pub(crate) notifications: Notifications,
     pub(crate) completions: PendingCompletions,
@@ -94,7 +96,8 @@ impl Node {
             machine,
             listeners,
             services,
-            lease: Arc::new(lease),
+            lease,
+            running_fires: RunningFires::default(),
             firing: FiringState::new(settings.cluster.mode == ClusterMode::ActiveActive),
             notifications: Notifications::default(),
             completions: PendingCompletions::default(),
@@ -111,7 +114,7 @@ impl Node {
     /// True if this node takes work: a worker, started, neither standing by nor passive nor ending,
     /// and not refused by placement.
     pub(crate) fn is_firing(&self) -> bool {
-        self.settings.node.role == NodeRole::Worker && self.firing.is_on() && !self.lease.is_stopping()
+        self.settings.node.role == NodeRole::Worker && self.firing.is_on() && !self.running_fires.is_stopping()
     }
 
     /// The workers, while there are some.
@@ -138,8 +141,8 @@ impl Node {
 
     /// Decides whether the acquirer records completions; if it no longer does, the completer
     /// begins.
-    pub(crate) fn let_acquirer_record(&self, acquirer_records: bool) {
-        if self.completions.set_acquirer_records(acquirer_records) {
+    pub(crate) fn let_acquirer_complete(&self, acquirer_completes: bool) {
+        if self.completions.set_acquirer_completes(acquirer_completes) {
             self.services.completer.wake();
         }
     }
@@ -152,8 +155,9 @@ impl Node {
     /// The fires of this node that something in memory stands for, without the reservations of the
     /// acquirer.
     pub(crate) fn known_fires(&self) -> BTreeSet<String> {
-        // In this order: a completion is noted as pending before its fire leaves the lease.
-        let mut known: BTreeSet<String> = self.lease.fires().iter().map(|fire| fire.fire_id().to_owned()).collect();
+        // In this order: a completion is noted as pending before its fire leaves the table.
+        let mut known: BTreeSet<String> =
+            self.running_fires.all().iter().map(|fire| fire.fire_id().to_owned()).collect();
         known.extend(self.completions.ids());
         known
     }

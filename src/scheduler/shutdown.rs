@@ -59,7 +59,7 @@ pub(crate) fn shut_down(
     limit: Duration,
 ) -> ShutdownReport {
     let deadline = node.clock.ticks().saturating_add(limit);
-    lifecycle_log::shutting_down(&node.name, &node.instance, wait_for_jobs, node.lease.running());
+    lifecycle_log::shutting_down(&node.name, &node.instance, wait_for_jobs, node.running_fires.count());
     node.listeners.scheduler("scheduler_shutting_down", |listener| listener.scheduler_shutting_down());
     node.firing.enter_standby();
     let mut report = ShutdownReport::default();
@@ -97,16 +97,16 @@ impl Steps<'_> {
         };
         if interrupts {
             let now = node.clock.ticks();
-            for fire in node.lease.fires() {
+            for fire in node.running_fires.all() {
                 fire.stop(StopReason::Shutdown, now);
             }
             // The heartbeat asks again, and ends in their place the runs that do not end.
             node.services.heartbeat.wake();
         }
-        node.lease.begin_stopping();
+        node.running_fires.begin_stopping();
         // A job that is waited for goes on to its end, as in Quartz.
         if interrupts || !wait_for_jobs {
-            node.lease.tell_jobs();
+            node.running_fires.tell_jobs();
         }
         pool.close();
         let all_ended =
@@ -120,7 +120,7 @@ impl Steps<'_> {
         node.enter_stop_step(Some(StopStep::Services));
         ["clean-up", "misfire", "cluster", "monitor", "audit"].into_iter().for_each(|name| self.end(name));
         self.report.unrecorded = node.completions.count();
-        self.report.abandoned_jobs = node.lease.shown();
+        self.report.abandoned_jobs = node.running_fires.shown(node.clock.ticks());
         if all_ended || self.deadline > node.clock.ticks() {
             self.leave();
         } else {
@@ -153,7 +153,7 @@ impl Steps<'_> {
             return true;
         }
         // The time is over: what still runs and looks may at least record how far it came.
-        node.lease.tell_jobs();
+        node.running_fires.tell_jobs();
         // A short deadline leaves no time for it.
         let words = if kept >= LAST_WORDS { kept / 3 } else { Duration::ZERO };
         wait_for_jobs && pool.wait_idle(clock, clock.ticks().saturating_add(words))
@@ -188,6 +188,7 @@ impl Steps<'_> {
         node.enter_stop_step(Some(StopStep::Deregistration));
         // From here on jobs that still run do not hold their fires.
         node.lease.revoke();
+        node.running_fires.revoke();
         let why = match guarded(|| node.store.upkeep().leave(&owner)) {
             Ok(Ok(left)) => {
                 self.report.left_executing = left;

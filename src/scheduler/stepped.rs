@@ -105,8 +105,8 @@ impl SteppedNode {
     /// Has the worker of a fire begin its run. The fire comes back while the node suspects itself;
     /// nothing comes back if the run may not begin.
     pub fn begin(&mut self, fire: SteppedFire) -> Began {
-        let Some(hold) = self.shell.hold(&fire.task.handle) else { return Began::Later(fire) };
-        match self.shell.begin(fire.task, fire.entry, hold) {
+        let Some(permission) = self.shell.permission(&fire.task.handle) else { return Began::Later(fire) };
+        match self.shell.begin(fire.task, fire.entry, permission) {
             Some(run) => Began::Run(SteppedRun { run: Box::new(run) }),
             None => {
                 self.note_ended();
@@ -122,7 +122,7 @@ impl SteppedNode {
 
     /// Calls the job of a run, and ends the run.
     pub fn finish(&mut self, run: SteppedRun) {
-        self.shell.finish(*run.run);
+        self.shell.run_job(*run.run);
         self.note_ended();
     }
 

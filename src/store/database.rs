@@ -8,6 +8,7 @@ mod changes;
 mod commits;
 mod definitions;
 mod executions;
+mod fast_path;
 mod fences;
 mod fires;
 mod history;
@@ -24,12 +25,14 @@ mod prefetched;
 mod rows;
 mod selected;
 mod session;
+mod snapshot;
 mod table;
 mod triggers;
 mod types;
 
 pub use changes::{ChangeRows, NotificationListener};
 pub use executions::ExecutionRows;
+pub use fast_path::FastPath;
 pub use fences::{Fences, LostCommits};
 pub use fires::FiredRows;
 pub use history::HistoryRows;
@@ -40,6 +43,7 @@ pub use owner::Owner;
 pub use placement::PlacementRows;
 pub use rows::Rows;
 pub use session::Session;
+pub use snapshot::SnapshotRows;
 pub use table::{Compare, TableRows, Which};
 pub use triggers::TriggerRows;
 
@@ -137,12 +141,12 @@ pub trait Database: Send + Sync {
 
     /// Tells whether [`TxMode::Claiming`] goes on beside [`TxMode::BesideClaims`], and not only
     /// beside others like it.
-    fn records_beside(&self) -> bool {
+    fn completes_beside(&self) -> bool {
         false
     }
 
     /// Tells whether the database has a fast path: one statement that stores new work, see
-    /// [`TriggerRows::store_fast_path`].
+    /// [`FastPath::store_fast_path`].
     fn has_fast_path(&self) -> bool {
         false
     }

@@ -43,8 +43,9 @@ pub use catalogue::{
 };
 
 pub use database::{
-    ChangeRows, ClusterRows, Database, ExecutionRows, Fences, FiredRows, HistoryRows, JobRows, Lock, LostCommits,
-    NotificationListener, Owner, PlacementRows, Rows, Session, StatementCounts, TableRows, TriggerRows, TxMode,
+    ChangeRows, ClusterRows, Database, ExecutionRows, FastPath, Fences, FiredRows, HistoryRows, JobRows, Lock,
+    LostCommits, NotificationListener, Owner, PlacementRows, Rows, Session, SnapshotRows, StatementCounts, TableRows,
+    TriggerRows, TxMode,
 };
 pub use firing::FailedFire;
 pub use firing::{

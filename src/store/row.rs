@@ -44,7 +44,7 @@ pub use fence::FenceRow;
 pub use fired::{FiredRow, FiredState};
 pub use history::{EndRow, EndedFire, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use instance::InstanceRow;
-pub use job::JobRow;
+pub use job::{JobMarksRow, JobPolicyRow, JobRow, TagRow};
 pub use locks::LockRow;
 pub use monitor::{Late, LoadRow};
 pub use node::{InstanceProcessRow, NodeRow};
@@ -60,7 +60,7 @@ pub(in crate::store) use table::cells_of;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(in crate::store) use table::unreadable;
 pub use table::{Cell, Codec, Column, Field, Kind, Table, TableDef, ToCells};
-pub use trigger::{OptionsRow, ScheduleRow, StoredOptionsRow, TriggerRow};
+pub use trigger::{OptionsRow, RecurrenceRow, ScheduleRow, StoredOptionsRow, TriggerRow};
 pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};
 pub use work::{CheckpointRow, RequestRow};
 
@@ -79,6 +79,8 @@ pub(in crate::store) const DECLARED: &[&TableDef] = &[
     DefinitionRow::DEF,
     FenceRow::DEF,
     InstanceProcessRow::DEF,
+    JobMarksRow::DEF,
+    JobPolicyRow::DEF,
     JobTypeRow::DEF,
     JobVersionRow::DEF,
     LimitRow::DEF,
@@ -90,6 +92,8 @@ pub(in crate::store) const DECLARED: &[&TableDef] = &[
     ParkedRow::DEF,
     RecoveryModeRow::DEF,
     RecoveryRow::DEF,
+    RecurrenceRow::DEF,
     RequestRow::DEF,
     StoredOptionsRow::DEF,
+    TagRow::DEF,
 ];

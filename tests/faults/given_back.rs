@@ -126,7 +126,7 @@ fn not_ended_in_doubt(c: &Cluster, w: &mut World) {
 /// Asks whether ends are recorded, and records them if not.
 fn settle_ends(w: &mut World, expected: bool) -> Result<()> {
     let ended = &w.doubt.as_ref().unwrap().ended;
-    assert_eq!(w.a.store.firing().ends_are_recorded(&w.a.owner(), ended)?, expected);
+    assert_eq!(w.a.store.firing().ask_whether_completed(&w.a.owner(), ended)?, expected);
     if expected { Ok(()) } else { complete(w, CompletionInstruction::NoInstruction) }
 }
 

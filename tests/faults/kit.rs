@@ -439,7 +439,13 @@ impl Node {
     }
 
     pub fn fire(&self, reservations: &[Reservation]) -> Vec<FireBundle> {
-        self.store.firing().fire(&self.owner(), reservations).expect("reservations are fired")
+        self.try_to_fire(reservations).expect("reservations are fired")
+    }
+
+    /// The fires; the error of the commit if its outcome is not known.
+    pub fn try_to_fire(&self, reservations: &[Reservation]) -> Result<Vec<FireBundle>> {
+        let acquisition = self.store.firing().fire(&self.owner(), reservations)?;
+        acquisition.doubt.map_or(Ok(acquisition.fired), |doubt| Err(doubt.error))
     }
 
     /// Acquires what is due now; nothing may be reserved.
@@ -472,7 +478,7 @@ impl Node {
     }
 
     pub fn complete_all(&self, completions: &[Completion]) -> Vec<CompletionOutcome> {
-        self.store.firing().complete(&self.owner(), completions).expect("completions are written")
+        self.store.firing().complete(&self.owner(), completions).expect("completions are written").outcomes
     }
 }
 

@@ -59,7 +59,7 @@ pub fn operations() -> Vec<Operation> {
                 c.clock.advance(20 * SECOND);
             },
             |_, w| {
-                let fired = w.a.store.firing().fire(&w.a.owner(), &w.reserved)?;
+                let fired = w.a.try_to_fire(&w.reserved)?;
                 w.running.extend(fired);
                 w.reserved.clear();
                 Ok(())

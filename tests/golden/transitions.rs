@@ -323,7 +323,7 @@ impl Script {
         let Some(reservation) = self.reserved.remove(name) else { return Answer::Is(Value::Null) };
         let id = reservation.fire_id.clone();
         let mut bundles = match self.store.firing().fire(&self.owner, std::slice::from_ref(&reservation)) {
-            Ok(bundles) => bundles,
+            Ok(acquisition) => acquisition.fired,
             Err(error) => return Answer::Failed(error),
         };
         let Some(bundle) = bundles.pop() else {

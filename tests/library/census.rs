@@ -61,7 +61,7 @@ impl Node {
         loop {
             let (outcomes, fired) = match by {
                 By::Calls => {
-                    let outcomes = self.store.firing().complete(&self.owner, &ends).unwrap();
+                    let outcomes = self.store.firing().complete(&self.owner, &ends).unwrap().outcomes;
                     (outcomes, self.store.firing().acquire(&self.owner, &request).unwrap().fired)
                 }
                 By::Turns => {

@@ -157,7 +157,7 @@ fn foreign_kinds_are_left_alone(mut both: Both) {
     let look = || {
         let acquisition = store.firing().acquire(&me.owner().unwrap(), &request).unwrap();
         assert!(acquisition.fired.is_empty() && acquisition.reserved.is_empty() && acquisition.unreadable.is_empty());
-        assert_eq!(store.firing().earliest_due(&types).unwrap().1, None);
+        assert_eq!(store.firing().poll(None, "", &types).unwrap().earliest_ms, None);
         assert!(store.upkeep().handle_misfires().unwrap().handled.is_empty());
         store.upkeep().audit().unwrap();
     };
@@ -293,7 +293,7 @@ fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
     let fired = both.store.firing().acquire(&owner, &request).unwrap().fired;
     let ends: Vec<_> = fired.iter().map(|fire| fire.completion(CompletionInstruction::NoInstruction, None)).collect();
     assert_eq!(ends.len(), 2);
-    let recorded = both.store.firing().record(&owner, &ends).unwrap();
+    let recorded = both.store.firing().complete(&owner, &ends).unwrap();
     assert_eq!(recorded.following.len(), 1);
     let child = both.store.catalogue().trigger(&recorded.following[0]).unwrap().unwrap();
     assert_eq!(child.job_key().name(), "kept");

@@ -657,7 +657,7 @@ fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
         let (other, other_database) = store_and_database(url, &name, PollingStrategy::default());
         let (its, (done, is_done)) = (owner.clone(), channel());
         database.faults().meanwhile("acquire triggers", nth + 2, move || {
-            let outcomes = other.firing().complete(&its, &ended).unwrap();
+            let outcomes = other.firing().complete(&its, &ended).unwrap().outcomes;
             done.send((outcomes.len(), other_database.counts().commits)).unwrap();
         });
         let (next, statements) = take();

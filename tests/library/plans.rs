@@ -227,7 +227,7 @@ impl Node {
     fn work(&mut self) -> usize {
         let nobody = BTreeSet::new();
         let mut fires = 0;
-        self.store.firing().poll(&self.types).unwrap();
+        self.store.firing().poll(None, "", &self.types).unwrap();
         loop {
             let fired = self.store.firing().acquire(&self.owner, &self.request(0, &nobody)).unwrap().fired;
             if fired.is_empty() {
@@ -243,12 +243,12 @@ impl Node {
                 break;
             }
             assert!(self.store.firing().lost_reservations(&reserved).unwrap().is_empty());
-            let fired = self.store.firing().fire(&self.owner, &reserved).unwrap();
+            let fired = self.store.firing().fire(&self.owner, &reserved).unwrap().fired;
             fires += fired.len();
             self.complete(&fired);
         }
         self.store.upkeep().check_in(&mut self.me).unwrap();
-        self.store.firing().poll(&self.types).unwrap();
+        self.store.firing().poll(None, "", &self.types).unwrap();
         self.store.firing().take_back_overdue(&self.owner, Duration::ZERO).unwrap();
         fires
     }

@@ -322,7 +322,7 @@ fn counters_that_overflow_or_are_missing_do_no_harm() {
                 teller.scheduler.history(&query).unwrap().iter().any(|row| row.outcome == FireOutcome::Cancelled)
             });
             if damage == full {
-                let look = teller.scheduler.store().firing().poll(&[]).unwrap();
+                let look = teller.scheduler.store().firing().poll(None, "", &[]).unwrap();
                 assert!((1..100).contains(&look.changes) && look.cancels == 1, "{look:?}");
             }
         }
@@ -348,14 +348,14 @@ fn an_idle_node_sends_few_statements() {
         store.upkeep().check_in(&mut me).unwrap();
         let owner = me.owner().unwrap();
         let mut beats = Heartbeats::default();
-        let look = sent(&mut || assert!(store.firing().poll(&["t".to_owned()]).is_ok()));
+        let look = sent(&mut || assert!(store.firing().poll(None, "", &["t".to_owned()]).is_ok()));
         let check_in = sent(&mut || drop(store.upkeep().check_in(&mut me).unwrap()));
         let beat = sent(&mut || drop(store.upkeep().watch_heartbeats(&owner, &mut beats).unwrap()));
         let misfires = sent(&mut || drop(store.upkeep().handle_misfires().unwrap()));
         let mend = sent(&mut || drop(store.upkeep().mend().unwrap()));
         let load = sent(&mut || drop(store.upkeep().cluster_load(Duration::from_secs(5), 10_000).unwrap()));
         let states = sent(&mut || drop(store.upkeep().trigger_states().unwrap()));
-        let tidy = sent(&mut || store.upkeep().tidy().map(drop).unwrap());
+        let tidy = sent(&mut || store.upkeep().sweep().map(drop).unwrap());
         let orphans = sent(&mut || drop(store.job_types().imminent_orphans(Duration::from_secs(3600)).unwrap()));
         println!("idle tidy={tidy} orphans={orphans}");
         println!("idle look={look} check_in={check_in} beat={beat} misfires={misfires} mend={mend}");

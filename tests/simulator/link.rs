@@ -253,8 +253,8 @@ impl Database for Link {
         self.database.begins_apart()
     }
 
-    fn records_beside(&self) -> bool {
-        self.database.records_beside()
+    fn completes_beside(&self) -> bool {
+        self.database.completes_beside()
     }
 
     fn has_fast_path(&self) -> bool {

@@ -440,7 +440,13 @@ impl Node {
     }
 
     pub fn fire(&self, reservations: &[Reservation]) -> Vec<FireBundle> {
-        self.store.firing().fire(&self.owner(), reservations).unwrap()
+        self.try_to_fire(reservations).unwrap()
+    }
+
+    /// The fires; the error of the commit if its outcome is not known.
+    pub fn try_to_fire(&self, reservations: &[Reservation]) -> Result<Vec<FireBundle>> {
+        let acquisition = self.store.firing().fire(&self.owner(), reservations)?;
+        acquisition.doubt.map_or(Ok(acquisition.fired), |doubt| Err(doubt.error))
     }
 
     /// The job has ended as jobs do.
@@ -453,7 +459,7 @@ impl Node {
     }
 
     pub fn complete_all(&self, completions: &[Completion]) -> Vec<CompletionOutcome> {
-        self.store.firing().complete(&self.owner(), completions).unwrap()
+        self.store.firing().complete(&self.owner(), completions).unwrap().outcomes
     }
 }
 

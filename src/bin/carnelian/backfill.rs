@@ -32,7 +32,7 @@ pub struct Backfill {
 
 /// Stores a one-shot trigger for each fire of the range, and says which.
 pub fn run(store: &JobStore, output: Output, options: &Backfill) -> Outcome {
-    let now_ms = store.firing().earliest_due(&[])?.0;
+    let now_ms = store.now_ms()?;
     let moment = |moment: Moment| {
         let given = moment.resolve(|| Ok(now_ms))?;
         Ok::<_, Failure>(given.or_else(|| DateTime::from_timestamp_millis(now_ms)).unwrap_or_default())

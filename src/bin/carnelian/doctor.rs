@@ -85,7 +85,7 @@ fn examine(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
 
 fn look(store: &JobStore, invariants: bool) -> Outcome<Vec<Finding>> {
     let here_ms = SystemClock::default().wall_time().timestamp_millis();
-    let now_ms = store.firing().earliest_due(&[])?.0;
+    let now_ms = store.now_ms()?;
     let snapshot = store.upkeep().look_at_everything()?;
     let alive: BTreeSet<String> = store
         .upkeep()

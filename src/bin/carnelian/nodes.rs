@@ -20,7 +20,7 @@ pub struct Cluster {
 
 /// The nodes, or one of them.
 pub fn cluster(store: &JobStore, output: Output, which: &Cluster) -> Outcome {
-    let now_ms = store.firing().earliest_due(&[])?.0;
+    let now_ms = store.now_ms()?;
     let Some(name) = &which.node else { return all(store, output, now_ms) };
     let Some(node) = store.upkeep().instance(name)? else {
         complain(&format!("there is no node `{name}`: `carnelian cluster` lists them"));

@@ -115,7 +115,7 @@ fn policy(policy: JobPolicy, options: &Policy) -> Outcome<JobPolicy> {
 }
 
 fn trigger(store: &JobStore, options: &Schedule) -> Outcome<Trigger> {
-    let now = || Ok(store.firing().earliest_due(&[])?.0);
+    let now = || store.now_ms();
     let end = match options.end.map(|end| end.resolve(now)).transpose()? {
         Some(None) => return Err(Failure::Usage("--end now: a trigger must end later than now".to_owned())),
         end => end.flatten(),

@@ -28,7 +28,7 @@ impl Scheduler {
     /// ```
     pub fn add_calendar(&self, name: &str, calendar: &Calendar, if_exists: IfExists) -> Result<()> {
         self.open_store()?.catalogue().add_calendar(name, calendar, if_exists.replaces(), false)?;
-        self.signal_change();
+        self.wake();
         Ok(())
     }
 
@@ -41,7 +41,7 @@ impl Scheduler {
     /// [`Error::Invalid`](crate::Error::Invalid) for what cannot be stored.
     pub fn update_calendar(&self, name: &str, calendar: &Calendar) -> Result<()> {
         self.open_store()?.catalogue().add_calendar(name, calendar, true, true)?;
-        self.signal_change();
+        self.wake();
         Ok(())
     }
 

@@ -43,19 +43,14 @@ impl Scheduler {
         let settings = &self.inner.node.settings.definitions;
         let orphaned = if settings.delete_orphaned { OrphanedDefinitions::Delete } else { OrphanedDefinitions::Report };
         let declared = &self.inner.declared;
-        let report = self.open_store()?.catalogue().sync_some_definitions(
-            &settings.source,
-            declared,
-            &meant,
-            orphaned,
-            plan_only,
-        )?;
+        let report =
+            self.open_store()?.catalogue().sync_definitions(&settings.source, declared, &meant, orphaned, plan_only)?;
         if plan_only {
             return Ok(report);
         }
         lifecycle_log::definitions_synced(&settings.source, &report);
         if !report.changed_nothing() {
-            self.signal_change();
+            self.wake();
         }
         let is_stored = |definition: &&JobDefinition| {
             let key = &definition.job.key;

@@ -89,18 +89,13 @@ impl Scheduler {
         Ok(self.store())
     }
 
-    /// Tells the acquirer that something may be due earlier than it thinks.
-    pub(crate) fn signal_change(&self) {
-        self.inner.node.services.acquirer.wake();
-    }
-
     /// Tells the acquirer of work that was stored here; if some of it fires at once, nobody need
     /// look whether there is any.
     pub(crate) fn signal_stored(&self, fires_at_once: bool) {
         if fires_at_once {
             self.inner.node.notifications.note_due();
         }
-        self.signal_change();
+        self.wake();
     }
 
     /// True if this node has the type of the job.

@@ -129,7 +129,7 @@ impl Scheduler {
     /// be run again anyway.
     pub fn retry(&self, fire_id: &str) -> Result<TriggerKey> {
         let key = self.open_store()?.firing().retry_fire(fire_id)?;
-        self.signal_change();
+        self.wake();
         Ok(key)
     }
 
@@ -147,7 +147,7 @@ impl Scheduler {
     /// run, and of a backlog those that wait for a worker.
     #[doc(alias = "getCurrentlyExecutingJobs")]
     pub fn running_here(&self) -> Vec<RunningJob> {
-        self.inner.node.lease.shown()
+        self.inner.node.running_fires.shown(self.inner.node.clock.ticks())
     }
 
     /// Asks all runs of a job on this node to stop; returns how many there are.
@@ -156,7 +156,7 @@ impl Scheduler {
     /// that does not look is asked `carnelian.job.stopAttempts` times, `carnelian.job.stopWait`
     /// apart (3 × 3 s); then its fire ends as cancelled, and its worker is given up.
     pub fn interrupt(&self, key: &JobKey) -> usize {
-        let fires = self.inner.node.lease.fires();
+        let fires = self.inner.node.running_fires.all();
         let its: Vec<_> = fires.iter().filter(|fire| fire.job == *key).collect();
         for fire in &its {
             self.stop_here(fire, StopReason::Cancelled);
@@ -166,7 +166,7 @@ impl Scheduler {
 
     /// Asks one run on this node to stop; false if it is not here.
     pub fn interrupt_fire(&self, fire_id: &str) -> bool {
-        let fires = self.inner.node.lease.fires();
+        let fires = self.inner.node.running_fires.all();
         let found = fires.iter().find(|fire| fire.fire_id() == fire_id);
         if let Some(fire) = found {
             self.stop_here(fire, StopReason::Cancelled);
@@ -206,13 +206,13 @@ impl Scheduler {
     pub fn fail_fire(&self, fire_id: &str, reason: &str) -> Result<Option<FailedFire>> {
         let failed = self.open_store()?.firing().fail_fire(fire_id, reason)?;
         if let Some(failed) = &failed {
-            for fire in self.inner.node.lease.fires().iter().filter(|fire| fire.fire_id() == fire_id) {
+            for fire in self.inner.node.running_fires.all().iter().filter(|fire| fire.fire_id() == fire_id) {
                 fire.revoke();
             }
             if failed.paused {
                 self.tell("trigger_paused", |listener| listener.trigger_paused(&failed.trigger));
             }
-            self.signal_change();
+            self.wake();
         }
         Ok(failed)
     }

@@ -24,7 +24,7 @@ impl Scheduler {
     pub fn retry_parked(&self, key: &TriggerKey) -> Result<bool> {
         let retried = self.open_store()?.catalogue().retry_parked(key)?;
         if retried {
-            self.signal_change();
+            self.wake();
         }
         Ok(retried)
     }

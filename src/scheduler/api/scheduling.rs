@@ -106,7 +106,7 @@ impl Scheduler {
 
     /// Has this node look for due work now, such as work that was stored by other means.
     pub fn wake(&self) {
-        self.signal_change();
+        self.inner.node.services.acquirer.wake();
     }
 
     /// Stores a durable job without a trigger.
@@ -146,7 +146,7 @@ impl Scheduler {
     /// What can go wrong with the store.
     pub fn delete_jobs(&self, keys: &[JobKey]) -> Result<usize> {
         let count = self.open_store()?.catalogue().delete_jobs(keys)?;
-        self.signal_change();
+        self.wake();
         if count > 0 {
             for key in keys {
                 self.tell("job_deleted", |listener| listener.job_deleted(key));
@@ -173,7 +173,7 @@ impl Scheduler {
     #[doc(alias = "unscheduleJobs")]
     pub fn unschedule_all(&self, keys: &[TriggerKey]) -> Result<usize> {
         let count = self.open_store()?.catalogue().unschedule(keys)?;
-        self.signal_change();
+        self.wake();
         if count > 0 {
             for key in keys {
                 self.tell("job_unscheduled", |listener| listener.job_unscheduled(key));
@@ -190,7 +190,7 @@ impl Scheduler {
     #[doc(alias = "rescheduleJob")]
     pub fn reschedule(&self, key: &TriggerKey, trigger: Trigger) -> Result<Option<DateTime<Utc>>> {
         let stored = self.open_store()?.catalogue().reschedule(key, trigger)?;
-        self.signal_change();
+        self.wake();
         let Some(stored) = stored else { return Ok(None) };
         self.tell("job_unscheduled", |listener| listener.job_unscheduled(key));
         self.tell("job_scheduled", |listener| listener.job_scheduled(&stored));
@@ -223,7 +223,7 @@ impl Scheduler {
     /// of the trigger may not. Nothing is stored then.
     pub fn backfill(&self, backfill: &Backfill) -> Result<Backfilled> {
         let done = self.open_store()?.catalogue().backfill(backfill)?;
-        self.signal_change();
+        self.wake();
         for trigger in &done.stored {
             self.tell("job_scheduled", |listener| listener.job_scheduled(trigger));
         }
@@ -261,7 +261,7 @@ impl Scheduler {
     /// What can go wrong with the store.
     pub fn clear(&self) -> Result<()> {
         self.open_store()?.catalogue().clear()?;
-        self.signal_change();
+        self.wake();
         self.tell("scheduling_data_cleared", |listener| listener.scheduling_data_cleared());
         Ok(())
     }

@@ -37,8 +37,8 @@ impl Scheduler {
             since_checkin: node.lease.since_checkin(),
             workers: workers.all,
             free_workers: workers.free,
-            running: node.lease.running(),
-            stuck_fires: node.lease.fires().iter().filter(|fire| fire.is_stuck()).count(),
+            running: node.running_fires.count(),
+            stuck_fires: node.running_fires.all().iter().filter(|fire| fire.is_stuck()).count(),
             max_stuck_fires: node.settings.monitor.max_stuck_fires,
             stray_threads: workers.strays,
             reserved: node.metrics.reserved.load(Ordering::Relaxed),
@@ -88,7 +88,7 @@ fn executors(node: &Node, view: &View, is_registered: bool) -> Vec<Executor> {
     if is_registered {
         executors.push(Executor {
             instance: node.instance.to_string(),
-            running: node.lease.running(),
+            running: node.running_fires.count(),
             last_seen: seen.filter(|own| *own.instance == *node.instance).map(|own| own.last_checkin).next(),
         });
     }

@@ -97,7 +97,7 @@ impl Scheduler {
     pub fn rename_job(&self, old: &JobKey, new: &JobKey) -> Result<Renamed> {
         let store = self.open_store()?;
         let renamed = store.catalogue().rename_job(old, new, false)?;
-        self.signal_change();
+        self.wake();
         self.tell("job_deleted", |listener| listener.job_deleted(old));
         // A job that cannot be read was renamed all the same.
         if let Ok(Some(job)) = store.catalogue().job(new) {
@@ -140,7 +140,7 @@ impl Scheduler {
     /// Quartz in the cluster could not load, and for upgraded data while there is such a node.
     pub fn migrate_jobs(&self, from: &str, to: &str) -> Result<Migrated> {
         let migrated = self.migrate_or_preview(from, to, false)?;
-        self.signal_change();
+        self.wake();
         Ok(migrated)
     }
 

@@ -107,7 +107,7 @@ impl List {
             "Completions refused since the fire belonged to another node.",
             counters.fenced_writes,
         );
-        let fires = node.lease.fires();
+        let fires = node.running_fires.all();
         let stuck = fires.iter().filter(|fire| fire.is_stuck()).count();
         self.gauge("carnelian_running", "Fires handed to workers and not ended.", fires.len() as f64);
         self.gauge("carnelian_stuck_fires", "Running fires that make no progress.", stuck as f64);

@@ -135,7 +135,7 @@ impl Node {
             self.services.acquirer.wake();
         }
         if let Some(Refusal::Drained { stops: true, who, .. }) = refusal {
-            for fire in self.lease.fires() {
+            for fire in self.running_fires.all() {
                 if fire.stop(StopReason::Drained, self.clock.ticks()) {
                     lifecycle_log::drained(&fire.job, fire.fire_id(), who);
                 }

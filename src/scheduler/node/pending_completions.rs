@@ -12,7 +12,7 @@ pub(crate) struct PendingCompletions {
     ids: Mutex<HashMap<String, bool>>,
     /// Raised after each commit of completions.
     pub(crate) recorded: Signal,
-    acquirer_records: AtomicBool,
+    acquirer_completes: AtomicBool,
     /// The number of completions in the queue that are worth a pass of the completer.
     batch: AtomicUsize,
 }
@@ -22,7 +22,7 @@ impl Default for PendingCompletions {
         Self {
             ids: Mutex::default(),
             recorded: Signal::default(),
-            acquirer_records: AtomicBool::new(false),
+            acquirer_completes: AtomicBool::new(false),
             batch: AtomicUsize::new(1),
         }
     }
@@ -58,13 +58,13 @@ impl PendingCompletions {
     }
 
     /// True if the acquirer records completions with its acquisitions; else the completer does.
-    pub(crate) fn acquirer_records(&self) -> bool {
-        self.acquirer_records.load(Ordering::SeqCst)
+    pub(crate) fn acquirer_completes(&self) -> bool {
+        self.acquirer_completes.load(Ordering::SeqCst)
     }
 
     /// Notes who records completions; returns whether the completer has to begin again.
-    pub(super) fn set_acquirer_records(&self, acquirer_records: bool) -> bool {
-        self.acquirer_records.swap(acquirer_records, Ordering::SeqCst) && !acquirer_records
+    pub(super) fn set_acquirer_completes(&self, acquirer_completes: bool) -> bool {
+        self.acquirer_completes.swap(acquirer_completes, Ordering::SeqCst) && !acquirer_completes
     }
 
     /// Has workers wake the completer when so many completions are in the queue.
@@ -74,6 +74,6 @@ impl PendingCompletions {
 
     /// True if a queue of this length is worth a pass of the completer.
     pub(crate) fn is_batch(&self, queued: usize) -> bool {
-        !self.acquirer_records() && queued >= self.batch.load(Ordering::SeqCst)
+        !self.acquirer_completes() && queued >= self.batch.load(Ordering::SeqCst)
     }
 }

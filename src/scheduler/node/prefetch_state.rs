@@ -1,6 +1,6 @@
 //! `PrefetchState`: the prefetched fires of a node, and what it has measured to bound them.
 
-use crate::rules::begun::NotBegun;
+use crate::rules::begun::UnbegunFences;
 use crate::rules::prefetch::RunTimes;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Default)]
 pub(crate) struct PrefetchState {
     /// The fences of prefetched fires that have not begun.
-    not_begun: Mutex<NotBegun>,
+    unbegun: Mutex<UnbegunFences>,
     run_times: Mutex<RunTimes>,
     /// The longest wait for a worker since the acquirer last asked, in microseconds and one more; 0
     /// if no fire has begun.
@@ -18,8 +18,8 @@ pub(crate) struct PrefetchState {
 }
 
 impl PrefetchState {
-    pub(crate) fn not_begun(&self) -> MutexGuard<'_, NotBegun> {
-        self.not_begun.lock()
+    pub(crate) fn unbegun(&self) -> MutexGuard<'_, UnbegunFences> {
+        self.unbegun.lock()
     }
 
     pub(crate) fn run_times(&self) -> MutexGuard<'_, RunTimes> {

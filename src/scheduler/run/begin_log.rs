@@ -43,7 +43,7 @@ impl BeginLog<FireTask> for StoredBeginLog {
         let fences: Vec<i64> = ours.iter().map(|task| task.bundle.fence).collect();
         let node = &*self.node;
         if !lost.is_empty() {
-            node.prefetch.not_begun().leave(lost.iter().map(|task| task.bundle.fence));
+            node.prefetch.unbegun().leave(lost.iter().map(|task| task.bundle.fence));
         }
         let noted = guarded(|| self.note(&owner, &fences));
         match noted.unwrap_or_else(|panic| Err(Error::Refused(format!("it panicked: {panic}")))) {
@@ -74,7 +74,7 @@ impl BeginLog<FireTask> for StoredBeginLog {
                     "fires wait: it cannot be noted that they begin instance={} error={error}",
                     node.instance
                 );
-                node.prefetch.not_begun().enter(fences);
+                node.prefetch.unbegun().enter(fences);
                 let again = node.clock.ticks().saturating_add(AGAIN);
                 node.clock.wait(&Signal::default(), Some(again));
                 Err(tasks)
@@ -90,11 +90,11 @@ impl StoredBeginLog {
 
     fn note(&self, owner: &Owner, fences: &[i64]) -> Result<()> {
         let node = &*self.node;
-        let mark = node.prefetch.not_begun().begin(fences.iter().copied());
+        let mark = node.prefetch.unbegun().begin(fences.iter().copied());
         node.store.firing().note_begun(owner, &mark)?;
         if mark.number % TIDIED_AFTER == 0 {
             // A begun fire is of use for its recovery until its end is recorded.
-            let first = node.prefetch.not_begun().first_waiting();
+            let first = node.prefetch.unbegun().first_waiting();
             let fence = |id: &String| id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok());
             let first = node.known_fires().iter().filter_map(fence).fold(first, i64::min);
             if let Err(error) = node.store.firing().forget_prefetched(owner, first) {

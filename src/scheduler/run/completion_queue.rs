@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Most completions in one transaction.
-pub(crate) const MOST_RECORDED: usize = 1000;
+pub(crate) const MOST_COMPLETED: usize = 1000;
 
 /// Most bytes of results in one transaction: one statement writes them, and a server takes no
 /// longer one than its packets.
@@ -41,12 +41,12 @@ impl CompletionQueue {
     /// The next for the completer: of those that the acquirer takes, none.
     pub(crate) fn next(&self, node: &Node) -> Option<OwnedCompletion> {
         let given_back = self.given_back.lock().pop_front();
-        given_back.or_else(|| if node.completions.acquirer_records() { None } else { self.arrived.try_recv().ok() })
+        given_back.or_else(|| if node.completions.acquirer_completes() { None } else { self.arrived.try_recv().ok() })
     }
 
     /// True if there is nothing for the completer.
     pub(crate) fn is_empty(&self, node: &Node) -> bool {
-        self.given_back.lock().is_empty() && (node.completions.acquirer_records() || self.arrived.is_empty())
+        self.given_back.lock().is_empty() && (node.completions.acquirer_completes() || self.arrived.is_empty())
     }
 
     /// The next, whoever was to take it.
@@ -70,10 +70,10 @@ impl CompletionQueue {
     /// follow are left to the completer, which bounds how many of them are in one transaction, and
     /// so are those that may have to wait for a transaction of the job's.
     pub(crate) fn take(&self, node: &Node, owner: &Owner) -> Vec<Completion> {
-        let mut taken = Vec::with_capacity(self.arrived.len().min(MOST_RECORDED));
+        let mut taken = Vec::with_capacity(self.arrived.len().min(MOST_COMPLETED));
         let mut others = Vec::new();
         let mut words = 0;
-        while taken.len() < MOST_RECORDED && words < MOST_TEXT_BYTES {
+        while taken.len() < MOST_COMPLETED && words < MOST_TEXT_BYTES {
             match self.arrived.try_recv() {
                 Ok(ended) if *ended.owner == *owner && is_for_all(&ended.completion) => {
                     words += ended.completion.words();

@@ -179,7 +179,7 @@ impl JobContext {
         if !self.holds_fire() {
             return Some(StopReason::OwnershipLost);
         }
-        self.handle.stop_reason().or_else(|| self.node.lease.tells_jobs().then_some(StopReason::Shutdown))
+        self.handle.stop_reason().or_else(|| self.node.running_fires.tells_jobs().then_some(StopReason::Shutdown))
     }
 
     /// The error to end with if the job had better end: `ctx.check()?` at every step is all a job

@@ -10,7 +10,6 @@ pub(crate) mod interrupt_monitor;
 pub(crate) mod job;
 pub(crate) mod job_error;
 pub(crate) mod job_type;
-pub(crate) mod not_begun;
 mod payload;
 pub(crate) mod registry;
 pub(crate) mod run_handle;
@@ -19,6 +18,7 @@ pub(crate) mod run_shell;
 mod shard;
 pub(crate) mod stop_reason;
 mod task_queue;
+pub(crate) mod unbegun;
 pub(crate) mod worker_pool;
 
 pub use capture_log::CaptureLog;

@@ -7,10 +7,10 @@ use super::completion_queue::OwnedCompletion;
 use super::context::JobContext;
 use super::job::Job;
 use super::job_error::{JobError, Outcome};
-use super::not_begun::not_begun;
 use super::registry::Registry;
 use super::run_handle::{FireTask, RunHandle};
 use super::run_result::{Failure, ending, error_of, outcome, rerun};
+use super::unbegun::end_unbegun;
 use crate::job::FireOutcome;
 use crate::listener::{FireEnd, guarded, lifecycle_log};
 use crate::scheduler::node::Node;
@@ -52,7 +52,7 @@ impl Run {
 }
 
 /// The permission for a fire to begin, or why it may not.
-pub(crate) type Hold = Result<(), &'static str>;
+pub(crate) type Permission = Result<(), &'static str>;
 
 /// The place of a fire in the table of its node: the fire leaves the table at the end, whatever
 /// happens before.
@@ -65,7 +65,7 @@ pub(crate) struct InTable {
 
 impl Drop for InTable {
     fn drop(&mut self) {
-        self.node.lease.remove(self.handle.fire_id());
+        self.node.running_fires.remove(self.handle.fire_id());
         if !self.is_accounted {
             self.node.note_uncertain();
             self.node.services.acquirer.wake();
@@ -77,15 +77,15 @@ impl RunShell {
     /// Runs one fire to its end.
     pub(crate) fn run(&self, task: FireTask) {
         let entry = self.enter(&task);
-        let hold = loop {
-            if let Some(hold) = self.hold(&task.handle) {
-                break hold;
+        let permission = loop {
+            if let Some(permission) = self.permission(&task.handle) {
+                break permission;
             }
             let again = self.node.clock.ticks().saturating_add(LOOK_AGAIN);
             self.node.clock.wait(&task.handle.signal, Some(again));
         };
-        if let Some(run) = self.begin(task, entry, hold) {
-            self.finish(run);
+        if let Some(run) = self.begin(task, entry, permission) {
+            self.run_job(run);
         }
     }
 
@@ -96,7 +96,7 @@ impl RunShell {
 
     /// The permission for the fire to begin, or why it may not; none while the node suspects
     /// itself: later the fire is its own, or it is lost.
-    pub(crate) fn hold(&self, handle: &RunHandle) -> Option<Hold> {
+    pub(crate) fn permission(&self, handle: &RunHandle) -> Option<Permission> {
         let node = &*self.node;
         if handle.is_lost() {
             return Some(Err("the fire belongs to another node now"));
@@ -104,15 +104,15 @@ impl RunShell {
         if node.lease.is_held_by(&handle.owner) {
             return Some(Ok(()));
         }
-        let is_stopping = node.lease.is_stopping();
+        let is_stopping = node.running_fires.is_stopping();
         is_stopping.then_some(Err("the node ends and cannot tell whether the fire is still its own"))
     }
 
     /// Begins the run, unless it may not begin.
-    pub(crate) fn begin(&self, task: FireTask, mut entry: InTable, hold: Hold) -> Option<Run> {
+    pub(crate) fn begin(&self, task: FireTask, mut entry: InTable, permission: Permission) -> Option<Run> {
         let node = &*self.node;
         let handle = Arc::clone(&task.handle);
-        if let Err(why) = hold {
+        if let Err(why) = permission {
             entry.is_accounted = true;
             lifecycle_log::not_started(handle.fire_id(), why);
             node.count_fire(&handle.job, FireOutcome::Lost, None);
@@ -120,7 +120,7 @@ impl RunShell {
         }
         if handle.stop_reason().is_some() {
             // The fire has waited for this worker, and somebody wanted it to stop meanwhile.
-            let ended = not_begun(node, &task, "it was asked to stop before");
+            let ended = end_unbegun(node, &task, "it was asked to stop before");
             entry.is_accounted = true;
             ended.into_iter().for_each(|ended| self.hand_to_completer(ended));
             return None;
@@ -146,8 +146,8 @@ impl RunShell {
         Some(Run { ctx, begun, entry, broken, is_vetoed })
     }
 
-    /// Calls the job, and ends the run.
-    pub(crate) fn finish(&self, run: Run) {
+    /// Calls the job, unless the fire is vetoed, and hands the end of the run to the completer.
+    pub(crate) fn run_job(&self, run: Run) {
         let node = &*self.node;
         let Run { mut ctx, begun, mut entry, broken, is_vetoed } = run;
         let handle = Arc::clone(&entry.handle);
@@ -155,7 +155,7 @@ impl RunShell {
             lifecycle_log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.count_fire(&handle.job, FireOutcome::Vetoed, None);
-            handle.begin_end().then(End::vetoed)
+            handle.begin_end().then(RunEnd::vetoed)
         } else {
             self.execute(&mut ctx, &handle, broken.as_ref())
         };
@@ -166,10 +166,20 @@ impl RunShell {
         };
         let now = node.clock.ticks();
         node.prefetch.run_times().note(ctx.job().job_type(), now.saturating_sub(begun));
-        let ended = self.ended(&ctx, &handle, end, now);
+        // From the moment that it began on its worker, with its repetitions: so both are known,
+        // when it began and ended.
+        let run_time = end.ending.run_time.and_then(|_| handle.running_for(now));
+        // Work that is tried again has not failed yet.
+        let failed = matches!(end.ending.outcome, FireOutcome::Failed | FireOutcome::TimedOut) && end.rerun.is_none();
+        let completion = Completion {
+            ending: Ending { at: Some(now), run_time, ..end.ending },
+            rerun: end.rerun,
+            failed,
+            ..ctx.completion(end.instruction)
+        };
         node.completions.add(handle.fire_id(), handle.has_heartbeats());
         entry.is_accounted = true;
-        self.hand_to_completer(ended);
+        self.hand_to_completer(OwnedCompletion { owner: Arc::clone(&handle.owner), completion });
     }
 
     fn hand_to_completer(&self, ended: OwnedCompletion) {
@@ -186,7 +196,7 @@ impl RunShell {
 
     /// Runs the job, again and again if it asks for it; none if the fire was ended in its place
     /// meanwhile. Data that could not be upgraded it does not see.
-    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle, broken: Option<&JobError>) -> Option<End> {
+    fn execute(&self, ctx: &mut JobContext, handle: &RunHandle, broken: Option<&JobError>) -> Option<RunEnd> {
         let node = &*self.node;
         let job = self.registry.job(ctx.job().job_type());
         loop {
@@ -201,7 +211,9 @@ impl RunShell {
                 return None;
             }
             let run_time = node.clock.ticks().saturating_sub(begun);
-            let end = self.end_of(&result, ctx, handle, run_time);
+            let outcome = outcome(&result, ctx.stop_reason(), handle.is_lost());
+            let error = error_of(&result, outcome, ctx.stop_reason());
+            let end = FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) };
             lifecycle_log::ended(&ctx.event(), &end);
             if let Err(Failure { panicked: true, error }) = &result {
                 let message = format!("job `{}` panicked: {}", ctx.job().key(), error.message());
@@ -215,56 +227,28 @@ impl RunShell {
             node.count_fire(ctx.job().key(), end.outcome, Some(run_time));
             if !refire || ctx.should_stop() {
                 let rerun = rerun(ctx, &result, end.outcome);
-                return Some(End::of(end, instruction, rerun));
+                return Some(RunEnd::of(end, instruction, rerun));
             }
             if ctx.count_refire() > MOST_REFIRES {
                 node.listeners.error(&format!(
                     "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
                     ctx.job().key()
                 ));
-                return Some(End::of(end, instruction, None));
+                return Some(RunEnd::of(end, instruction, None));
             }
             handle.run_again();
         }
     }
-
-    fn end_of(
-        &self,
-        result: &Result<Outcome, Failure>,
-        ctx: &JobContext,
-        handle: &RunHandle,
-        run_time: Duration,
-    ) -> FireEnd {
-        let outcome = outcome(result, ctx.stop_reason(), handle.is_lost());
-        let error = error_of(result, outcome, ctx.stop_reason());
-        FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) }
-    }
-
-    fn ended(&self, ctx: &JobContext, handle: &RunHandle, end: End, now: Duration) -> OwnedCompletion {
-        let at = Some(now);
-        // From the moment that it began on its worker, with its repetitions: so both are known,
-        // when it began and ended.
-        let run_time = end.ending.run_time.and_then(|_| handle.running_for(now));
-        // Work that is tried again has not failed yet.
-        let failed = matches!(end.ending.outcome, FireOutcome::Failed | FireOutcome::TimedOut) && end.rerun.is_none();
-        let completion = Completion {
-            ending: Ending { at, run_time, ..end.ending },
-            rerun: end.rerun,
-            failed,
-            ..ctx.completion(end.instruction)
-        };
-        OwnedCompletion { owner: Arc::clone(&handle.owner), completion }
-    }
 }
 
 /// The end as the store is to be told.
-struct End {
+struct RunEnd {
     instruction: CompletionInstruction,
     ending: Ending,
     rerun: Option<RerunOrder>,
 }
 
-impl End {
+impl RunEnd {
     fn of(end: FireEnd, instruction: CompletionInstruction, rerun: Option<RerunOrder>) -> Self {
         Self { instruction, ending: ending(end, Duration::ZERO), rerun }
     }

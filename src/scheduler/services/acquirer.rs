@@ -107,7 +107,7 @@ impl Acquirer {
             // A doubt that was settled just now may have been a reservation.
             self.reservations.give_up();
             self.reservations.release_unwanted()?;
-            if self.node.lease.running() == 0 {
+            if self.node.running_fires.count() == 0 {
                 return Ok(self.next_at(None));
             }
             return self.poll_for_runs();
@@ -175,14 +175,14 @@ impl Acquirer {
         if self.polling.is_futile(reason) {
             return Ok(self.next_at(Some(next_poll)));
         }
-        let running = self.node.lease.running();
+        let running = self.node.running_fires.count();
         self.reservations.give_up_after(earliest);
         self.reservations.release_unwanted()?;
         if self.room() == 0 {
             return Ok(self.next_at(Some(next_poll)));
         }
         let found = self.acquire(owner, job_types)?;
-        let is_futile = !self.reservations.has_until(earliest) && self.node.lease.running() <= running;
+        let is_futile = !self.reservations.has_until(earliest) && self.node.running_fires.count() <= running;
         self.polling.note_futile(is_futile.then_some(reason));
         match found {
             Found::Something => Ok(self.next_at(Some(next_poll))),
@@ -241,7 +241,7 @@ impl Service for Acquirer {
         // Completions wait for an acquisition only where one comes at once.
         let is_waiting = self.combined.is_waiting() && self.node.is_firing() && matches!(next, Ok(Next::At(_)));
         if !is_waiting && !matches!(next, Ok(Next::Now)) {
-            self.node.let_acquirer_record(false);
+            self.node.let_acquirer_complete(false);
         }
         next
     }

@@ -102,7 +102,7 @@ impl AlarmBoard {
                 failures("heartbeats", health.errors_in_a_row, health.last_error)
             }
             AlarmKind::StuckFires => {
-                let mut stuck = node.lease.fires();
+                let mut stuck = node.running_fires.all();
                 stuck.retain(|fire| fire.is_stuck());
                 let named: BTreeSet<_> = stuck.iter().map(|fire| fire.job.clone()).collect();
                 jobs = named.into_iter().take(MOST_NAMED).map(|job| AlarmJob { job, owner: None }).collect();

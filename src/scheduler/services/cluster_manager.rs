@@ -105,6 +105,7 @@ impl ClusterManager {
                 lifecycle_log::registered(&node.instance, &owner.incarnation);
             }
             if node.lease.confirm(owner, begun) {
+                node.running_fires.wake();
                 if let Some(gap) = before {
                     lifecycle_log::checked_in_late(&node.instance, gap);
                 }
@@ -153,6 +154,7 @@ impl ClusterManager {
         if let Some(owner) = self.membership.owner()
             && self.node.lease.confirm(owner, begun)
         {
+            self.node.running_fires.wake();
             self.node.services.acquirer.wake();
         }
     }
@@ -160,7 +162,8 @@ impl ClusterManager {
     /// This node was declared dead while it lived.
     fn revoke(&self) {
         let node = &*self.node;
-        let lost = node.lease.revoke();
+        node.lease.revoke();
+        let lost = node.running_fires.revoke();
         node.counters.failed_out.add(lost);
         lifecycle_log::ownership_lost(&node.instance, lost);
         if node.aborts_on_loss() {

@@ -4,7 +4,7 @@ use super::service::{Next, Service};
 use crate::error::{Error, FailureClass, Result};
 use crate::listener::lifecycle_log;
 use crate::scheduler::node::Node;
-use crate::scheduler::run::completion_queue::{CompletionQueue, MOST_RECORDED, MOST_TEXT_BYTES, OwnedCompletion};
+use crate::scheduler::run::completion_queue::{CompletionQueue, MOST_COMPLETED, MOST_TEXT_BYTES, OwnedCompletion};
 use crate::store::{Completion, CompletionOutcome, CompletionReport, Owner};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl Completer {
     fn gather(&mut self) {
         let mut followed = self.batch.iter().filter(|completion| completion.followed).count();
         let mut words: usize = self.batch.iter().map(|completion| completion.words()).sum();
-        while self.batch.len() < MOST_RECORDED && followed < MOST_FOLLOWED && words < MOST_TEXT_BYTES {
+        while self.batch.len() < MOST_COMPLETED && followed < MOST_FOLLOWED && words < MOST_TEXT_BYTES {
             let Some(ended) = self.next.take().or_else(|| self.queue.next(&self.node)) else { return };
             if self.batch_owner.as_ref().is_some_and(|owner| *owner != ended.owner) {
                 self.next = Some(ended);
@@ -87,8 +87,8 @@ impl Completer {
 
     /// Until when to wait for more; none if there is enough, or if it was long enough.
     fn batching_deadline(&mut self) -> Option<Duration> {
-        let lease = &self.node.lease;
-        if lease.is_stopping() || self.batch.len().saturating_mul(2) >= lease.running() {
+        let fires = &self.node.running_fires;
+        if fires.is_stopping() || self.batch.len().saturating_mul(2) >= fires.count() {
             return None;
         }
         let now = self.node.clock.ticks();
@@ -97,7 +97,7 @@ impl Completer {
             return None;
         }
         // Each that ends is one more here and one less there: so many further ends are enough.
-        let missing = lease.running().saturating_sub(self.batch.len().saturating_mul(2)).div_ceil(3);
+        let missing = fires.count().saturating_sub(self.batch.len().saturating_mul(2)).div_ceil(3);
         self.node.completions.await_batch(missing);
         Some(until)
     }
@@ -110,12 +110,12 @@ impl Completer {
 
     /// Records the batch. A failure that will not pass by itself concerns one of them: they are
     /// recorded singly then.
-    fn record(&mut self, owner: &Arc<Owner>) -> Result<()> {
+    fn complete(&mut self, owner: &Arc<Owner>) -> Result<()> {
         self.settle_doubt(owner)?;
         if self.batch.is_empty() {
             return Ok(());
         }
-        match self.node.store.firing().record(owner, &self.batch) {
+        match self.node.store.firing().complete(owner, &self.batch) {
             Ok(recorded) => {
                 let batch = std::mem::take(&mut self.batch);
                 self.settle(owner, batch, recorded);
@@ -131,7 +131,7 @@ impl Completer {
                 self.in_doubt = if is_unknown { self.batch.len() } else { 0 };
                 Err(error)
             }
-            Err(_) => self.record_singly(owner),
+            Err(_) => self.complete_singly(owner),
         }
     }
 
@@ -140,7 +140,7 @@ impl Completer {
     fn settle_doubt(&mut self, owner: &Arc<Owner>) -> Result<()> {
         let count = self.in_doubt.min(self.batch.len());
         let ended = self.batch.get(..count).unwrap_or_default();
-        if !ended.is_empty() && self.node.store.firing().ends_are_recorded(owner, ended)? {
+        if !ended.is_empty() && self.node.store.firing().ask_whether_completed(owner, ended)? {
             let ended: Vec<Completion> = self.batch.drain(..count).collect();
             let outcomes = vec![CompletionOutcome::Recorded; count];
             self.node.note_completed(&ended, &CompletionReport { outcomes, ..CompletionReport::default() });
@@ -149,9 +149,9 @@ impl Completer {
         Ok(())
     }
 
-    fn record_singly(&mut self, owner: &Arc<Owner>) -> Result<()> {
+    fn complete_singly(&mut self, owner: &Arc<Owner>) -> Result<()> {
         while let Some(completion) = self.batch.pop() {
-            match self.record_one(owner, completion.clone()) {
+            match self.complete_one(owner, completion.clone()) {
                 Ok(recorded) => self.settle(owner, vec![completion], recorded),
                 Err(error) if error.is_transient() => {
                     self.batch.push(completion);
@@ -166,12 +166,16 @@ impl Completer {
         Ok(())
     }
 
-    fn record_one(&self, owner: &Owner, mut completion: Completion) -> Result<CompletionReport> {
-        let one =
-            |completion: &Completion| match self.node.store.firing().record(owner, std::slice::from_ref(completion)) {
-                Err(error) if error.is_fenced() => Ok(of_another(1)),
-                other => other,
-            };
+    fn complete_one(&self, owner: &Owner, mut completion: Completion) -> Result<CompletionReport> {
+        let one = |completion: &Completion| match self
+            .node
+            .store
+            .firing()
+            .complete(owner, std::slice::from_ref(completion))
+        {
+            Err(error) if error.is_fenced() => Ok(of_another(1)),
+            other => other,
+        };
         let error = match one(&completion) {
             Err(error) if !error.is_transient() => error,
             other => return other,
@@ -210,7 +214,7 @@ impl Completer {
     /// Tries parked completions again; those that are refused again stay.
     fn retry_parked(&mut self) {
         for ended in std::mem::take(&mut self.parked) {
-            match self.record_one(&ended.owner, ended.completion.clone()) {
+            match self.complete_one(&ended.owner, ended.completion.clone()) {
                 Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
                 Err(_) => self.park(ended),
             }
@@ -249,7 +253,7 @@ impl Completer {
             return;
         }
         for ended in std::mem::take(&mut self.held) {
-            match self.record_one(&ended.owner, ended.completion.clone()) {
+            match self.complete_one(&ended.owner, ended.completion.clone()) {
                 Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
                 Err(error) if error.is_transient() => self.held.push(ended),
                 Err(_) => self.park(ended),
@@ -284,7 +288,7 @@ impl Service for Completer {
                 return Ok(Next::At(until));
             }
             self.waiting_since = None;
-            self.record(&owner)?;
+            self.complete(&owner)?;
             self.batch_owner = None;
             return Ok(Next::Now);
         }
@@ -292,7 +296,7 @@ impl Service for Completer {
             return Ok(Next::Now);
         }
         if self.next_retry().is_none() {
-            let is_last = self.node.lease.is_stopping() && self.queue.is_over(&self.node);
+            let is_last = self.node.running_fires.is_stopping() && self.queue.is_over(&self.node);
             return Ok(if is_last { Next::Stop } else { Next::WhenSignalled });
         }
         if !self.parked.is_empty() && self.node.clock.ticks() >= self.parked_until {

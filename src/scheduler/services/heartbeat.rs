@@ -38,7 +38,7 @@ impl Heartbeat {
     /// Looks after every run; returns when to look again at the latest.
     fn watch(&self) -> Option<Duration> {
         let now = self.node.clock.ticks();
-        self.node.lease.fires().iter().filter_map(|fire| self.watch_one(fire, now)).min()
+        self.node.running_fires.all().iter().filter_map(|fire| self.watch_one(fire, now)).min()
     }
 
     fn watch_one(&self, fire: &Arc<RunHandle>, now: Duration) -> Option<Duration> {
@@ -151,7 +151,7 @@ impl Heartbeat {
         if dead.is_empty() {
             return;
         }
-        let mut fires = self.node.lease.fires();
+        let mut fires = self.node.running_fires.all();
         fires.retain(|fire| fire.worker().is_some_and(|(worker, _)| dead.contains(&worker)));
         let mut reaped = Vec::new();
         for fire in fires {
@@ -176,7 +176,7 @@ impl Heartbeat {
             by_incarnation.entry(&fire.owner.incarnation).or_default().push(fire.fire_id().to_owned());
             node.count_fire(&fire.job, FireOutcome::Lost, fire.running_for(node.clock.ticks()));
         }
-        fires.iter().for_each(|fire| node.lease.remove(fire.fire_id()));
+        fires.iter().for_each(|fire| node.running_fires.remove(fire.fire_id()));
         for ids in by_incarnation.into_values() {
             let owner = fires.iter().find(|fire| ids.iter().any(|id| id == fire.fire_id())).map(|fire| &fire.owner);
             let Some(owner) = owner else { continue };
@@ -206,7 +206,7 @@ impl Heartbeat {
         if abandoned {
             lifecycle_log::given_up(&fire.job, fire.fire_id(), "it lost its fire and did not end");
             self.node.count_fire(&fire.job, FireOutcome::Lost, fire.running_for(now));
-            self.node.lease.remove(fire.fire_id());
+            self.node.running_fires.remove(fire.fire_id());
         }
     }
 
@@ -252,7 +252,7 @@ impl Heartbeat {
         completion.log = fire.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.ending = ending(end, now);
         node.completions.add(fire.fire_id(), fire.has_heartbeats());
-        node.lease.remove(fire.fire_id());
+        node.running_fires.remove(fire.fire_id());
         if self.completions.send(OwnedCompletion { owner: Arc::clone(&fire.owner), completion }).is_err() {
             lifecycle_log::completion_abandoned(fire.fire_id());
         }
@@ -268,12 +268,12 @@ impl Heartbeat {
     }
 
     fn is_idle(&self) -> bool {
-        self.node.lease.running() == 0 && self.node.completions.with_heartbeats().is_empty()
+        self.node.running_fires.count() == 0 && self.node.completions.with_heartbeats().is_empty()
     }
 
     /// Asks those runs to stop that somebody wants to.
     fn obey_cancels(&self) -> Result<()> {
-        let fires = self.node.lease.fires();
+        let fires = self.node.running_fires.all();
         if !fires.is_empty() {
             let cancelled = self.node.store.upkeep().cancels(&self.node.instance)?;
             cancel(&fires, &cancelled, self.node.clock.ticks());
@@ -285,7 +285,7 @@ impl Heartbeat {
     fn send_heartbeats(&mut self, now: Duration) -> Result<()> {
         let node = Arc::clone(&self.node);
         let Some(owner) = node.lease.owner() else { return Ok(()) };
-        let fires = node.lease.fires();
+        let fires = node.running_fires.all();
         let mut heartbeats: Vec<FireHeartbeat> = Vec::new();
         for fire in fires.iter().filter(|fire| *fire.owner == owner && self.is_heartbeat_due(fire, now)) {
             fire.note_heartbeat();
@@ -313,10 +313,10 @@ impl Heartbeat {
         let silent = |fire: &&Arc<RunHandle>| fire.has_heartbeats() && !fire.is_lost() && !self.goes_on(fire, now);
         let silent: Vec<String> = fires.iter().filter(silent).map(|fire| fire.fire_id().to_owned()).collect();
         let gone = if silent.is_empty() { silent } else { node.store.upkeep().fires_gone(&owner, &silent)? };
-        // A fire that has ended since has left the lease; a fire without its row that is still in
-        // the lease is another's.
+        // A fire that has ended since has left the table; a fire without its row that is still in
+        // the table is another's.
         let lost: BTreeSet<&str> = pass.lost.iter().chain(&gone).map(String::as_str).collect();
-        for fire in node.lease.fires().iter().filter(|fire| lost.contains(fire.fire_id())) {
+        for fire in node.running_fires.all().iter().filter(|fire| lost.contains(fire.fire_id())) {
             if fire.revoke() {
                 lifecycle_log::fire_lost(&fire.job, fire.fire_id());
                 node.counters.failed_out.add(1);

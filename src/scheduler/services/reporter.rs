@@ -54,7 +54,7 @@ impl Reporter {
             // The pool is about to be made.
             None => (self.fixed.pool_size, self.fixed.pool_size),
         };
-        let activity = if node.lease.is_stopping() || node.firing.stop_step().is_some() {
+        let activity = if node.running_fires.is_stopping() || node.firing.stop_step().is_some() {
             NodeActivity::Stopping
         } else if pool.is_none() {
             NodeActivity::Starting
@@ -67,7 +67,7 @@ impl Reporter {
         } else {
             NodeActivity::Firing
         };
-        let running = small(node.lease.running());
+        let running = small(node.running_fires.count());
         let info = NodeInfo { activity, pool_size, free_workers, running, load, ..self.fixed.clone() };
         NodeReport { info, uptime: node.clock.ticks().saturating_sub(self.started) }
     }

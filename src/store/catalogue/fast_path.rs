@@ -6,7 +6,7 @@ use super::foreign::is_class_in_a_package;
 use crate::error::{FailureClass, Result};
 use crate::job::JobDetail;
 use crate::store::TxMode;
-use crate::store::row::{FastPathWork, JobRow, TriggerRow};
+use crate::store::row::{FastPathWork, TriggerRow};
 use crate::trigger::{START_WHEN_STORED, Schedule, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
@@ -68,7 +68,14 @@ impl Catalogue<'_> {
         if !are_distinct {
             return None;
         }
-        let jobs = work.iter().map(|(job, _)| self.fast_path_job(job)).collect::<Option<Vec<_>>>()?;
+        let row = |(job, _): &(JobDetail, Vec<Trigger>)| {
+            let heeds_deprecation = !job.even_if_deprecated && self.node.types.read().has_deprecated();
+            if heeds_deprecation || self.node.types.read().version_of(job) > 1 {
+                return None;
+            }
+            self.store.job_row(job).ok().filter(|row| row.policy.is_none() && row.marks.is_none())
+        };
+        let jobs = work.iter().map(row).collect::<Option<Vec<_>>>()?;
         let not_beside_quartz = !self.store.settings.cluster.own_types_beside_quartz
             && jobs.iter().any(|job| !is_class_in_a_package(&job.job_type));
         Some(FastPathWork {
@@ -76,14 +83,6 @@ impl Catalogue<'_> {
             triggers: triggers.map(|t| self.fast_path_trigger(t)).collect::<Option<_>>()?,
             not_beside_quartz,
         })
-    }
-
-    fn fast_path_job(&self, job: &JobDetail) -> Option<JobRow> {
-        let heeds_deprecation = !job.even_if_deprecated && self.node.types.read().has_deprecated();
-        if heeds_deprecation || self.node.types.read().version_of(job) > 1 {
-            return None;
-        }
-        self.store.job_row(job).ok().filter(|row| row.policy.is_none() && row.marks.is_none())
     }
 
     /// The row of a trigger that the fast path can store. The row of a trigger that starts when it

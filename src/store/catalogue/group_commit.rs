@@ -12,7 +12,7 @@ use super::fast_path::FastPathOutcome;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::store::row::{FastPathWork, Notification, TriggerRow};
 use crate::store::transaction::{random_hex, unknown};
-use crate::store::{Lock, Session, TxMode};
+use crate::store::{Lock, TxMode};
 use crate::trigger::Trigger;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,28 +39,18 @@ impl Catalogue<'_> {
         }
     }
 
-    fn store_for_all(&self, mut leader: Leader<'_>) {
-        self.store_on_fast_path_first(&mut leader);
-        let remaining = leader.group.len();
-        if remaining > 0
-            && let Ok(token) = random_hex()
-        {
-            self.store_first(&mut leader, remaining, &token, Before::Nothing);
-        }
-    }
-
     /// Stores triggers on the fast path: all by one statement, or, where it is declined, by halves
-    /// and halves of these. The others stay in the group.
-    fn store_on_fast_path_first(&self, leader: &mut Leader<'_>) {
+    /// and halves of these. The others are stored by one transaction.
+    fn store_for_all(&self, mut leader: Leader<'_>) {
         let mut rows = self.fast_path_first(&mut leader.group);
         let mut pieces = vec![rows.len()];
         while let Some(size) = pieces.pop().filter(|size| *size > 0) {
-            let Ok(token) = random_hex() else { return };
+            let Ok(token) = random_hex() else { break };
             let triggers = rows.get(..size).unwrap_or_default().to_vec();
             match self.store_on_fast_path(PURPOSE, &FastPathWork { triggers, ..FastPathWork::default() }, &token) {
-                FastPathOutcome::Stored(now_ms) => self.tell_stored(leader, size, now_ms),
-                FastPathOutcome::Unknown => self.store_first(leader, size, &token, Before::Perhaps),
-                FastPathOutcome::Failed => return,
+                FastPathOutcome::Stored(now_ms) => self.tell_stored(&mut leader, size, now_ms),
+                FastPathOutcome::Unknown => self.store_first(&mut leader, size, &token, Before::Perhaps),
+                FastPathOutcome::Failed => break,
                 FastPathOutcome::Declined if size > 1 => {
                     pieces.extend([size - size / 2, size / 2]);
                     continue;
@@ -68,6 +58,12 @@ impl Catalogue<'_> {
                 FastPathOutcome::Declined => leader.group.rotate_left(1),
             }
             rows.drain(..size);
+        }
+        let remaining = leader.group.len();
+        if remaining > 0
+            && let Ok(token) = random_hex()
+        {
+            self.store_first(&mut leader, remaining, &token, Before::Nothing);
         }
     }
 
@@ -143,44 +139,36 @@ impl Catalogue<'_> {
         self.store.retrying(
             PURPOSE,
             TxMode::Exclusive(Lock::TriggerAccess),
-            |s| self.store_group_in(s, group, token, before),
+            |s| {
+                if before == Before::Perhaps
+                    && let Some(now_ms) = s.committed_ms(token)?
+                {
+                    return Ok(group.iter().map(|caller| self.as_stored(&caller.trigger, now_ms)).collect());
+                }
+                let mut answers = Vec::with_capacity(group.len());
+                let mut stored = 0;
+                for caller in group {
+                    match self.put_one_trigger(s, &caller.trigger, false, caller.even_if_deprecated) {
+                        Ok(trigger) => {
+                            stored += 1;
+                            answers.push(Ok(trigger));
+                        }
+                        Err(error) if error.failure_class().is_some() => return Err(error),
+                        Err(error) if group.len() == 1 && before == Before::Nothing => return Err(error),
+                        Err(error) => answers.push(Err(error)),
+                    }
+                }
+                if stored > 0 {
+                    s.notify(Notification::Change)?;
+                }
+                // The token stops a statement whose answer was lost and that may still be on its way.
+                if stored > 0 || before == Before::Perhaps {
+                    s.mark_commit(token)?;
+                }
+                Ok(answers)
+            },
             &mut |s, _| Ok(s.committed_ms(token)?.is_some()),
         )
-    }
-
-    fn store_group_in(
-        &self,
-        s: &mut dyn Session,
-        group: &[Arc<Caller>],
-        token: &str,
-        before: Before,
-    ) -> Result<Vec<Result<Trigger>>> {
-        if before == Before::Perhaps
-            && let Some(now_ms) = s.committed_ms(token)?
-        {
-            return Ok(group.iter().map(|caller| self.as_stored(&caller.trigger, now_ms)).collect());
-        }
-        let mut answers = Vec::with_capacity(group.len());
-        let mut stored = 0;
-        for caller in group {
-            match self.put_new_trigger(s, &caller.trigger, caller.even_if_deprecated) {
-                Ok(trigger) => {
-                    stored += 1;
-                    answers.push(Ok(trigger));
-                }
-                Err(error) if error.failure_class().is_some() => return Err(error),
-                Err(error) if group.len() == 1 && before == Before::Nothing => return Err(error),
-                Err(error) => answers.push(Err(error)),
-            }
-        }
-        if stored > 0 {
-            s.notify(Notification::Change)?;
-        }
-        // The token stops a statement whose answer was lost and that may still be on its way.
-        if stored > 0 || before == Before::Perhaps {
-            s.mark_commit(token)?;
-        }
-        Ok(answers)
     }
 }
 

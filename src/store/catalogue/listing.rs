@@ -224,9 +224,4 @@ impl Catalogue<'_> {
     pub fn check_trigger_row(&self, row: &crate::store::row::TriggerRow) -> Result<()> {
         self.store.trigger_value(row).map(drop)
     }
-
-    /// An error that says what is wrong with the row of a job, if the row cannot be read.
-    pub fn check_job_row(&self, row: &JobRow) -> Result<()> {
-        self.store.job_detail(row).map(drop)
-    }
 }

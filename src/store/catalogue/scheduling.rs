@@ -136,17 +136,8 @@ impl Catalogue<'_> {
         self.put_in_group(trigger, false)
     }
 
-    /// Stores a trigger that must be new.
-    pub(super) fn put_new_trigger(
-        &self,
-        s: &mut dyn Session,
-        trigger: &Trigger,
-        even_if_deprecated: bool,
-    ) -> Result<Trigger> {
-        self.put_one_trigger(s, trigger, false, even_if_deprecated)
-    }
-
-    fn put_one_trigger(
+    /// Stores one trigger of a job that is stored already, and checks what can be checked alone.
+    pub(super) fn put_one_trigger(
         &self,
         s: &mut dyn Session,
         trigger: &Trigger,

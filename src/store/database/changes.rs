@@ -1,9 +1,7 @@
 //! Notifications between nodes, and polls.
 
 use crate::error::Result;
-use crate::store::row::{
-    ClusterMembers, Exclusions, Notification, Notifications, PlacementView, PollResult, TypeVersions,
-};
+use crate::store::row::{Exclusions, Notification, Notifications, PollResult, TypeVersions};
 
 /// The row of our side table of changes, and what one poll of the scheduler tells.
 pub trait ChangeRows {
@@ -24,9 +22,6 @@ pub trait ChangeRows {
         versions: &TypeVersions,
         excluded: &Exclusions,
     ) -> Result<PollResult>;
-    /// The time, every instance, the names of instances that have fired rows, and all that decides
-    /// where work may run; in one statement.
-    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)>;
     /// The time, and how many beats of the scheduler are overdue, or come from a moment more than
     /// `tolerance_ms` ahead; in one statement.
     fn doubtful_heartbeats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;

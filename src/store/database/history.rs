@@ -9,7 +9,7 @@ pub trait HistoryRows {
     /// Deletes fired rows, as [`FiredRows::delete_fired`](super::FiredRows::delete_fired), and
     /// writes into the history what became of those that were there and are among `ends`, which are
     /// in the order of `ids`.
-    fn end_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>>;
+    fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>>;
     /// Rows of the history as this declaration shows them, the newest first.
     fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>>;
     /// The jobs of which more than `more_than` rows ended at `since_ms` or later, with how many;

@@ -2,10 +2,13 @@
 
 use super::owner::Owner;
 use crate::error::Result;
-use crate::store::row::{InstanceRow, Late, LoadRow};
+use crate::store::row::{ClusterMembers, InstanceRow, Late, LoadRow, PlacementView};
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.
 pub trait ClusterRows {
+    /// The time, every instance, the names of instances that have fired rows, and all that decides
+    /// where work may run; in one statement.
+    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)>;
     /// Every instance.
     fn instances(&mut self) -> Result<Vec<InstanceRow>>;
     /// Sets the check-in time of `owner`'s row, if it is still of this incarnation; returns whether

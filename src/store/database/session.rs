@@ -2,12 +2,14 @@
 
 use super::changes::ChangeRows;
 use super::executions::ExecutionRows;
+use super::fast_path::FastPath;
 use super::fires::FiredRows;
 use super::history::HistoryRows;
 use super::instances::ClusterRows;
 use super::jobs::JobRows;
 use super::locking::Lock;
 use super::placement::PlacementRows;
+use super::snapshot::SnapshotRows;
 use super::table::TableRows;
 use super::triggers::TriggerRows;
 use crate::error::Result;
@@ -15,7 +17,17 @@ use crate::store::row::{Snapshot, SnapshotPlace};
 
 /// One transaction on the rows of one scheduler.
 pub trait Session:
-    TableRows + JobRows + TriggerRows + FiredRows + ClusterRows + ChangeRows + ExecutionRows + HistoryRows + PlacementRows
+    TableRows
+    + JobRows
+    + TriggerRows
+    + FastPath
+    + FiredRows
+    + ClusterRows
+    + ChangeRows
+    + ExecutionRows
+    + HistoryRows
+    + PlacementRows
+    + SnapshotRows
 {
     /// The transaction's one `now`, in epoch milliseconds, by the database's clock (or the node's,
     /// as set).
@@ -23,10 +35,6 @@ pub trait Session:
 
     /// Takes a further lock. Panics in debug builds if the order is wrong.
     fn lock(&mut self, lock: Lock) -> Result<()>;
-
-    /// Reads the next page of everything the invariants speak of into `snapshot`, which is whole as
-    /// soon as this returns false.
-    fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool>;
 }
 
 impl dyn Session + '_ {

@@ -1,10 +1,8 @@
-//! `TriggerRows`: triggers, and new work that a session stores by one statement.
+//! `TriggerRows`: triggers, and the rows of their kinds.
 
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::{
-    Advance, Candidate, DueQuery, FastPathWork, FiredRow, Selection, TriggerRow, TriggerSelection,
-};
+use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TriggerSelection};
 use crate::trigger::TriggerState;
 
 /// Rows of `TRIGGERS`, of the tables of the kinds and of `PAUSED_TRIGGER_GRPS`.
@@ -53,15 +51,4 @@ pub trait TriggerRows {
     /// Tells whether a trigger is misfired that was due more than `threshold_ms` ago; in one
     /// statement.
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool>;
-
-    /// Stores all of this work and returns when, or declines and stores nothing. The work is stored
-    /// if each job is new, or is stored where it should be, and no trigger has the key. The change
-    /// is announced, and `token` noted with it.
-    ///
-    /// Asked in a session begun [at once](super::TxMode::SingleStatement). A database that begins
-    /// none stores none.
-    fn store_fast_path(&mut self, work: &FastPathWork, token: &str) -> Result<Option<i64>> {
-        let _ = (work, token);
-        Ok(None)
-    }
 }

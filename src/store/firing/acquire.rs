@@ -1,6 +1,6 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
-use super::claim::Again;
+use super::claim::{SeenTrigger, still_free};
 use super::doubt::is_there;
 use super::firable::Firable;
 use super::fire_batch::FireBatch;
@@ -20,31 +20,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 impl Firing<'_> {
-    /// The store's time, and the earliest time at which there is something to acquire; takes no
-    /// lock.
+    /// The poll of a node: what is due within `horizon` from now, and whether others have changed
+    /// something. Without a horizon the poll goes through what is due later too. Reservations of
+    /// others are those that `instance` has not. One statement, without a lock and without a
+    /// transaction; more only where something keeps nodes from work.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
-    pub fn earliest_due(&self, job_types: &[String]) -> Result<(i64, Option<i64>)> {
-        self.poll(job_types).map(|poll| (poll.now_ms, poll.earliest_ms))
-    }
-
-    /// The poll of a node: whether something is due, and whether others have changed something. One
-    /// statement, without a lock and without a transaction; more only where something keeps nodes
-    /// from work.
-    ///
-    /// # Errors
-    /// The error of the database that is left after the bounded retries.
-    pub fn poll(&self, job_types: &[String]) -> Result<PollResult> {
-        self.poll_until(None, "", job_types)
-    }
-
-    /// A poll for what is due within `horizon` from now: so it need not go through what is due
-    /// later and cannot run here. Reservations of others are those that `instance` has not.
-    ///
-    /// # Errors
-    /// The error of the database that is left after the bounded retries.
-    pub fn poll_until(&self, horizon: Option<Duration>, instance: &str, job_types: &[String]) -> Result<PollResult> {
+    pub fn poll(&self, horizon: Option<Duration>, instance: &str, job_types: &[String]) -> Result<PollResult> {
         let horizon_ms = horizon.map(millis);
         let threshold_ms = millis(self.store.settings.job_store.misfire_threshold);
         self.store.glance("look for due triggers", |s| {
@@ -84,17 +67,17 @@ impl Firing<'_> {
     pub fn acquire(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         // If the database does not say what it can do, the lock is right on any of them.
         match self.store.polling_strategy().unwrap_or_default() {
-            PollingStrategy::Lock => self.take(owner, request, None),
-            PollingStrategy::LockAndFetch => self.fetch(owner, request),
+            PollingStrategy::Lock => self.acquire_under_lock(owner, request, None),
+            PollingStrategy::LockAndFetch => self.acquire_by_claims(owner, request),
         }
     }
 
     /// Takes due triggers under the lock; of those that were seen before, if that was looked for.
-    pub(super) fn take(
+    pub(super) fn acquire_under_lock(
         &self,
         owner: &Owner,
         request: &AcquireRequest<'_>,
-        seen: Option<&Again<'_>>,
+        seen: Option<&[&SeenTrigger]>,
     ) -> Result<Acquisition> {
         let outcome = self.store.retrying_or_doubt(
             "acquire triggers",
@@ -110,7 +93,7 @@ impl Firing<'_> {
         s: &mut dyn Session,
         owner: &Owner,
         request: &AcquireRequest<'_>,
-        seen: Option<&Again<'_>>,
+        seen: Option<&[&SeenTrigger]>,
     ) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
@@ -118,7 +101,7 @@ impl Firing<'_> {
         if admission.is_shut() {
             return Ok(acquisition);
         }
-        let among = seen.map(|again| again.keys(s)).transpose()?;
+        let among = seen.map(|seen| still_free(s, seen)).transpose()?;
         let (chosen, deferred) = self.choose(s, &mut admission, now_ms, request, among.as_deref(), &mut acquisition)?;
         let (ticks, chosen) = ticks_of(chosen);
         let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;

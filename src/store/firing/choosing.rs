@@ -79,10 +79,11 @@ impl Firing<'_> {
         let limit = among.map_or(request.max, <[_]>::len).max(1);
         let mut seen = 0;
         for page in 0..among.map_or(MAX_PAGES, |_| 1) {
-            if choice.is_over() {
+            // Triggers that wait for a free worker are not to be read again and again.
+            if choice.batch.is_full() || choice.acquisition.withheld > 0 {
                 break;
             }
-            let candidates = choice.page(s, among, limit, seen)?;
+            let candidates = choice.read_page(s, among, limit, seen)?;
             let found = candidates.len();
             seen += found;
             choice.add_page(s, candidates, page > 0)?;
@@ -95,12 +96,7 @@ impl Firing<'_> {
 }
 
 impl Choice<'_, '_> {
-    /// Triggers that wait for a free worker are not to be read again and again.
-    fn is_over(&self) -> bool {
-        self.batch.is_full() || self.acquisition.withheld > 0
-    }
-
-    fn page(
+    fn read_page(
         &self,
         s: &mut dyn Session,
         among: Option<&[TriggerKey]>,
@@ -138,25 +134,23 @@ impl Choice<'_, '_> {
         candidates.sort_by(|a, b| order(self.order, self.now_ms, &a.trigger, &b.trigger));
         let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
         self.firing.store.read_calendars(s, &mut self.calendars, names)?;
-        candidates.into_iter().for_each(|candidate| self.add(candidate));
+        for candidate in candidates {
+            let key = candidate.trigger.key.clone();
+            self.admission.sees(candidate.job.key.group());
+            if !self.admission.admits_part(&key) {
+                continue;
+            }
+            match self.firing.firable(candidate, &self.calendars) {
+                Ok(firable) => self.take_or_defer(firable),
+                Err(_) if self.request.quarantined.contains(&key) => {}
+                Err(error) => self.acquisition.unreadable.push((key, error.to_string())),
+            }
+        }
         Ok(())
     }
 
-    fn add(&mut self, candidate: Candidate) {
-        let key = candidate.trigger.key.clone();
-        self.admission.sees(candidate.job.key.group());
-        if !self.admission.admits_part(&key) {
-            return;
-        }
-        match self.firing.firable(candidate, &self.calendars) {
-            Ok(firable) => self.judge(firable),
-            Err(_) if self.request.quarantined.contains(&key) => {}
-            Err(error) => self.acquisition.unreadable.push((key, error.to_string())),
-        }
-    }
-
     /// Takes, defers or leaves a trigger that can be read.
-    fn judge(&mut self, firable: Firable) {
+    fn take_or_defer(&mut self, firable: Firable) {
         let due_ms = firable.trigger.next_ms.unwrap_or(self.now_ms);
         let policy = firable.candidate.job.policy.as_deref();
         let is_admitted = self.admission.admits_tick(&firable.job, policy, &firable.trigger.key)

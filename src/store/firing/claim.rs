@@ -13,7 +13,7 @@ use crate::store::{Firing, Owner, Session, TxMode};
 use std::collections::BTreeMap;
 
 /// A trigger that was seen to be due, without the lock.
-struct Seen {
+pub(super) struct SeenTrigger {
     key: TriggerKey,
     /// None of one that could not be read: it may have been torn, and is named under the lock.
     next_ms: Option<i64>,
@@ -21,42 +21,35 @@ struct Seen {
     is_claimable: bool,
 }
 
-/// Triggers that were seen, and are looked at again under the lock.
-pub(super) struct Again<'a> {
-    seen: Vec<&'a Seen>,
+/// Those of the triggers that were seen that nobody else can take any more.
+pub(super) fn still_free(s: &mut dyn Session, seen: &[&SeenTrigger]) -> Result<Vec<TriggerKey>> {
+    let unread = seen.iter().filter(|one| one.next_ms.is_none()).map(|one| one.key.clone());
+    let mut keys = s.trigger_keys(TriggerSelection::FreeWaiting(&expected(seen)))?;
+    keys.extend(unread);
+    Ok(keys)
 }
 
-impl Again<'_> {
-    /// Triggers that nobody else can take any more.
-    pub(super) fn keys(&self, s: &mut dyn Session) -> Result<Vec<TriggerKey>> {
-        let unread = self.seen.iter().filter(|one| one.next_ms.is_none()).map(|one| one.key.clone());
-        let mut keys = s.trigger_keys(TriggerSelection::FreeWaiting(&expected(&self.seen)))?;
-        keys.extend(unread);
-        Ok(keys)
-    }
-}
-
-fn expected(seen: &[&Seen]) -> Vec<(TriggerKey, i64)> {
+fn expected(seen: &[&SeenTrigger]) -> Vec<(TriggerKey, i64)> {
     seen.iter().filter_map(|one| Some((one.key.clone(), one.next_ms?))).collect()
 }
 
 impl Firing<'_> {
     /// Takes due triggers that were looked for without the lock: claimable ones by claims, the
     /// others under the lock.
-    pub(super) fn fetch(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
+    pub(super) fn acquire_by_claims(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         let (now_ms, seen, unreserved_ms, withheld) = self.look_for_claims(request)?;
         let mut acquisition = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
         if seen.is_empty() {
             return Ok(Acquisition { withheld, ..acquisition });
         }
         let must_queue = self.node.must_queue();
-        let (claimable, others): (Vec<&Seen>, Vec<&Seen>) =
+        let (claimable, others): (Vec<&SeenTrigger>, Vec<&SeenTrigger>) =
             seen.iter().partition(|one| one.is_claimable && !must_queue);
         if !claimable.is_empty() {
             acquisition = Acquisition { unreserved_ms, ..self.claim(owner, request, &claimable)? };
         }
         if !others.is_empty() && acquisition.doubt.is_none() {
-            match self.take(owner, request, Some(&Again { seen: others })) {
+            match self.acquire_under_lock(owner, request, Some(&others)) {
                 Ok(more) => acquisition.add(more),
                 // A claim of a node that was declared dead since is its successor's.
                 Err(error) if acquisition.fired.is_empty() || error.is_fenced() => return Err(error),
@@ -82,7 +75,7 @@ impl Firing<'_> {
     /// The due triggers, as one acquisition would take them, seen without the lock; with the
     /// store's time, and the earliest time of what is not reserved, and how many wait for a free
     /// worker.
-    fn look_for_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<Seen>, Option<i64>, usize)> {
+    fn look_for_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<SeenTrigger>, Option<i64>, usize)> {
         self.store.read("look for due triggers", |s| {
             let now_ms = s.now_ms()?;
             let mut found = Acquisition::default();
@@ -92,16 +85,16 @@ impl Firing<'_> {
             }
             let (taken, deferred) = self.choose(s, &mut admission, now_ms, request, None, &mut found)?;
             let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
-            let mut seen: Vec<Seen> = taken
+            let mut seen: Vec<SeenTrigger> = taken
                 .into_iter()
-                .map(|one| Seen {
+                .map(|one| SeenTrigger {
                     is_claimable: self.is_claimable(&one)
                         && one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms),
                     next_ms: one.trigger.next_ms,
                     key: one.trigger.key,
                 })
                 .collect();
-            let other = |key, next_ms| Seen { key, next_ms, is_claimable: false };
+            let other = |key, next_ms| SeenTrigger { key, next_ms, is_claimable: false };
             seen.extend(deferred.into_iter().map(|one| other(one.advance.key, one.advance.expected_next_ms)));
             seen.extend(found.unreadable.into_iter().map(|(key, _)| other(key, None)));
             Ok((now_ms, seen, found.unreserved_ms, found.withheld))
@@ -131,7 +124,7 @@ impl Firing<'_> {
     /// from which they come would else be the queue that a claim is to avoid. The fences are larger
     /// than those of every earlier fire of these triggers all the same, since a trigger that was
     /// fired after it was seen has another next fire time, and is not taken.
-    fn claim(&self, owner: &Owner, request: &AcquireRequest<'_>, seen: &[&Seen]) -> Result<Acquisition> {
+    fn claim(&self, owner: &Owner, request: &AcquireRequest<'_>, seen: &[&SeenTrigger]) -> Result<Acquisition> {
         let first_fence = self.store.retrying(
             "draw fences",
             TxMode::OwnRows,
@@ -152,7 +145,7 @@ impl Firing<'_> {
         s: &mut dyn Session,
         owner: &Owner,
         request: &AcquireRequest<'_>,
-        seen: &[&Seen],
+        seen: &[&SeenTrigger],
         first_fence: i64,
     ) -> Result<Acquisition> {
         // A peer that would declare this node dead waits for this transaction, and then sees its

@@ -13,11 +13,11 @@ impl Firing<'_> {
     /// side by side record ends beside their claims, and on a server ends that touch no trigger and
     /// no job are recorded beside acquisitions.
     pub fn combines_commits(&self, fired: &[FireBundle]) -> bool {
-        let is_beside = || self.store.database.records_beside() && fired.iter().all(FireBundle::may_end_isolated);
+        let is_beside = || self.store.database.completes_beside() && fired.iter().all(FireBundle::may_end_isolated);
         self.store.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()
     }
 
-    /// As [`Firing::record`] and then [`Firing::acquire`], in one transaction under
+    /// As [`Firing::complete`] and then [`Firing::acquire`], in one transaction under
     /// `TRIGGER_ACCESS`.
     ///
     /// If it cannot be found out what became of it, both are the acquisition's
@@ -42,7 +42,7 @@ impl Firing<'_> {
             // The fires that were taken tell of both, and else what has ended does.
             &mut |s, (_, acquisition)| match is_there(s, acquisition)? {
                 Some(is_there) => Ok(is_there),
-                None => self.is_recorded(s, owner, ended),
+                None => self.are_completed(s, owner, ended),
             },
         )?;
         match outcome {

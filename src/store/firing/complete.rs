@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::hash::{HashMap, HashSet};
 use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::rules::completion::{EndedFire, Over, over};
+use crate::rules::completion::{Deletable, EndedRun, deletable};
 use crate::rules::failover::millis;
 use crate::store::row::{
     Advance, CheckpointRow, EndRow, FiredSelection, JobVersionRow, LogRow, Notification, RecoveryRow, Selection,
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 impl Firing<'_> {
-    /// Records the ends of fires, all in one transaction; the answer is in the order of
+    /// Records the ends of fires, all in one transaction; the outcomes are in the order of
     /// `completions`.
     ///
     /// The fired rows are deleted first. A missing fired row means that the fire was taken from
@@ -28,15 +28,7 @@ impl Firing<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries; nothing is recorded then,
     /// and trying again is safe.
-    pub fn complete(&self, owner: &Owner, completions: &[Completion]) -> Result<Vec<CompletionOutcome>> {
-        self.record(owner, completions).map(|recorded| recorded.outcomes)
-    }
-
-    /// As [`Firing::complete`], and says what the ends meant for the triggers.
-    ///
-    /// # Errors
-    /// As [`Firing::complete`].
-    pub fn record(&self, owner: &Owner, completions: &[Completion]) -> Result<CompletionReport> {
+    pub fn complete(&self, owner: &Owner, completions: &[Completion]) -> Result<CompletionReport> {
         if completions.is_empty() {
             return Ok(CompletionReport::default());
         }
@@ -46,14 +38,14 @@ impl Firing<'_> {
             false => TxMode::BesideClaims,
         };
         self.store.retrying("complete fires", begin, |s| self.complete_in(s, completions), &mut |s, recorded| {
-            self.is_recorded(s, owner, &of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded))
+            self.are_completed(s, owner, &of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded))
         })
     }
 
     /// The transaction that was to record these ends did. Rows of a registered owner are deleted by
     /// nobody else, but for fires that fell silent: if they are gone, and nobody has recovered one
     /// of them, it was that transaction.
-    pub(super) fn is_recorded(&self, s: &mut dyn Session, owner: &Owner, completions: &[Completion]) -> Result<bool> {
+    pub(super) fn are_completed(&self, s: &mut dyn Session, owner: &Owner, completions: &[Completion]) -> Result<bool> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         // Fires that nothing but a recovery could be the origin for.
         let over: Vec<_> = completions.iter().filter(|c| c.rerun.is_none()).map(|c| c.fire_id.clone()).collect();
@@ -69,7 +61,7 @@ impl Firing<'_> {
         let doubtful: Vec<String> =
             completions.iter().filter(|c| c.guarded || c.by_job).map(|c| c.fire_id.clone()).collect();
         if doubtful.is_empty() {
-            return self.end_in(s, completions, true);
+            return self.complete_free(s, completions, true);
         }
         let mut outcomes = not_free(s, &doubtful)?;
         let is_fenced = |c: &&Completion| outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
@@ -78,7 +70,8 @@ impl Firing<'_> {
         self.tidy_after_joined(s, &ended)?;
         let rest: Vec<Completion> =
             completions.iter().filter(|c| !outcomes.contains_key(&c.fire_id)).cloned().collect();
-        let mut report = if rest.is_empty() { CompletionReport::default() } else { self.end_in(s, &rest, true)? };
+        let mut report =
+            if rest.is_empty() { CompletionReport::default() } else { self.complete_free(s, &rest, true)? };
         let of_rest = std::mem::take(&mut report.outcomes);
         outcomes.extend(rest.into_iter().map(|c| c.fire_id).zip(of_rest));
         let outcome = |c: &Completion| outcomes.get(&c.fire_id).copied().unwrap_or(CompletionOutcome::Fenced);
@@ -101,22 +94,19 @@ impl Firing<'_> {
         if jobs.is_empty() { Ok(()) } else { s.delete_idle_jobs(&jobs).map(drop) }
     }
 
-    /// Ends a fire in a transaction of its job's, which may last. The row of its heartbeats is left
-    /// to its node, which goes on writing that row with those of its other fires.
-    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-    pub(super) fn complete_joined(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<CompletionReport> {
-        self.end_in(s, completions, false)
-    }
-
-    fn end_in(
+    /// Ends fires whose rows are free.
+    ///
+    /// Without `ends_heartbeats` the rows of their heartbeats are left to their node, which goes on
+    /// writing them with those of its other fires: a transaction of a job's may last.
+    pub(super) fn complete_free(
         &self,
         s: &mut dyn Session,
         completions: &[Completion],
         ends_heartbeats: bool,
     ) -> Result<CompletionReport> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
-        let ends = self.ends(s, completions)?;
-        let held: HashSet<String> = s.end_fired(&ids, ends)?.into_iter().collect();
+        let ends = self.history_of(s, completions)?;
+        let held: HashSet<String> = s.move_to_history(&ids, ends)?.into_iter().collect();
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
 
         self.write_logs(s, &recorded)?;
@@ -131,9 +121,9 @@ impl Firing<'_> {
 
         let stored = still_stored(s, &recorded)?;
         let failed: BTreeSet<&TriggerKey> = recorded.iter().filter(|c| c.failed).map(|c| &c.trigger).collect();
-        let effects = self.end_runs(s, &stored, &EndedRuns { one_at_a_time: &one_at_a_time, failed: &failed })?;
-        let fires: Vec<EndedFire<'_>> = recorded.iter().map(|c| c.ended_fire()).collect();
-        let Over { mut triggers, mut jobs } = over(&fires, &stored);
+        let effects = self.apply_policies(s, &stored, &EndedRuns { one_at_a_time: &one_at_a_time, failed: &failed })?;
+        let runs: Vec<EndedRun<'_>> = recorded.iter().map(|c| c.ended_run()).collect();
+        let Deletable { mut triggers, mut jobs } = deletable(&runs, &stored);
         triggers.extend(instructed);
         triggers.extend(effects.finalized.iter().map(|(trigger, _)| trigger.clone()));
         jobs.extend(effects.finalized.iter().map(|(_, job)| job.clone()));
@@ -173,7 +163,7 @@ impl Firing<'_> {
     }
 
     /// The rows of these fires for the history.
-    fn ends(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<EndRow>> {
+    fn history_of(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<EndRow>> {
         let recorded: Vec<_> =
             completions.iter().filter(|c| self.store.settings.history.records(c.ending.outcome)).collect();
         if recorded.is_empty() {
@@ -234,8 +224,8 @@ fn of_outcome(ends: &[Completion], outcomes: &[CompletionOutcome], wanted: Compl
 }
 
 impl Completion {
-    fn ended_fire(&self) -> EndedFire<'_> {
-        EndedFire {
+    fn ended_run(&self) -> EndedRun<'_> {
+        EndedRun {
             trigger: &self.trigger,
             job: &self.job,
             last: self.last,

@@ -51,9 +51,10 @@ impl Firing<'_> {
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
-    pub fn ends_are_recorded(&self, owner: &Owner, ended: &[Completion]) -> Result<bool> {
+    pub fn ask_whether_completed(&self, owner: &Owner, ended: &[Completion]) -> Result<bool> {
         let begin = TxMode::Exclusive(Lock::TriggerAccess);
-        self.store.retrying("settle ends in doubt", begin, |s| self.is_recorded(s, owner, ended), &mut |_, _| Ok(true))
+        self.store
+            .retrying("settle ends in doubt", begin, |s| self.are_completed(s, owner, ended), &mut |_, _| Ok(true))
     }
 
     /// Asks what became of what is in doubt; leaves in it what is there. False if the transaction
@@ -80,7 +81,7 @@ impl Firing<'_> {
                 // A reservation may have been taken back since: what has ended tells too.
                 let happened = match is_there(s, acquisition)? {
                     Some(is_there) if is_there || ended.is_empty() => is_there,
-                    _ => self.is_recorded(s, owner, ended)?,
+                    _ => self.are_completed(s, owner, ended)?,
                 };
                 Ok((happened, there))
             },

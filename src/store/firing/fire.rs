@@ -4,7 +4,7 @@ use super::doubt::is_there;
 use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use super::overlap::defer;
-use super::{Acquisition, FireBundle, Reservation};
+use super::{Acquisition, Reservation};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::rules::firing::{Missed, is_still_reserved, missed};
@@ -19,60 +19,38 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Firing<'_> {
     /// Fires reserved triggers. Triggers that were paused, changed or taken away meanwhile are
-    /// given back and missing in the answer.
+    /// given back and missing in the answer; it says which were left out, or wait, by the policies
+    /// of their triggers. A fire whose time is to come has that as its fire time: whoever fires so
+    /// early begins the job then.
     ///
     /// A reservation stands if its fired row is there and its trigger is still acquired with the
     /// same next fire time (H2). The fired row gets a new id, since a fence must be drawn when the
     /// fire begins, not when it was reserved.
     ///
-    /// # Errors
-    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
-    pub fn fire(&self, owner: &Owner, reservations: &[Reservation]) -> Result<Vec<FireBundle>> {
-        let acquisition = self.fire_these(owner, reservations, false)?;
-        match acquisition.doubt {
-            Some(doubt) => Err(doubt.error),
-            None => Ok(acquisition.fired),
-        }
-    }
-
-    /// As [`Firing::fire`], and says which of them were left out, or wait, by the policies of
-    /// their triggers. One whose time is to come has that as its fire time: whoever fires it so
-    /// early begins its job then.
-    ///
     /// If it cannot be found out what became of it, what was fired is the answer's
     /// [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
-    /// As [`Firing::fire`].
-    pub fn fire_reserved(&self, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
-        self.fire_these(owner, reservations, true)
-    }
-
-    fn fire_these(&self, owner: &Owner, reservations: &[Reservation], precommits: bool) -> Result<Acquisition> {
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
+    pub fn fire(&self, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
         if reservations.is_empty() {
             return Ok(Acquisition::default());
         }
         let outcome = self.store.retrying_or_doubt(
             "fire triggers",
             TxMode::BesideClaims,
-            |s| self.fire_in(s, owner, reservations, precommits),
+            |s| self.fire_in(s, owner, reservations),
             // If nothing was fired, what was given back is given back again.
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(false)),
         )?;
-        Ok(Acquisition::of(outcome, precommits))
+        Ok(Acquisition::of(outcome, true))
     }
 
-    fn fire_in(
-        &self,
-        s: &mut dyn Session,
-        owner: &Owner,
-        reservations: &[Reservation],
-        precommits: bool,
-    ) -> Result<Acquisition> {
+    fn fire_in(&self, s: &mut dyn Session, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let mut reserved = self.read_reserved(s, reservations)?;
-        let mut firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz()).precommitting(precommits);
+        let mut firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz()).precommitting();
         let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
         let (mut begun, mut given_back, mut yielded) = (Vec::new(), Vec::new(), Vec::new());
         for (fence, reservation) in (first_fence..).zip(reservations) {
@@ -91,7 +69,7 @@ impl Firing<'_> {
             } else {
                 admission.begins(firable.job.key.group());
                 // A fire whose time is to come begins at it.
-                firing.fire(firable, fence, precommits && reservation.scheduled_ms > now_ms);
+                firing.fire(firable, fence, reservation.scheduled_ms > now_ms);
                 begun.push(id.clone());
             }
         }

@@ -68,8 +68,8 @@ impl<'a> FireBatch<'a> {
     }
 
     /// Jobs begin at the times of their triggers, where those are still to come.
-    pub(super) fn precommitting(self, precommits: bool) -> Self {
-        Self { precommits, ..self }
+    pub(super) fn precommitting(self) -> Self {
+        Self { precommits: true, ..self }
     }
 
     /// Makes room for so many fires: vectors that grow would copy them over and over.

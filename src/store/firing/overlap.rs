@@ -121,7 +121,7 @@ pub(super) fn is_written(s: &mut dyn Session, acquisition: &Acquisition) -> Resu
 
 /// The effects of the ends of runs on their triggers.
 #[derive(Debug, Default)]
-pub(in crate::store) struct RunEffects {
+pub(in crate::store) struct PolicyEffects {
     pub(in crate::store) paused: Vec<TriggerKey>,
     pub(in crate::store) skipped: Vec<SkippedFires>,
     pub(in crate::store) let_go: Vec<TriggerKey>,
@@ -145,15 +145,15 @@ impl Firing<'_> {
     /// A time that has come due while the run lasted is decided here, whether or not a node has
     /// seen it come: under `Skip` it is left out, under `BufferOne` it is let go. A trigger whose
     /// run has failed is paused if it asks for it.
-    pub(in crate::store) fn end_runs(
+    pub(in crate::store) fn apply_policies(
         &self,
         s: &mut dyn Session,
         rows: &[TriggerRow],
         ended: &EndedRuns<'_>,
-    ) -> Result<RunEffects> {
+    ) -> Result<PolicyEffects> {
         let with_policies = |row: &&TriggerRow| stored_policies(row).is_ok_and(|p| p != Policies::default());
         let rows: Vec<TriggerRow> = rows.iter().filter(with_policies).cloned().collect();
-        let mut ends = RunEffects::default();
+        let mut ends = PolicyEffects::default();
         if rows.is_empty() {
             return Ok(ends);
         }
@@ -192,7 +192,7 @@ impl Firing<'_> {
         s: &mut dyn Session,
         row: &TriggerRow,
         calendars: &Calendars,
-        ends: &mut RunEffects,
+        ends: &mut PolicyEffects,
     ) -> Result<Option<Advance>> {
         use TriggerState::{Acquired, Blocked, Waiting};
         let now_ms = s.now_ms()?;
@@ -225,7 +225,7 @@ impl Firing<'_> {
         row: &TriggerRow,
         policies: Policies,
         one_at_a_time: &[JobKey],
-        ends: &mut RunEffects,
+        ends: &mut PolicyEffects,
     ) -> Result<Option<Advance>> {
         use TriggerState::{Blocked, Paused, PausedBlocked, Waiting};
         let Some(from) = TriggerState::from_name(&row.state) else { return Ok(None) };

@@ -32,7 +32,7 @@ pub enum Unfired {
 }
 
 /// A fire that no worker has begun, and what its trigger was before it.
-pub(in crate::store) struct NotBegun {
+pub(in crate::store) struct UnbegunFire {
     pub(in crate::store) fire_id: String,
     fence: i64,
     job: JobKey,
@@ -90,8 +90,8 @@ impl Firing<'_> {
 
     /// Gives the triggers of these fires the fires back, as far as they have not gone on since, and
     /// deletes their fired rows. The answer is in the order of `fires`.
-    pub(in crate::store) fn restore_all(&self, s: &mut dyn Session, fires: &[NotBegun]) -> Result<Vec<Unfired>> {
-        let keys: Vec<TriggerKey> = distinct(fires.iter().map(NotBegun::trigger));
+    pub(in crate::store) fn restore_all(&self, s: &mut dyn Session, fires: &[UnbegunFire]) -> Result<Vec<Unfired>> {
+        let keys: Vec<TriggerKey> = distinct(fires.iter().map(UnbegunFire::trigger));
         let mut rows: BTreeMap<TriggerKey, TriggerRow> =
             s.triggers(TriggerSelection::Keys(&keys))?.into_iter().map(|row| (row.key.clone(), row)).collect();
         let jobs: Vec<JobKey> = distinct(fires.iter().map(|fire| &fire.job));
@@ -105,7 +105,7 @@ impl Firing<'_> {
         let mut inserted: BTreeSet<TriggerKey> = BTreeSet::new();
         let mut ended = Vec::new();
         // The last first: of two fires of one trigger it is the one that left the row as it is.
-        let mut ordered: Vec<&NotBegun> = fires.iter().collect();
+        let mut ordered: Vec<&UnbegunFire> = fires.iter().collect();
         ordered.sort_by_key(|fire| Reverse(fire.fence));
         for fire in ordered {
             let key = fire.trigger();
@@ -137,7 +137,7 @@ impl Firing<'_> {
             }
             unfired.insert(fire.fence, Unfired::Done);
         }
-        let unfired = |fire: &NotBegun| unfired.get(&fire.fence).copied().unwrap_or(Unfired::Stands);
+        let unfired = |fire: &UnbegunFire| unfired.get(&fire.fence).copied().unwrap_or(Unfired::Stands);
         let done = fires.iter().filter(|fire| unfired(fire) == Unfired::Done);
         let over: Vec<String> = done.map(|fire| fire.fire_id.clone()).collect();
         if !over.is_empty() {
@@ -168,7 +168,7 @@ impl Firing<'_> {
 pub(in crate::store) fn gone_rows(executing: &[FiredRow], left: &BTreeMap<i64, PrefetchedFire>) -> Vec<TriggerRow> {
     let of_fire = |fire: &FiredRow| {
         let prefetched = fence_of(&fire.fire_id).and_then(|fence| left.get(&fence))?;
-        NotBegun::of_row(fire, prefetched.clone())?.gone
+        UnbegunFire::of_row(fire, prefetched.clone())?.gone
     };
     executing.iter().filter_map(of_fire).collect()
 }
@@ -205,13 +205,13 @@ impl Firing<'_> {
             return Ok((executing, Vec::new()));
         }
         let Some(mark) = s.begun(instance, closes)? else { return Ok((executing, Vec::new())) };
-        let mut not_begun: BTreeMap<String, NotBegun> = BTreeMap::new();
+        let mut not_begun: BTreeMap<String, UnbegunFire> = BTreeMap::new();
         for fire in &executing {
             let waits = fence_of(&fire.fire_id).filter(|fence| !mark.has_begun(*fence));
-            let fire = waits.and_then(|fence| NotBegun::of_row(fire, left.get(&fence)?.clone()));
+            let fire = waits.and_then(|fence| UnbegunFire::of_row(fire, left.get(&fence)?.clone()));
             not_begun.extend(fire.map(|fire| (fire.fire_id.clone(), fire)));
         }
-        let not_begun: Vec<NotBegun> = not_begun.into_values().collect();
+        let not_begun: Vec<UnbegunFire> = not_begun.into_values().collect();
         if not_begun.is_empty() {
             return Ok((executing, Vec::new()));
         }
@@ -229,7 +229,7 @@ impl Firing<'_> {
     }
 }
 
-impl NotBegun {
+impl UnbegunFire {
     /// A fire of this node; `row` makes the row of a trigger.
     pub(super) fn of_bundle(fire: &FireBundle, row: impl FnOnce(&Trigger) -> Result<TriggerRow>) -> Result<Self> {
         let mut before = fire.trigger.clone();
@@ -274,8 +274,8 @@ impl NotBegun {
         &self.before.key
     }
 
-    fn as_seen(&self, has_job: bool) -> firing::NotBegun {
-        firing::NotBegun {
+    fn as_seen(&self, has_job: bool) -> firing::FireToRestore {
+        firing::FireToRestore {
             after: (self.next_after_ms, self.before.next_ms),
             took_row: self.gone.is_some(),
             has_job,

@@ -1,7 +1,7 @@
 //! Unfire: a fire that has not begun is taken back, as if its trigger had never been taken.
 
 use super::FireBundle;
-use super::prefetch::{NotBegun, Unfired};
+use super::prefetch::{UnbegunFire, Unfired};
 use crate::error::Result;
 use crate::store::row::{FiredSelection, Notification};
 use crate::store::transaction::fenced;
@@ -38,9 +38,9 @@ impl Firing<'_> {
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let held: BTreeSet<String> = s.fired_ids(FiredSelection::Ids(&ids))?;
         let of_bundle = |fire: &&&FireBundle| {
-            NotBegun::of_bundle(fire, |before| self.store.trigger_row(before, TriggerState::Waiting))
+            UnbegunFire::of_bundle(fire, |before| self.store.trigger_row(before, TriggerState::Waiting))
         };
-        let ours: Vec<NotBegun> = fires
+        let ours: Vec<UnbegunFire> = fires
             .iter()
             .filter(|fire| held.contains(&fire.fire_id))
             .map(|fire| of_bundle(&fire))

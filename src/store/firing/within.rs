@@ -21,7 +21,7 @@ impl Firing<'_> {
         completion: &Completion,
     ) -> Result<()> {
         self.store.database.join("complete a fire", connection.into(), self.node.change_joined(), &mut |s| match self
-            .complete_joined(s, std::slice::from_ref(completion))?
+            .complete_free(s, std::slice::from_ref(completion), false)?
             .outcomes
             .first()
         {

@@ -2,10 +2,8 @@
 
 use super::MemorySession;
 use crate::error::Result;
-use crate::store::database::{ChangeRows, ClusterRows, PlacementRows, Session};
-use crate::store::row::{
-    ClusterMembers, Exclusions, HeartbeatRow, LAST_COUNT, Notification, PlacementView, PollResult, TypeVersions,
-};
+use crate::store::database::{ChangeRows, Session};
+use crate::store::row::{Exclusions, HeartbeatRow, LAST_COUNT, Notification, PollResult, TypeVersions};
 use std::collections::BTreeSet;
 
 impl ChangeRows for MemorySession<'_> {
@@ -46,15 +44,6 @@ impl ChangeRows for MemorySession<'_> {
         Ok(PollResult { now_ms, earliest_ms, reserved_ms, changes, cancels })
     }
 
-    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
-        let members = ClusterMembers {
-            now_ms: self.now_ms()?,
-            instances: self.instances()?,
-            with_fires: self.instances_with_fires(),
-        };
-        Ok((members, self.placement_view()?))
-    }
-
     fn doubtful_heartbeats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {
         self.reads()?;
         let now_ms = self.now_ms()?;
@@ -66,7 +55,7 @@ impl ChangeRows for MemorySession<'_> {
 }
 
 impl MemorySession<'_> {
-    fn instances_with_fires(&self) -> Vec<String> {
+    pub(super) fn instances_with_fires(&self) -> Vec<String> {
         let names: BTreeSet<&String> = self.tables.fired.values().map(|fire| &fire.instance).collect();
         names.into_iter().cloned().collect()
     }

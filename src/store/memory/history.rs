@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 impl HistoryRows for MemorySession<'_> {
-    fn end_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
+    fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         self.changes()?;
         let mut ends = ends.into_iter().peekable();
         let mut there = Vec::with_capacity(ids.len());

@@ -3,15 +3,24 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::key::TriggerKey;
-use crate::store::database::{ClusterRows, Owner, Session};
+use crate::store::database::{ClusterRows, Owner, PlacementRows, Session};
 use crate::store::row::{
-    CancelRow, Cell, CheckpointRow, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow, InstanceRow, JobTypeRow,
-    Late, LoadRow, NodeRow, ParkedRow, RecoveryModeRow, RecoveryRow, TableDef,
+    CancelRow, Cell, CheckpointRow, ClusterMembers, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow,
+    InstanceRow, JobTypeRow, Late, LoadRow, NodeRow, ParkedRow, PlacementView, RecoveryModeRow, RecoveryRow, TableDef,
 };
 use crate::trigger::TriggerState;
 use std::collections::BTreeMap;
 
 impl ClusterRows for MemorySession<'_> {
+    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
+        let members = ClusterMembers {
+            now_ms: self.now_ms()?,
+            instances: self.instances()?,
+            with_fires: self.instances_with_fires(),
+        };
+        Ok((members, self.placement_view()?))
+    }
+
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
         self.reads()?;
         // An instance whose name a node of Quartz has taken can be seen here too.

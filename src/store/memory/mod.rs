@@ -15,7 +15,7 @@ mod placement;
 mod tables;
 mod triggers;
 
-use super::database::{Database, Lock, Session, StatementCounts, TxMode};
+use super::database::{Database, FastPath, Lock, Session, SnapshotRows, StatementCounts, TxMode};
 use super::row::{FiredRow, Notification, PausedGroupRow, Snapshot, SnapshotPlace, TriggerSelection};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -183,7 +183,11 @@ impl Session for MemorySession<'_> {
         self.held = Some(lock);
         self.reads()
     }
+}
 
+impl FastPath for MemorySession<'_> {}
+
+impl SnapshotRows for MemorySession<'_> {
     fn snapshot_page(&mut self, _: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {
         self.reads()?;
         let mut fired: Vec<FiredRow> = self.tables.fired.values().cloned().collect();

@@ -1,5 +1,6 @@
 //! The rows of jobs.
 
+use super::table::table;
 use crate::key::JobKey;
 
 /// A row of `JOB_DETAILS`.
@@ -25,4 +26,45 @@ pub struct JobRow {
     pub policy: Option<String>,
     /// The row in `CN_JOB_MARKS`; a candidate is read without.
     pub marks: Option<String>,
+}
+
+table! {
+    /// A row of `CN_JOB_POLICIES`: what is done about runs of a job.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct JobPolicyRow in "CN_JOB_POLICIES" by [job] under trigger_access {
+        /// The job.
+        pub job: JobKey = [job_name, job_group],
+        /// The type of the job that the policy was given to.
+        pub job_type: String,
+        /// The policy, as text.
+        pub policy: String,
+    }
+}
+
+table! {
+    /// A row of `CN_JOB_MARKS`: what people and other systems know a job by.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct JobMarksRow in "CN_JOB_MARKS" by [job] under trigger_access {
+        /// The job.
+        pub job: JobKey = [job_name, job_group],
+        /// The type of the job that the marks were given to.
+        pub job_type: String,
+        /// The name of the work in the business.
+        pub biz_key: Option<String>,
+        /// The owner.
+        pub owner: Option<String>,
+        /// All marks, as text.
+        pub marks: String,
+    }
+}
+
+table! {
+    /// A row of `CN_TAGS`: a tag of a job with marks.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TagRow in "CN_TAGS" by [tag, job] under trigger_access {
+        /// The tag.
+        pub tag: String,
+        /// The job.
+        pub job: JobKey = [job_name, job_group],
+    }
 }

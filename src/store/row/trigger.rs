@@ -64,6 +64,21 @@ table! {
     }
 }
 
+table! {
+    /// A row of `CN_RECURRENCES`: the rule of a trigger.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct RecurrenceRow in "CN_RECURRENCES" by [trigger] under trigger_access {
+        /// The trigger.
+        pub trigger: TriggerKey = [trigger_name, trigger_group],
+        /// The lines of iCalendar.
+        pub rule: String,
+        /// The zone of the rule's times.
+        pub zone: String = [time_zone_id],
+        /// The misfire instruction.
+        pub misfire: i64 = [misfire_instr],
+    }
+}
+
 /// The columns of the table of a trigger's kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScheduleRow {

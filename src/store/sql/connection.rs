@@ -4,7 +4,7 @@ use super::backend::{Backend, backend_of};
 use super::dialect;
 use super::failure::Failure;
 use super::harness::{self, Scripts};
-use super::held::Held;
+use super::held_connection::HeldConnection;
 use super::statement::Statement;
 use crate::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
@@ -32,7 +32,7 @@ pub(super) enum Connection<'c> {
 }
 
 pub(super) struct Inner<'c, C: R2D2Connection + 'static> {
-    pub connection: Held<'c, C>,
+    pub connection: HeldConnection<'c, C>,
     broken: bool,
     /// True if the way to the server is gone, and so perhaps for all connections that are as old.
     lost: bool,
@@ -122,11 +122,11 @@ impl Connection<'_> {
     pub(super) fn of_caller<'c>(callers: CallersConnection<'c>) -> Connection<'c> {
         match callers {
             #[cfg(feature = "sqlite")]
-            CallersConnection::Sqlite(c) => Connection::Sqlite(Inner::new(Held::Callers(c))),
+            CallersConnection::Sqlite(c) => Connection::Sqlite(Inner::new(HeldConnection::Callers(c))),
             #[cfg(feature = "postgres")]
-            CallersConnection::Postgres(c) => Connection::Postgres(Inner::new(Held::Callers(c))),
+            CallersConnection::Postgres(c) => Connection::Postgres(Inner::new(HeldConnection::Callers(c))),
             #[cfg(feature = "mysql")]
-            CallersConnection::Mysql(c) => Connection::Mysql(Inner::new(Held::Callers(c))),
+            CallersConnection::Mysql(c) => Connection::Mysql(Inner::new(HeldConnection::Callers(c))),
         }
     }
 
@@ -243,13 +243,13 @@ impl Connection<'_> {
 }
 
 impl<'c, C: R2D2Connection + 'static> Inner<'c, C> {
-    pub(super) fn new(connection: Held<'c, C>) -> Self {
+    pub(super) fn new(connection: HeldConnection<'c, C>) -> Self {
         Self { connection, broken: false, lost: false }
     }
 
     fn establish(url: &DataSourceUrl) -> Result<Self, Failure> {
         match C::establish(url.reveal()) {
-            Ok(connection) => Ok(Self::new(Held::Own(connection))),
+            Ok(connection) => Ok(Self::new(HeldConnection::Own(connection))),
             Err(error) => {
                 let message = error.to_string();
                 let message = password(url).map_or(message.clone(), |password| message.replace(password, "***"));

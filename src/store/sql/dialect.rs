@@ -101,9 +101,9 @@ pub(super) fn begin_lent(backend: Backend, mode: TxMode) -> &'static str {
     }
 }
 
-/// The way in which a session holds the row of a lock.
+/// How strongly a session holds the row of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hold {
+pub(super) enum LockStrength {
     /// By one session alone.
     Alone,
     /// By one session, beside those that share it.
@@ -123,7 +123,7 @@ pub(super) enum Hold {
 /// which excludes itself and `UPDATE`, the lock of Quartz. Claims therefore happen beside
 /// acquisitions and completions there, and beside nothing else. MySQL has two: there whoever goes
 /// on beside claims shares the lock with them, and excludes others like it by [`fence_row_lock`].
-pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static str> {
+pub(super) fn lock(backend: Backend, lock: Lock, hold: LockStrength) -> Option<&'static str> {
     macro_rules! on_postgres {
         ($hold:literal) => {
             Some(concat!(
@@ -137,11 +137,11 @@ pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static 
     match (backend, lock) {
         (Backend::Sqlite, _) => None,
         (Backend::Postgres, _) => match hold {
-            Hold::Alone => on_postgres!("FOR UPDATE"),
-            Hold::BesideClaims => on_postgres!("FOR NO KEY UPDATE"),
-            Hold::Shared => on_postgres!("FOR KEY SHARE"),
+            LockStrength::Alone => on_postgres!("FOR UPDATE"),
+            LockStrength::BesideClaims => on_postgres!("FOR NO KEY UPDATE"),
+            LockStrength::Shared => on_postgres!("FOR KEY SHARE"),
         },
-        (Backend::Mysql, _) if hold != Hold::Alone => Some(
+        (Backend::Mysql, _) if hold != LockStrength::Alone => Some(
             "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, CAST(NULL AS SIGNED) AS fence \
              FROM {p}LOCKS WHERE sched_name = ? AND lock_name = ? LOCK IN SHARE MODE",
         ),
@@ -160,8 +160,8 @@ pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static 
 /// Locks the row of the fences, which excludes those that go on beside claims from each other,
 /// where the lock does not. The row is taken after the lock, as always. The statement brings the
 /// last fence, and the time.
-pub(super) fn fence_row_lock(backend: Backend, hold: Hold) -> Option<&'static str> {
-    (backend == Backend::Mysql && hold == Hold::BesideClaims).then_some(
+pub(super) fn fence_row_lock(backend: Backend, hold: LockStrength) -> Option<&'static str> {
+    (backend == Backend::Mysql && hold == LockStrength::BesideClaims).then_some(
         "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, fence AS fence \
          FROM {p}CN_FENCES WHERE sched_name = ? FOR UPDATE",
     )

@@ -106,9 +106,7 @@ pub(super) const QUARTZ_TABLES: [&str; 11] = [
 
 /// Our side tables with rows of a scheduler.
 pub(super) fn side_tables() -> impl Iterator<Item = &'static str> {
-    let of_statements =
-        ["CN_CHANGES", "CN_INSTANCES", "CN_RECURRENCES", "CN_JOB_POLICIES", "CN_JOB_MARKS", "CN_TAGS", "CN_HISTORY"];
-    of_statements.into_iter().chain(DECLARED.iter().map(|table| table.name))
+    ["CN_CHANGES", "CN_INSTANCES", "CN_HISTORY"].into_iter().chain(DECLARED.iter().map(|table| table.name))
 }
 
 by_place! {

@@ -11,7 +11,7 @@ mod dialect;
 mod explain;
 mod failure;
 mod harness;
-mod held;
+mod held_connection;
 mod joined;
 mod migrations;
 #[cfg(feature = "postgres")]
@@ -43,9 +43,9 @@ use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::settings::{DataSourceSettings, Settings};
 use calls::Calls;
 use connection::Connection;
-use dialect::Hold;
+use dialect::LockStrength;
 use failure::Failure;
-use pool::{Connections, Lease};
+use pool::{Connections, PoolConnection};
 use session::SqlSession;
 use session_context::SessionContext;
 use sql_options::SqlOptions;
@@ -129,7 +129,7 @@ impl SqlDatabase {
         answer.inspect_err(|_| lease.break_off())
     }
 
-    fn connection(&self, purpose: &str) -> Result<Lease> {
+    fn connection(&self, purpose: &str) -> Result<PoolConnection> {
         self.connections.get().map_err(|failure| failure.of_operation(purpose))
     }
 
@@ -220,9 +220,11 @@ impl Database for SqlDatabase {
             TxMode::ReadOnly | TxMode::Autocommit | TxMode::OwnRows | TxMode::SingleStatement => work(&mut session),
             TxMode::Exclusive(lock) => session.lock(lock).and_then(|()| work(&mut session)),
             TxMode::BesideClaims => {
-                session.lock_as(Lock::TriggerAccess, Hold::BesideClaims).and_then(|()| work(&mut session))
+                session.lock_as(Lock::TriggerAccess, LockStrength::BesideClaims).and_then(|()| work(&mut session))
             }
-            TxMode::Claiming => session.lock_as(Lock::TriggerAccess, Hold::Shared).and_then(|()| work(&mut session)),
+            TxMode::Claiming => {
+                session.lock_as(Lock::TriggerAccess, LockStrength::Shared).and_then(|()| work(&mut session))
+            }
         };
         let (statements, drawn) = (session.statements(), session.drawn());
         self.statements.fetch_add(statements, Ordering::Relaxed);
@@ -323,7 +325,7 @@ impl Database for SqlDatabase {
         self.backend != Backend::Sqlite
     }
 
-    fn records_beside(&self) -> bool {
+    fn completes_beside(&self) -> bool {
         self.backend != Backend::Sqlite
     }
 

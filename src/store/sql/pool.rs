@@ -4,7 +4,7 @@ use super::backend::{Backend, backend_of};
 use super::connect_attempts::ConnectAttempts;
 use super::connection::{Connection, Inner};
 use super::failure::Failure;
-use super::held::Held;
+use super::held_connection::HeldConnection;
 use super::server::{Guard, LONGEST_REST};
 use crate::clock::Clock;
 use crate::error::FailureClass;
@@ -73,13 +73,17 @@ impl CallersPool {
         };
         let mut connection = match self {
             #[cfg(feature = "sqlite")]
-            CallersPool::Sqlite(pool) => Connection::Sqlite(Inner::new(Held::Lent(pool.get().map_err(unavailable)?))),
+            CallersPool::Sqlite(pool) => {
+                Connection::Sqlite(Inner::new(HeldConnection::Lent(pool.get().map_err(unavailable)?)))
+            }
             #[cfg(feature = "postgres")]
             CallersPool::Postgres(pool) => {
-                Connection::Postgres(Inner::new(Held::Lent(pool.get().map_err(unavailable)?)))
+                Connection::Postgres(Inner::new(HeldConnection::Lent(pool.get().map_err(unavailable)?)))
             }
             #[cfg(feature = "mysql")]
-            CallersPool::Mysql(pool) => Connection::Mysql(Inner::new(Held::Lent(pool.get().map_err(unavailable)?))),
+            CallersPool::Mysql(pool) => {
+                Connection::Mysql(Inner::new(HeldConnection::Lent(pool.get().map_err(unavailable)?)))
+            }
         };
         if connection.backend() != Backend::Postgres {
             connection.set_up(synchronous)?;
@@ -107,10 +111,10 @@ pub(super) struct OwnPool {
 }
 
 impl OwnPool {
-    fn get(&self) -> Result<Lease, Failure> {
+    fn get(&self) -> Result<PoolConnection, Failure> {
         let opened =
             if self.attempts.has_succeeded() { self.pool.get_timeout(self.longest).ok() } else { self.first()? };
-        opened.map(Lease::Own).ok_or_else(|| match self.pool.state().connections {
+        opened.map(PoolConnection::Own).ok_or_else(|| match self.pool.state().connections {
             0 => self.attempts.timed_out(self.longest),
             n => Failure {
                 class: FailureClass::Unavailable,
@@ -138,7 +142,7 @@ impl OwnPool {
 }
 
 /// A connection for the time of one transaction.
-pub(super) enum Lease {
+pub(super) enum PoolConnection {
     Own(r2d2::PooledConnection<Manager>),
     Callers(Connection<'static>),
 }
@@ -201,43 +205,43 @@ impl Connections {
         }
     }
 
-    pub(super) fn get(&self) -> Result<Lease, Failure> {
+    pub(super) fn get(&self) -> Result<PoolConnection, Failure> {
         match self {
             Connections::Own(own) => own.get(),
-            Connections::Callers(pool, synchronous) => pool.lend(*synchronous).map(Lease::Callers),
+            Connections::Callers(pool, synchronous) => pool.lend(*synchronous).map(PoolConnection::Callers),
         }
     }
 }
 
-impl Lease {
+impl PoolConnection {
     /// Names the server, and what ends the session if it stops while it holds a lock.
     pub(super) fn guard_in_words(&mut self) -> Result<String, Failure> {
         match self {
-            Lease::Own(opened) => {
+            PoolConnection::Own(opened) => {
                 let guard = opened.guard;
                 opened.connection.guard_in_words(guard)
             }
-            Lease::Callers(connection) => connection.guard_in_words(None),
+            PoolConnection::Callers(connection) => connection.guard_in_words(None),
         }
     }
 }
 
-impl Deref for Lease {
+impl Deref for PoolConnection {
     type Target = Connection<'static>;
 
     fn deref(&self) -> &Connection<'static> {
         match self {
-            Lease::Own(opened) => &opened.connection,
-            Lease::Callers(connection) => connection,
+            PoolConnection::Own(opened) => &opened.connection,
+            PoolConnection::Callers(connection) => connection,
         }
     }
 }
 
-impl DerefMut for Lease {
+impl DerefMut for PoolConnection {
     fn deref_mut(&mut self) -> &mut Connection<'static> {
         match self {
-            Lease::Own(opened) => &mut opened.connection,
-            Lease::Callers(connection) => connection,
+            PoolConnection::Own(opened) => &mut opened.connection,
+            PoolConnection::Callers(connection) => connection,
         }
     }
 }

@@ -3,14 +3,14 @@
 use super::backend::Backend;
 use super::by_place::by_place;
 use super::connection::{Connection, Readable};
-use super::dialect::{self, Hold};
+use super::dialect::{self, LockStrength};
 use super::migrations::{QUARTZ_TABLES, side_tables};
 use super::session_context::SessionContext;
 use super::sql_options::SqlOptions;
 use super::statement::{Count, Statement, Value};
 use crate::error::{Error, Result};
 use crate::store::database::{Lock, Session};
-use crate::store::row::{Notification, Snapshot, SnapshotPlace};
+use crate::store::row::Notification;
 use diesel::sql_types::{BigInt, Nullable};
 
 /// One transaction, which reads the clock once and knows which locks it holds.
@@ -221,7 +221,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     }
 
     /// Takes a lock, perhaps beside others.
-    pub(super) fn lock_as(&mut self, lock: Lock, hold: Hold) -> Result<()> {
+    pub(super) fn lock_as(&mut self, lock: Lock, hold: LockStrength) -> Result<()> {
         debug_assert!(self.held < Some(lock), "{}: {lock:?} after {:?}", self.purpose, self.held);
         self.held = Some(lock);
         let Some(text) = dialect::lock(self.backend(), lock, hold) else { return Ok(()) };
@@ -284,10 +284,6 @@ impl Session for SqlSession<'_, '_> {
     }
 
     fn lock(&mut self, lock: Lock) -> Result<()> {
-        self.lock_as(lock, Hold::Alone)
-    }
-
-    fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {
-        self.read_snapshot_page(place, snapshot)
+        self.lock_as(lock, LockStrength::Alone)
     }
 }

@@ -14,21 +14,13 @@ use std::collections::BTreeSet;
 const LIMIT: usize = 10_000;
 
 impl Upkeep<'_> {
-    /// Everything that an audit does: [`Upkeep::mend`] and [`Upkeep::tidy`].
+    /// Everything that an audit does: [`Upkeep::mend`] and [`Upkeep::sweep`].
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn audit(&self) -> Result<AuditPass> {
-        let swept = self.tidy()?;
+        let swept = self.sweep()?;
         self.mend().map(|found| AuditPass { swept, ..found })
-    }
-
-    /// Deletes side rows that stand for nothing any longer; returns how many of these there were.
-    ///
-    /// # Errors
-    /// The error of the database that is left after the bounded retries.
-    pub fn tidy(&self) -> Result<usize> {
-        self.sweep()
     }
 
     /// Looks for triggers acquired or blocked by nobody, and complete ones nobody removed, and
@@ -65,9 +57,13 @@ impl Upkeep<'_> {
         )
     }
 
-    /// A node of Quartz that recovers one of ours, or completes a recovery trigger, knows nothing
-    /// of the side rows.
-    fn sweep(&self) -> Result<usize> {
+    /// Deletes side rows that stand for nothing any longer; returns how many of these there were. A
+    /// node of Quartz that recovers one of ours, or completes a recovery trigger, knows nothing of
+    /// side rows.
+    ///
+    /// # Errors
+    /// The error of the database that is left after the bounded retries.
+    pub fn sweep(&self) -> Result<usize> {
         if self.store.glance("look for stray side rows", |s| s.stray_side_rows(false))? == 0 {
             return Ok(0);
         }

@@ -1,6 +1,6 @@
 //! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
 
-use super::verdicts::{Seen, suspect};
+use super::verdicts::{MembersSeen, suspect};
 use super::{Checkin, Membership, Recovered, nodes};
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
@@ -53,7 +53,7 @@ impl Upkeep<'_> {
         let Some(owner) = me.owner() else {
             return self.register(me, begun, checkin);
         };
-        let (registered, seen) = self.touch_and_read_members(&owner, me.node.as_ref())?;
+        let (registered, seen) = self.touch_and_see_members(&owner, me.node.as_ref())?;
         if !registered {
             // H6: somebody convicted us while we lived. Our fires and reservations are lost; we
             // come back as another incarnation.
@@ -68,7 +68,8 @@ impl Upkeep<'_> {
         }
         let was_refused = me.refused_at.is_some() && me.refused_at == me.last_checkin;
         me.last_checkin = Some(begun);
-        self.judge(me, &seen, begun, &mut checkin)?;
+        let verdicts = self.judge(me, &seen, begun, &mut checkin);
+        self.recover_dead(me, &seen, verdicts, &mut checkin);
         if checkin.refusal.is_some() && (!was_refused || self.node.sees_parts()) {
             self.store.firing().abandon_parts_of_living(&me.instance)?;
         }
@@ -102,10 +103,10 @@ impl Upkeep<'_> {
     }
 
     /// The short transaction without a lock: everybody's rows, then the own.
-    fn touch_and_read_members(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, Seen)> {
-        let mut answer = (false, Seen::default());
+    fn touch_and_see_members(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, MembersSeen)> {
+        let mut answer = (false, MembersSeen::default());
         self.store.once("check in", TxMode::OwnRows, &mut |s| {
-            let seen = self.read_members(s)?;
+            let seen = self.see_members(s)?;
             for name in &seen.replaced {
                 s.forget_replaced(name)?;
             }
@@ -126,9 +127,9 @@ impl Upkeep<'_> {
     /// recovered, then we register under a new incarnation. Only then may anything be acquired
     /// (H25).
     fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
-        let mut seen = Seen::default();
+        let mut seen = MembersSeen::default();
         self.store.once("look at the cluster", TxMode::ReadOnly, &mut |s| {
-            seen = self.read_members(s)?;
+            seen = self.see_members(s)?;
             Ok(())
         })?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
@@ -197,7 +198,7 @@ impl Upkeep<'_> {
                 s.put(&InstanceProcessRow { instance, incarnation: incarnation.clone(), process })?;
             }
             published = self.publish_types_in(s, &me.instance)?;
-            seen = Seen { now_ms, asked, answered, ..self.read_members(s)? };
+            seen = MembersSeen { now_ms, asked, answered, ..self.see_members(s)? };
             Ok(())
         })?;
         if is_taken {
@@ -214,7 +215,8 @@ impl Upkeep<'_> {
         me.was_failed_out = false;
         me.last_checkin = Some(begun);
         checkin.registered = true;
-        self.judge(me, &seen, begun, &mut checkin)?;
+        let verdicts = self.judge(me, &seen, begun, &mut checkin);
+        self.recover_dead(me, &seen, verdicts, &mut checkin);
         self.note_last_work(me, checkin.refusal.is_none());
         Ok(checkin)
     }
@@ -247,7 +249,7 @@ impl Upkeep<'_> {
     }
 
     /// Everybody's rows, and what keeps nodes from work.
-    fn read_members(&self, s: &mut dyn Session) -> Result<Seen> {
+    fn see_members(&self, s: &mut dyn Session) -> Result<MembersSeen> {
         let asked = self.store.clock.ticks();
         let (ClusterMembers { now_ms, instances, with_fires }, PlacementView { nodes, blacklist, limits }) =
             s.read_members()?;
@@ -255,6 +257,6 @@ impl Upkeep<'_> {
         let is_foreign = |name: &String| instances.iter().any(|i| i.name == *name && i.incarnation.is_none());
         let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();
         let nodes = identities(nodes, &instances);
-        Ok(Seen { now_ms, asked, answered, nodes, with_fires, blacklist, limits, instances, replaced })
+        Ok(MembersSeen { now_ms, asked, answered, nodes, with_fires, blacklist, limits, instances, replaced })
     }
 }

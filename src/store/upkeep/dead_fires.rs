@@ -18,7 +18,7 @@ impl Upkeep<'_> {
     }
 
     /// The decision on a fire whose job exists.
-    pub(super) fn decide(
+    pub(super) fn decide_by_policy(
         &self,
         fire: &FiredRow,
         job: &JobRow,

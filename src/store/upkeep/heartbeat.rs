@@ -2,7 +2,7 @@
 //! those that fall silent are dead.
 
 use super::Recovered;
-use super::recovery::Held;
+use super::recovery::FireHolder;
 use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect, millis};
@@ -176,7 +176,7 @@ impl Upkeep<'_> {
             }
             for (instance, fires) in by_instance {
                 // Fires whose rows their jobs hold are left: the next pass finds them as silent.
-                recovered.push(self.recover_fires(s, &instance, fires, Held::Running)?);
+                recovered.push(self.recover_fires(s, &instance, fires, FireHolder::Running)?);
             }
             Ok(())
         })?;
@@ -196,7 +196,7 @@ impl Upkeep<'_> {
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let fires = s.fired(FiredSelection::Ids(fire_ids))?;
-                self.recover_fires(s, &owner.instance, fires, Held::Running)
+                self.recover_fires(s, &owner.instance, fires, FireHolder::Running)
             },
             &mut |_, _| Ok(false), // what was recovered is not found again
         )

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 /// The holder of the fires that are recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum FireHolder {
     /// A dead node, which can begin no more of its prefetched fires.
     Dead,
     /// This node, which has forgotten them.
@@ -59,7 +59,7 @@ impl Upkeep<'_> {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let mut fires = s.fired(FiredSelection::OfInstance(&owner.instance))?;
                 fires.retain(&is_meant);
-                self.recover_fires(s, &owner.instance, fires, Held::Own)
+                self.recover_fires(s, &owner.instance, fires, FireHolder::Own)
             },
             &mut |_, _| Ok(false), // what was recovered is not found again
         )
@@ -72,12 +72,12 @@ impl Upkeep<'_> {
         s: &mut dyn Session,
         name: &str,
         fires: Vec<FiredRow>,
-        held: Held,
+        holder: FireHolder,
     ) -> Result<Recovered> {
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
         let free = s.fired_ids(FiredSelection::FreeIds(&ids))?;
         let fires = fires.into_iter().filter(|fire| free.contains(&fire.fire_id)).collect();
-        self.recover_free(s, name, fires, held)
+        self.recover_free(s, name, fires, holder)
     }
 
     /// Gives each of these fires of the instance its due (QZ-60…77). This transaction holds their
@@ -87,7 +87,7 @@ impl Upkeep<'_> {
         s: &mut dyn Session,
         name: &str,
         fires: Vec<FiredRow>,
-        held: Held,
+        holder: FireHolder,
     ) -> Result<Recovered> {
         let now_ms = s.now_ms()?;
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
@@ -108,16 +108,16 @@ impl Upkeep<'_> {
 
         let taken = executing.len();
         let left = self.store.firing().prefetched_by(s, name, &executing)?;
-        let (mut executing, going_on) = match held {
-            Held::Running => (executing, Vec::new()),
-            Held::Dead | Held::Own => {
-                self.store.firing().take_back_dead(s, name, executing, &left, held == Held::Dead)?
+        let (mut executing, going_on) = match holder {
+            FireHolder::Running => (executing, Vec::new()),
+            FireHolder::Dead | FireHolder::Own => {
+                self.store.firing().take_back_dead(s, name, executing, &left, holder == FireHolder::Dead)?
             }
         };
         self.store.history().record_lost(s, &executing, now_ms)?;
         executing.extend(going_on);
         done.freed += taken - executing.len();
-        let have_options = self.schedule_again(s, name, &executing, gone_rows(&executing, &left), &mut done)?;
+        let have_options = self.schedule_recoveries(s, name, &executing, gone_rows(&executing, &left), &mut done)?;
         self.store.firing().follow_lost(s, &executing, &done.lost)?;
 
         let blocked: Vec<JobKey> =
@@ -128,7 +128,7 @@ impl Upkeep<'_> {
         if !have_options.is_empty() {
             let rows = s.triggers(TriggerSelection::Keys(&have_options))?;
             let ended = EndedRuns { one_at_a_time: &blocked, failed: &BTreeSet::new() };
-            done.skipped = self.store.firing().end_runs(s, &rows, &ended)?.skipped;
+            done.skipped = self.store.firing().apply_policies(s, &rows, &ended)?.skipped;
         }
         let triggers: Vec<TriggerKey> = distinct(executing.iter().map(|f| &f.trigger));
         s.delete_finished_triggers(&triggers)?;

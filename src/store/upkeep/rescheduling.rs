@@ -26,7 +26,7 @@ struct Dead {
 }
 
 /// The work of a dead fire that goes on in a recovery trigger.
-struct Again<'a> {
+struct RecoveredWork<'a> {
     fire: &'a FiredRow,
     job: &'a JobKey,
     delay_ms: i64,
@@ -59,7 +59,7 @@ impl Dead {
 impl Upkeep<'_> {
     /// A recovery trigger for each interrupted fire whose job asks for it and still exists. Returns
     /// the triggers that have options and go on.
-    pub(super) fn schedule_again(
+    pub(super) fn schedule_recoveries(
         &self,
         s: &mut dyn Session,
         name: &str,
@@ -72,7 +72,7 @@ impl Upkeep<'_> {
         let again = self.decide_fates(&dead, executing, &mut writes, done);
         let names = free_names(s, name, done.now.timestamp_millis(), again.len())?;
         for (key, again) in names.into_iter().zip(again) {
-            self.put_again(&dead, key, again, &mut writes, done)?;
+            self.add_recovery_trigger(&dead, key, again, &mut writes, done)?;
         }
         writes.write(s, &done.parked)?;
         // A trigger that was made due again is due for the fire that died, and not by its schedule.
@@ -117,7 +117,7 @@ impl Upkeep<'_> {
         fires: &'a [FiredRow],
         writes: &mut Writes,
         done: &mut Recovered,
-    ) -> Vec<Again<'a>> {
+    ) -> Vec<RecoveredWork<'a>> {
         let mut again = Vec::new();
         for fire in fires {
             let Some(job) = fire.job.as_ref().and_then(|job| dead.jobs.get(job)) else {
@@ -126,7 +126,7 @@ impl Upkeep<'_> {
             };
             let policy = policy_of(job);
             let attempt = dead.chains.get(&fire.trigger).map_or(0, |row| row.attempt);
-            let decision = self.decide(fire, job, policy.as_ref(), attempt, done.now.timestamp_millis());
+            let decision = self.decide_by_policy(fire, job, policy.as_ref(), attempt, done.now.timestamp_millis());
             let limit = policy.as_ref().and_then(JobPolicy::takeover_limit);
             // A trigger that waits for more than this fire keeps its schedule. Two fires of one
             // trigger cannot both be revived.
@@ -150,22 +150,24 @@ impl Upkeep<'_> {
                     writes.rows.push(dead.recovery_row(fire.trigger.clone(), fire, work.takeovers + 1));
                     done.revived.push((fire.fire_id.clone(), fire.trigger.clone()));
                 }
-                WorkFate::Again { delay_ms, parked } => again.push(Again { fire, job: &job.key, delay_ms, parked }),
+                WorkFate::Again { delay_ms, parked } => {
+                    again.push(RecoveredWork { fire, job: &job.key, delay_ms, parked })
+                }
             }
         }
         again
     }
 
     /// Adds the recovery trigger of this name, and reports it.
-    fn put_again(
+    fn add_recovery_trigger(
         &self,
         dead: &Dead,
         key: TriggerKey,
-        again: Again<'_>,
+        again: RecoveredWork<'_>,
         writes: &mut Writes,
         done: &mut Recovered,
     ) -> Result<()> {
-        let Again { fire, job, delay_ms, parked } = again;
+        let RecoveredWork { fire, job, delay_ms, parked } = again;
         let original = dead.triggers.get(&fire.trigger);
         let mut trigger = recovery_trigger(key.clone(), job, fire, self.data_of(original));
         if delay_ms > 0 {

@@ -1,7 +1,7 @@
 //! Verdicts: which peers are dead, when the next may be, and the recovery of what the dead have
 //! left.
 
-use super::recovery::Held;
+use super::recovery::FireHolder;
 use super::{Checkin, Membership, Recovered};
 use crate::epoch::moment;
 use crate::error::Result;
@@ -30,7 +30,7 @@ const LONGEST_OPEN: Duration = Duration::from_secs(3);
 
 /// The members of the cluster, as one read showed them.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct MembersSeen {
     pub(super) now_ms: i64,
     /// The ticks before the statement that brought the time, and when its answer was there.
     pub(super) asked: Duration,
@@ -45,6 +45,17 @@ pub(super) struct Seen {
     pub(super) replaced: Vec<String>,
 }
 
+/// The judgement on the others at a check-in.
+pub(super) struct Verdicts<'s> {
+    /// Instances that are to be recovered, with the last check-in of those that have a state row.
+    suspects: Vec<(String, Option<i64>)>,
+    /// The peer whose window ends first, in how many milliseconds, and whether the window is open.
+    nearest: Option<(i64, &'s InstanceRow, bool)>,
+    observer: Observer,
+    /// The duration of a read as it was planned before this one.
+    planned: Duration,
+}
+
 /// A peer whose window ends soon, if it goes on being silent.
 pub(super) struct Foreseen<'a> {
     /// The end, in ticks.
@@ -54,9 +65,14 @@ pub(super) struct Foreseen<'a> {
 }
 
 impl Upkeep<'_> {
-    /// Suspects are looked at again under the locks and recovered, each page of fires in its own
-    /// transaction.
-    pub(super) fn judge(&self, me: &mut Membership, seen: &Seen, begun: Duration, checkin: &mut Checkin) -> Result<()> {
+    /// Judges the others by what was seen of them.
+    pub(super) fn judge<'s>(
+        &self,
+        me: &mut Membership,
+        seen: &'s MembersSeen,
+        begun: Duration,
+        checkin: &mut Checkin,
+    ) -> Verdicts<'s> {
         self.node.note_members(&seen.instances);
         let planned = me.slowest_read;
         me.slowest_read = slowest_read(planned, seen.answered.saturating_sub(begun));
@@ -117,9 +133,43 @@ impl Upkeep<'_> {
             .refused_at
             .is_none_or(|refused| begun.saturating_sub(refused) > self.store.settings.job_store.checkin_interval);
         checkin.is_active = is_late && is_active(me, seen, &suspects);
-        let mut next_suspicion = self.recover_suspects(me, suspects, checkin);
+        let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
+        checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
+        Verdicts { suspects, nearest, observer, planned }
+    }
+
+    /// Recovers the suspects, a page of each in its turn, as long as one check-in may take for it:
+    /// the next is not to wait for the rest, and none for a larger one. An instance that cannot be
+    /// recovered holds up no other. Then the peer whose window ends first has its turn.
+    pub(super) fn recover_dead(
+        &self,
+        me: &mut Membership,
+        seen: &MembersSeen,
+        verdicts: Verdicts<'_>,
+        checkin: &mut Checkin,
+    ) {
+        let Verdicts { mut suspects, nearest, observer, planned } = verdicts;
+        let interval = self.store.settings.job_store.checkin_interval;
+        let (begun, limit) = (self.store.clock.ticks(), interval / SHARE_OF_RECOVERY);
+        // The turn is with whoever comes after the one that had it last.
+        suspects.sort();
+        let next = suspects.partition_point(|(name, _)| me.last_recovered.as_ref().is_some_and(|last| name <= last));
+        suspects.rotate_left(next);
+        let mut next_suspicion = None;
+        for (n, (name, last_checkin_ms)) in suspects.into_iter().enumerate() {
+            if n > 0 && self.store.clock.ticks().saturating_sub(begun) >= limit {
+                next_suspicion = Some(0);
+                break;
+            }
+            match checkin.note(&name, self.recover_instance(&name, last_checkin_ms, None)) {
+                Some(true) => next_suspicion = Some(0),
+                Some(false) => {}
+                None => next_suspicion = next_suspicion.or(Some(SOON_MS)),
+            }
+            me.last_recovered = Some(name);
+        }
         if let Some((wait, peer, is_open)) = nearest {
-            let ahead_ms = |look| foresight_ms(millis(look), own_interval, observer.tolerance_ms);
+            let ahead_ms = |look| foresight_ms(millis(look), millis(interval), observer.tolerance_ms);
             let wait = match is_open {
                 // The window is over, and something else than time speaks for the peer.
                 false => wait,
@@ -134,40 +184,6 @@ impl Upkeep<'_> {
         }
         me.answered = Some(if checkin.unrecovered.is_empty() { self.store.clock.ticks() } else { seen.answered });
         checkin.next_suspicion = next_suspicion.map(|ms| Duration::from_millis(ms.unsigned_abs()));
-        let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
-        checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
-        Ok(())
-    }
-
-    /// Recovers these, a page of each in its turn, as long as one check-in may take for it: the
-    /// next is not to wait for the rest, and none for a larger one. An instance that cannot be
-    /// recovered holds up no other. Returns in how many milliseconds to come back to what is left,
-    /// if anything is.
-    fn recover_suspects(
-        &self,
-        me: &mut Membership,
-        mut suspects: Vec<(String, Option<i64>)>,
-        checkin: &mut Checkin,
-    ) -> Option<i64> {
-        let (begun, limit) =
-            (self.store.clock.ticks(), self.store.settings.job_store.checkin_interval / SHARE_OF_RECOVERY);
-        // The turn is with whoever comes after the one that had it last.
-        suspects.sort();
-        let next = suspects.partition_point(|(name, _)| me.last_recovered.as_ref().is_some_and(|last| name <= last));
-        suspects.rotate_left(next);
-        let mut again_ms = None;
-        for (n, (name, last_checkin_ms)) in suspects.into_iter().enumerate() {
-            if n > 0 && self.store.clock.ticks().saturating_sub(begun) >= limit {
-                return Some(0);
-            }
-            match checkin.note(&name, self.recover_instance(&name, last_checkin_ms, None)) {
-                Some(true) => again_ms = Some(0),
-                Some(false) => {}
-                None => again_ms = again_ms.or(Some(SOON_MS)),
-            }
-            me.last_recovered = Some(name);
-        }
-        again_ms
     }
 
     /// Recovers a peer whose window ends in `wait_ms` as soon as it has ended, unless the peer
@@ -216,7 +232,7 @@ impl Upkeep<'_> {
         let begin = if foreseen.is_some() { TxMode::OwnRows } else { TxMode::Exclusive(Lock::StateAccess) };
         self.store.once("recover a failed instance", begin, &mut |s| {
             recovered = None;
-            foreseen.map_or(Ok(()), |foreseen| foreseen.wait(self.store, s))?;
+            foreseen.map_or(Ok(()), |foreseen| foreseen.wait_and_lock(self.store, s))?;
             let row = s.instances()?.into_iter().find(|i| i.name == name);
             if row.as_ref().map(|i| i.last_checkin_ms) != seen_ms {
                 return Ok(()); // it has checked in, or it has been recovered, since it was suspected
@@ -224,7 +240,7 @@ impl Upkeep<'_> {
             // An observer, or one in standby, was not there for work: its end is not the beginning
             // of an outage.
             let now_ms = s.now_ms()?;
-            if foreseen.is_some_and(|foreseen| !foreseen.is_dead(now_ms)) {
+            if foreseen.is_some_and(|foreseen| !(foreseen.is_dead)(now_ms)) {
                 return Ok(());
             }
             let reports = NodeReports::read(s)?;
@@ -240,7 +256,7 @@ impl Upkeep<'_> {
             }
             let fires = s.fired(FiredSelection::FreeOfInstance(name, PAGE))?;
             let has_more = fires.len() == PAGE;
-            let mut done = self.recover_free(s, name, fires, Held::Dead)?;
+            let mut done = self.recover_free(s, name, fires, FireHolder::Dead)?;
             if !has_more {
                 // The rest is held by its jobs: it has begun.
                 s.forget_prefetched(name)?;
@@ -274,7 +290,7 @@ impl Upkeep<'_> {
         }
     }
 
-    pub(super) fn observer(&self, seen: &Seen, gap: Duration) -> Observer {
+    pub(super) fn observer(&self, seen: &MembersSeen, gap: Duration) -> Observer {
         Observer {
             now_ms: seen.now_ms,
             ticks: seen.asked,
@@ -287,13 +303,9 @@ impl Upkeep<'_> {
 
 impl Foreseen<'_> {
     /// Waits for the end of the window, and takes the lock.
-    pub(super) fn wait(&self, store: &JobStore, s: &mut dyn Session) -> Result<()> {
+    fn wait_and_lock(&self, store: &JobStore, s: &mut dyn Session) -> Result<()> {
         store.clock.wait(&Signal::default(), Some(self.until));
         s.lock(Lock::StateAccess)
-    }
-
-    pub(super) fn is_dead(&self, now_ms: i64) -> bool {
-        (self.is_dead)(now_ms)
     }
 }
 
@@ -321,7 +333,7 @@ impl Checkin {
 /// Two must not be active at once. Another that takes no work any longer has to know it: it has
 /// checked in since. And one that takes work again leaves its deputy the interval of check-ins to
 /// learn of it.
-fn is_active(me: &Membership, seen: &Seen, suspects: &[(String, Option<i64>)]) -> bool {
+fn is_active(me: &Membership, seen: &MembersSeen, suspects: &[(String, Option<i64>)]) -> bool {
     let fires = |row: &&InstanceRow| {
         let known =
             |entry: &&BlacklistRow| entry.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;

@@ -164,8 +164,8 @@ impl Database for Switch {
         self.inner.begins_apart()
     }
 
-    fn records_beside(&self) -> bool {
-        self.inner.records_beside()
+    fn completes_beside(&self) -> bool {
+        self.inner.completes_beside()
     }
 
     fn has_fast_path(&self) -> bool {

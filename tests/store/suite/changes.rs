@@ -6,9 +6,9 @@ use carnelian::store::CompletionInstruction;
 
 /// By how much the two counters move on.
 fn moves(cluster: &Cluster, work: impl FnOnce()) -> (i64, i64) {
-    let before = cluster.store.firing().poll(&[]).unwrap();
+    let before = cluster.store.firing().poll(None, "", &[]).unwrap();
     work();
-    let after = cluster.store.firing().poll(&[]).unwrap();
+    let after = cluster.store.firing().poll(None, "", &[]).unwrap();
     (after.changes - before.changes, after.cancels - before.cancels)
 }
 

@@ -95,7 +95,7 @@ fn a_child_sees_its_parent() {
         let run = run_of(&cluster, &a, "a");
         let ending = Ending { result: Some("42 rows".to_owned()), ..Ending::default() };
         let end = Completion { ending, ..run.completion(CompletionInstruction::NoInstruction, None) };
-        let recorded = a.store.firing().record(&a.owner(), &[end]).unwrap();
+        let recorded = a.store.firing().complete(&a.owner(), &[end]).unwrap();
         assert_eq!(recorded.following.len(), 2);
         let triggers = released(&cluster);
         let child = triggers.iter().find(|trigger| trigger.job_key().name() == "good").unwrap();
@@ -205,7 +205,7 @@ fn many_parents_end_in_one_transaction() {
         false => 1,
     });
     let expected: usize = expected.sum();
-    let recorded = a.store.firing().record(&a.owner(), &ends).unwrap();
+    let recorded = a.store.firing().complete(&a.owner(), &ends).unwrap();
     assert_eq!(recorded.following.len(), expected);
     assert_eq!(released(&cluster).len(), expected);
     let mut per_parent: BTreeMap<String, usize> = BTreeMap::new();

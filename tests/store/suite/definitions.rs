@@ -16,7 +16,11 @@ fn minutes(name: &str, from_ms: i64) -> JobDefinition {
 }
 
 fn sync(cluster: &Cluster, definitions: &[JobDefinition]) -> DefinitionReport {
-    cluster.store.catalogue().sync_definitions(SOURCE, definitions, OrphanedDefinitions::Report, false).unwrap()
+    cluster
+        .store
+        .catalogue()
+        .sync_definitions(SOURCE, definitions, |_| true, OrphanedDefinitions::Report, false)
+        .unwrap()
 }
 
 fn left(name: &str, why: WhyLeft) -> Vec<(JobKey, WhyLeft)> {
@@ -33,7 +37,11 @@ fn own(name: &str) -> TriggerKey {
 fn what_is_missing_is_stored_once_and_costs_no_lock_afterwards() {
     let cluster = Cluster::new(open);
     let defined = [nightly(2), minutes("often", NOW + SECOND)];
-    let plan = cluster.store.catalogue().sync_definitions(SOURCE, &defined, OrphanedDefinitions::Report, true).unwrap();
+    let plan = cluster
+        .store
+        .catalogue()
+        .sync_definitions(SOURCE, &defined, |_| true, OrphanedDefinitions::Report, true)
+        .unwrap();
     assert_eq!(plan.inserted, [job_key("nightly"), job_key("often")]);
     assert!(!cluster.has_job("nightly"), "a plan stores nothing");
     let report = sync(&cluster, &defined);
@@ -155,12 +163,15 @@ fn jobs_that_are_no_longer_defined_are_named_and_deleted_if_told_to() {
     let cluster = Cluster::new(open);
     sync(&cluster, &[nightly(2), minutes("often", NOW + SECOND)]);
     let other = JobDefinition::new(job("other").build().unwrap());
-    cluster.store.catalogue().sync_definitions("crm", &[other], OrphanedDefinitions::Delete, false).unwrap();
+    cluster.store.catalogue().sync_definitions("crm", &[other], |_| true, OrphanedDefinitions::Delete, false).unwrap();
     let report = sync(&cluster, &[nightly(2)]);
     assert_eq!((report.orphaned, report.deleted), (vec![job_key("often")], vec![]));
     assert!(cluster.has_job("often"));
-    let report =
-        cluster.store.catalogue().sync_definitions(SOURCE, &[nightly(2)], OrphanedDefinitions::Delete, false).unwrap();
+    let report = cluster
+        .store
+        .catalogue()
+        .sync_definitions(SOURCE, &[nightly(2)], |_| true, OrphanedDefinitions::Delete, false)
+        .unwrap();
     assert_eq!(report.deleted, [job_key("often")]);
     assert!(!cluster.has_job("often") && cluster.has_job("other"), "what another program defines is not ours");
     assert_eq!(sync(&cluster, &[nightly(2)]).orphaned, []);
@@ -178,7 +189,7 @@ fn definitions_that_cannot_be_are_refused_whole() {
         let error = cluster
             .store
             .catalogue()
-            .sync_definitions(SOURCE, definitions, OrphanedDefinitions::Report, false)
+            .sync_definitions(SOURCE, definitions, |_| true, OrphanedDefinitions::Report, false)
             .unwrap_err();
         assert!(matches!(error, Error::Refused(_)) && error.to_string().contains(word), "{error}");
     };
@@ -196,7 +207,7 @@ fn definitions_that_cannot_be_are_refused_whole() {
     let error = cluster
         .store
         .catalogue()
-        .sync_definitions("crm", &[nightly(2)], OrphanedDefinitions::Report, false)
+        .sync_definitions("crm", &[nightly(2)], |_| true, OrphanedDefinitions::Report, false)
         .unwrap_err();
     assert!(error.to_string().contains("is defined by `billing` already, and now by `crm`"), "{error}");
 
@@ -230,7 +241,7 @@ fn definitions_move_between_jobs_and_programs() {
     );
 
     let crm = |definitions: &[JobDefinition]| {
-        cluster.store.catalogue().sync_definitions("crm", definitions, OrphanedDefinitions::Report, false)
+        cluster.store.catalogue().sync_definitions("crm", definitions, |_| true, OrphanedDefinitions::Report, false)
     };
     assert!(crm(&[with("b", Some("t"))]).is_err());
     assert_eq!(cluster.store.catalogue().forget_definitions(&[job_key("b"), job_key("x")]).unwrap(), 1);

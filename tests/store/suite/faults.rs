@@ -131,9 +131,7 @@ fn stories() -> Vec<Story> {
         story!("fire", |_, nodes| {
             let reserved = nodes[0].acquire().reserved;
             assert!(!reserved.is_empty());
-            Box::new(move |_, nodes| {
-                nodes[0].store.firing().fire(&nodes[0].owner(), &reserved).map(|fired| fired.len().to_string())
-            })
+            Box::new(move |_, nodes| nodes[0].try_to_fire(&reserved).map(|fired| fired.len().to_string()))
         }),
         story!("release", |_, nodes| {
             let reserved = nodes[0].acquire().reserved;
@@ -147,7 +145,7 @@ fn stories() -> Vec<Story> {
                 .map(|f| f.completion(CompletionInstruction::NoInstruction, Some(JobDataMap::new())))
                 .collect();
             Box::new(move |_, nodes| {
-                let outcomes = nodes[0].store.firing().complete(&nodes[0].owner(), &ends)?;
+                let outcomes = nodes[0].store.firing().complete(&nodes[0].owner(), &ends)?.outcomes;
                 assert!(outcomes.iter().all(|o| *o == CompletionOutcome::Recorded), "{outcomes:?}");
                 Ok(outcomes.len().to_string())
             })
@@ -190,7 +188,7 @@ fn stories() -> Vec<Story> {
             assert_eq!(reserved.len(), 3);
             c.advance(SECOND);
             Box::new(move |_, nodes| {
-                let brought = nodes[1].store.firing().fire_reserved(&nodes[1].owner(), &reserved)?;
+                let brought = nodes[1].store.firing().fire(&nodes[1].owner(), &reserved)?;
                 Ok(passed_over(&brought))
             })
         }),
@@ -205,7 +203,7 @@ fn stories() -> Vec<Story> {
             };
             let ends: Vec<Completion> = fired.iter().map(end).collect();
             Box::new(move |_, nodes| {
-                let recorded = nodes[0].store.firing().record(&nodes[0].owner(), &ends)?;
+                let recorded = nodes[0].store.firing().complete(&nodes[0].owner(), &ends)?;
                 Ok(format!("{:?} {:?} {:?}", recorded.paused, recorded.let_go, recorded.skipped))
             })
         }),
@@ -534,7 +532,7 @@ fn what_was_taken_is_kept_until_the_store_can_be_asked() {
 
     cluster.advance(SECOND);
     plan.plan(1, Fault::CommitLostThenAway(LONG_AWAY));
-    let mut doubt = a.store.firing().fire_reserved(&a.owner(), &reserved).unwrap().doubt.unwrap();
+    let mut doubt = a.store.firing().fire(&a.owner(), &reserved).unwrap().doubt.unwrap();
     plan.cancel();
     assert!(a.store.firing().settle_doubt(&a.owner(), &mut doubt).unwrap());
     assert_eq!((names(&doubt.acquisition.fired), doubt.precommits), (vec!["soon"], true));

@@ -109,7 +109,7 @@ fn data_of_a_later_version_are_left_to_nodes_that_read_it() {
     let fired = old.acquire().fired;
     assert_eq!(names(&fired), ["t"]);
     assert_eq!(fired[0].job.version(), None, "it has nothing to tell apart");
-    assert_eq!(old.store.firing().earliest_due(&["work".to_owned()]).unwrap().1, None);
+    assert_eq!(old.store.firing().poll(None, "", &["work".to_owned()]).unwrap().earliest_ms, None);
     let second = new.fire_one();
     assert_eq!((second.job.key(), second.job.version()), (&job_key("second"), Some(2)));
     new.complete(&second);

@@ -183,8 +183,7 @@ fn a_look_finds_what_ignores_misfires_among_what_is_late() {
     let cluster = Cluster::new(open);
     let a = cluster.node("A");
     let types = ["work".to_owned()];
-    let earliest =
-        |horizon: Option<Duration>| cluster.store.firing().poll_until(horizon, "", &types).unwrap().earliest_ms;
+    let earliest = |horizon: Option<Duration>| cluster.store.firing().poll(horizon, "", &types).unwrap().earliest_ms;
     let near = Some(Duration::from_secs(2));
     let ignoring = |name: &str, ms: i64| minutely(name, "a", ms).misfire(MisfireInstruction::Ignore);
     cluster.schedule(

@@ -18,7 +18,7 @@ fn takes_back(node: &Node) -> Vec<String> {
 /// The earliest reservation of others, as a node sees it when it looks.
 fn sees(node: &Node) -> Option<i64> {
     let types = ["work".to_owned()];
-    node.store.firing().poll_until(Some(Duration::from_secs(60)), &node.owner().instance, &types).unwrap().reserved_ms
+    node.store.firing().poll(Some(Duration::from_secs(60)), &node.owner().instance, &types).unwrap().reserved_ms
 }
 
 /// A node that dies delays nobody but what it executes: what it had reserved fires elsewhere as
@@ -68,11 +68,11 @@ fn of_a_slow_owner_and_another_exactly_one_fires() {
     cluster.advance(SECOND + 201);
     assert_eq!(takes_back(&b), ["t@A"]);
     // Before the other has taken it, and after.
-    let late = a.store.firing().fire_reserved(&a.owner(), &reserved[..1]).unwrap();
+    let late = a.store.firing().fire(&a.owner(), &reserved[..1]).unwrap();
     assert!(late.fired.is_empty() && late.misfired.is_empty() && late.skipped.is_empty());
     assert_eq!((late.overtaken, cluster.state("t").as_str()), (1, "WAITING"));
     let fired = b.fire_one();
-    let late = a.store.firing().fire_reserved(&a.owner(), &reserved[..1]).unwrap();
+    let late = a.store.firing().fire(&a.owner(), &reserved[..1]).unwrap();
     assert_eq!((late.fired.len(), late.overtaken), (0, 1));
     // To give back what is gone takes nothing from the other.
     a.store.firing().release(&reserved[..1]).unwrap();

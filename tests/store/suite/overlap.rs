@@ -27,11 +27,14 @@ fn told(skipped: &[SkippedFires]) -> Vec<(i64, u64, SkipReason)> {
 fn fails(node: &Node, bundle: &FireBundle) -> CompletionReport {
     let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
     completion.failed = true;
-    node.store.firing().record(&node.owner(), &[completion]).unwrap()
+    node.store.firing().complete(&node.owner(), &[completion]).unwrap()
 }
 
 fn ends(node: &Node, bundle: &FireBundle) -> CompletionReport {
-    node.store.firing().record(&node.owner(), &[bundle.completion(CompletionInstruction::NoInstruction, None)]).unwrap()
+    node.store
+        .firing()
+        .complete(&node.owner(), &[bundle.completion(CompletionInstruction::NoInstruction, None)])
+        .unwrap()
 }
 
 /// Options in the side table; simple triggers have some too, and they go with their triggers.
@@ -118,7 +121,7 @@ fn a_reserved_fire_is_skipped_if_the_run_before_it_has_not_ended_at_its_time() {
     cluster.advance(MINUTE - SECOND);
     let reserved = b.reserve_one();
     cluster.advance(SECOND);
-    let brought = b.store.firing().fire_reserved(&b.owner(), &[reserved]).unwrap();
+    let brought = b.store.firing().fire(&b.owner(), &[reserved]).unwrap();
     assert_eq!((brought.fired.len(), told(&brought.skipped)), (0, vec![(MINUTE, 1, SkipReason::Overlap)]));
     assert_eq!((cluster.state("t").as_str(), cluster.fires()), ("WAITING", vec!["t/EXECUTING@A".to_owned()]));
     cluster.advance(MINUTE - SECOND);

@@ -144,7 +144,7 @@ fn ticks_are_left_to_nodes_that_have_the_strategy() {
         (brought.fanned_out, brought.fired.len(), brought.reserved.len(), brought.unreadable.len()),
         (0, 0, 0, 0)
     );
-    let earliest = |node: &Node| node.store.firing().earliest_due(&["work".to_owned()]).unwrap().1;
+    let earliest = |node: &Node| node.store.firing().poll(None, "", &["work".to_owned()]).unwrap().earliest_ms;
     assert_eq!(earliest(&b), None);
 
     let a = node(&cluster, "A", "tier=front", 0, having(fronts));

@@ -45,7 +45,7 @@ fn due_of_group(cluster: &Cluster, group: &str, name: &str, at_ms: i64) {
 }
 
 fn earliest(node: &Node) -> Option<i64> {
-    node.store.firing().earliest_due(&["work".to_owned()]).unwrap().1
+    node.store.firing().poll(None, "", &["work".to_owned()]).unwrap().earliest_ms
 }
 
 fn takes(node: &Node) -> Vec<String> {

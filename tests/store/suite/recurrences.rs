@@ -111,7 +111,7 @@ fn late_ones_fire_once_now_or_wait_or_fire_each_time() {
     cluster.advance(2 * DAY + HOUR);
     let late = cluster.now();
     assert_eq!(super::names(&a.acquire().fired), ["each"], "the others are the misfire handler's");
-    assert_eq!(a.store.firing().earliest_due(&["work".to_owned()]).unwrap().1, Some(NOW + DAY));
+    assert_eq!(a.store.firing().poll(None, "", &["work".to_owned()]).unwrap().earliest_ms, Some(NOW + DAY));
     assert_eq!(super::names(&a.acquire().fired), ["each"]);
     let handled = cluster.store.upkeep().handle_misfires().unwrap().handled;
     assert_eq!(handled.len(), 3, "{handled:#?}");

@@ -39,7 +39,7 @@ fn parts(fires: &[FireBundle]) -> Vec<String> {
 }
 
 fn earliest(node: &Node) -> Option<i64> {
-    node.store.firing().earliest_due(&["work".to_owned()]).unwrap().1
+    node.store.firing().poll(None, "", &["work".to_owned()]).unwrap().earliest_ms
 }
 
 /// The number of parts that nobody has begun.

@@ -67,10 +67,10 @@ impl Acquirer {
         self.prefetch.is_withheld = acquisition.withheld > 0;
         let expects_more = self.prefetch.is_withheld || count + acquisition.overtaken >= max;
         self.polling.expect_more(expects_more);
-        node.let_acquirer_record(expects_more && node.store.firing().combines_commits(&acquisition.fired));
+        node.let_acquirer_complete(expects_more && node.store.firing().combines_commits(&acquisition.fired));
         // That these begin at once on free workers says nothing of those that would wait.
         let longest = expects_more.then(|| node.prefetch.take_longest_wait()).flatten();
-        self.run(owner, std::mem::take(&mut acquisition.fired), false);
+        self.hand_over_fires(owner, std::mem::take(&mut acquisition.fired), false);
         self.doubts.set_interrupted(acquisition.is_in_doubt);
         self.doubts.keep(&node, acquisition.doubt.take())?;
         self.adapt_prefetch(acquisition.now_ms, longest);
@@ -112,13 +112,13 @@ impl Acquirer {
         }
         let due = self.reservations.due(&self.polling.store_time, now);
         self.doubts.set_interrupted(true);
-        let mut acquisition = node.store.firing().fire_reserved(owner, &due)?;
+        let mut acquisition = node.store.firing().fire(owner, &due)?;
         self.doubts.keep(&node, acquisition.doubt.take())?;
         self.polling.store_time.note(node.clock.ticks(), acquisition.now_ms);
         let fired: BTreeSet<&str> = due.iter().map(|held| held.fire_id.as_str()).collect();
         self.reservations.drop_fires(|fire_id| fired.contains(fire_id));
         self.note_acquisition(&acquisition);
-        self.run(owner, acquisition.fired, true);
+        self.hand_over_fires(owner, acquisition.fired, true);
         self.doubts.set_interrupted(false);
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Acquirer {
         while let Some((acquisition, leads)) = self.doubts.settle_next(&self.node, &self.combined.queue, owner)? {
             self.note_deferred(&acquisition);
             self.reservations.add(acquisition.reserved);
-            self.run(owner, acquisition.fired, leads);
+            self.hand_over_fires(owner, acquisition.fired, leads);
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ impl Acquirer {
         node.note_finalized(&acquisition.finalized);
         acquisition.waiting.iter().for_each(lifecycle_log::waits_for_earlier_run);
         if !acquisition.cancelled.is_empty() {
-            let here = node.lease.fires();
+            let here = node.running_fires.all();
             for fire_id in &acquisition.cancelled {
                 let handle = here.iter().find(|handle| handle.fire_id() == fire_id);
                 lifecycle_log::cancelled_by_trigger(fire_id, handle.is_some());
@@ -175,17 +175,17 @@ impl Acquirer {
     }
 
     /// Hands fires to workers, at their times if they were precommitted.
-    fn run(&mut self, owner: &Owner, bundles: Vec<FireBundle>, is_precommitted: bool) {
+    fn hand_over_fires(&mut self, owner: &Owner, bundles: Vec<FireBundle>, is_precommitted: bool) {
         if bundles.is_empty() {
             return self.hand_over.submit();
         }
         let node = &*self.node;
-        let was_idle = node.lease.running() == 0;
+        let was_idle = node.running_fires.count() == 0;
         let monitor = node.settings.plugins.interrupt_monitor.as_ref();
         let owner = Arc::new(owner.clone());
         let now = node.clock.ticks();
         self.hand_over.begin(now);
-        node.prefetch.not_begun().enter(prefetched(&bundles));
+        node.prefetch.unbegun().enter(prefetched(&bundles));
         for mut bundle in bundles {
             let late_ms = u64::try_from(bundle.fired_ms.saturating_sub(bundle.scheduled_ms)).unwrap_or(0);
             node.metrics.lateness.observe(Duration::from_millis(late_ms));
@@ -194,7 +194,7 @@ impl Acquirer {
             let store_time = &self.polling.store_time;
             let due = if is_precommitted { store_time.ticks_at(bundle.scheduled_ms) } else { Duration::ZERO };
             let task = FireTask::new(bundle, Arc::clone(&owner), lines, due.max(now));
-            node.lease.enter(Arc::clone(&task.handle));
+            node.running_fires.enter(Arc::clone(&task.handle), &node.lease);
             self.hand_over.add(node, task);
         }
         if was_idle {

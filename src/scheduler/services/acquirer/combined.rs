@@ -57,12 +57,12 @@ impl CombinedCompletions {
         if let Some(owner) = owner.filter(|_| !self.batch.is_empty()) {
             self.queue.give_back(node, owner, std::mem::take(&mut self.batch));
         }
-        node.let_acquirer_record(false);
+        node.let_acquirer_complete(false);
     }
 
     /// Acquires; with a backlog, in one transaction with what has ended.
     pub(super) fn acquire(&mut self, node: &Node, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
-        if node.completions.acquirer_records() {
+        if node.completions.acquirer_completes() {
             self.batch = self.queue.take(node, owner);
         }
         if self.batch.is_empty() {

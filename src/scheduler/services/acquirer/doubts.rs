@@ -51,7 +51,7 @@ impl Doubts {
         let settled_later = Error::Refused("it is kept until it is settled".to_owned());
         let error = std::mem::replace(&mut doubt.error, settled_later);
         // The fires wait from now on: a fire that begins meanwhile may have been acquired later.
-        node.prefetch.not_begun().enter(prefetched(&doubt.acquisition.fired));
+        node.prefetch.unbegun().enter(prefetched(&doubt.acquisition.fired));
         self.open.push(*doubt);
         Err(error)
     }
@@ -79,7 +79,7 @@ impl Doubts {
                 node.note_completed(&ended, &recorded);
                 return Ok(Some((acquisition, precommits)));
             }
-            node.prefetch.not_begun().leave(prefetched(&acquisition.fired));
+            node.prefetch.unbegun().leave(prefetched(&acquisition.fired));
             queue.give_back(node, owner, ended);
         }
         Ok(None)
@@ -88,7 +88,7 @@ impl Doubts {
     /// Forgets open doubts: their rows belong to others by now, which their completions find out.
     pub(super) fn forget(&mut self, node: &Node, queue: &CompletionQueue, owner: &Owner) {
         for doubt in std::mem::take(&mut self.open) {
-            node.prefetch.not_begun().leave(prefetched(&doubt.acquisition.fired));
+            node.prefetch.unbegun().leave(prefetched(&doubt.acquisition.fired));
             queue.give_back(node, owner, doubt.ended);
         }
     }

@@ -95,7 +95,7 @@ impl HandOver {
             return Some(soonest);
         }
         let is_full = self.pool.busy().saturating_sub(waiting) >= self.pool.size();
-        let fires = if is_full { node.lease.fires() } else { Vec::new() };
+        let fires = if is_full { node.running_fires.all() } else { Vec::new() };
         let begun = fires.iter().filter_map(|fire| fire.worker()).map(|(_, begun)| begun).max();
         Some(given_back_at(allowed, self.at, begun))
     }

@@ -62,7 +62,7 @@ impl Polling {
     fn read(&mut self, node: &Node, job_types: &[String]) -> Result<PollResult> {
         // A trigger that is due later is seen by the next poll in time.
         let horizon = node.reservation_lead().saturating_add(node.poll_interval());
-        let look = node.store.firing().poll_until(Some(horizon), &node.instance, job_types)?;
+        let look = node.store.firing().poll(Some(horizon), &node.instance, job_types)?;
         self.last = node.clock.ticks();
         self.polls = self.polls.wrapping_add(1);
         self.store_time.note(self.last, look.now_ms);

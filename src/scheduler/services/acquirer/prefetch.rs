@@ -41,7 +41,7 @@ impl Prefetch {
             return;
         }
         let allowed = node.settings.scheduler.take_ahead;
-        let (now, fires) = (node.clock.ticks(), node.lease.fires());
+        let (now, fires) = (node.clock.ticks(), node.running_fires.all());
         let mut short = node.prefetch.run_times().short(allowed);
         for fire in fires.iter().filter(|fire| fire.running_for(now).is_some_and(|time| time > allowed)) {
             short.remove(fire.job_type());

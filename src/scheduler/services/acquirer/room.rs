@@ -5,8 +5,8 @@ use super::prefetch::DENSE_MS;
 use crate::clock::{Clock, SystemClock};
 use crate::listener::lifecycle_log;
 use crate::rules::prefetch::Room;
-use crate::scheduler::run::not_begun::unfire;
 use crate::scheduler::run::run_handle::FireTask;
+use crate::scheduler::run::unbegun::unfire;
 use crate::signal::Signal;
 use crate::trigger::Policies;
 use std::time::Duration;
@@ -169,7 +169,7 @@ impl Acquirer {
         for task in self.hand_over.withdraw_kept() {
             let fire_id = task.handle.fire_id();
             lifecycle_log::not_started(fire_id, "the node ends, and the store cannot take it back");
-            self.node.lease.remove(fire_id);
+            self.node.running_fires.remove(fire_id);
         }
     }
 

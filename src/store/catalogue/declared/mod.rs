@@ -21,7 +21,8 @@ use std::collections::BTreeSet;
 impl Catalogue<'_> {
     /// Stores what is missing of the definitions of a program, and what has changed, all or
     /// nothing; `source` names the program, so that what it no longer defines can be told from what
-    /// others do. With `plan_only` nothing is stored: the report says what would be.
+    /// others do. Definitions that are not `meant` are left alone. With `plan_only` nothing is
+    /// stored: the report says what would be.
     ///
     /// A definition that is the same as when it was stored costs no lock.
     ///
@@ -30,18 +31,6 @@ impl Catalogue<'_> {
     /// another job, and for keys that are given twice; what [`Catalogue::schedule`] refuses.
     /// Nothing is stored then.
     pub fn sync_definitions(
-        &self,
-        source: &str,
-        definitions: &[JobDefinition],
-        orphaned: OrphanedDefinitions,
-        plan_only: bool,
-    ) -> Result<DefinitionReport> {
-        self.sync_some_definitions(source, definitions, |_| true, orphaned, plan_only)
-    }
-
-    /// As [`sync_definitions`](Self::sync_definitions), for the definitions that are `meant`; the
-    /// others are left alone.
-    pub(crate) fn sync_some_definitions(
         &self,
         source: &str,
         definitions: &[JobDefinition],

@@ -1,13 +1,11 @@
 //! `CN_CHANGES`, and what nodes read again and again while nothing happens: one statement each.
 
-use super::selected_fires::RESERVED_BY_OTHERS;
+use super::fired::RESERVED_BY_OTHERS;
 use super::time;
 use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
 use crate::store::database::{ChangeRows, Session};
-use crate::store::row::{
-    ClusterMembers, Exclusions, LAST_COUNT, Notification, PlacementView, PollResult, TypeVersions,
-};
+use crate::store::row::{Exclusions, LAST_COUNT, Notification, PollResult, TypeVersions};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::dialect;
@@ -150,10 +148,6 @@ impl ChangeRows for SqlSession<'_, '_> {
             cancels: row.cancels.unwrap_or(0),
         };
         Ok(rows.into_iter().next().map(poll).unwrap_or_default())
-    }
-
-    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
-        self.load_members()
     }
 
     fn doubtful_heartbeats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)> {

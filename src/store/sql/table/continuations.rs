@@ -4,13 +4,13 @@ use super::executing::job_executes_alone;
 use super::job_keys;
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::row::{ContinuationRow, ContinuationSelection, JobRow};
+use crate::store::row::{ContinuationRow, JobRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 
 by_place! {
-    struct Row {
+    pub(super) struct Row {
         parent_name: String as Text,
         parent_group: String as Text,
         parent_type: String as Text,
@@ -56,7 +56,7 @@ pub(super) const CONTINUATIONS: &str = "(SELECT COUNT(*) FROM {p}CN_CONTINUATION
 
 impl SqlSession<'_, '_> {
     /// Continuations of jobs that are there, up to the condition.
-    fn continuations_where(&self) -> String {
+    pub(super) fn continuations_where(&self) -> String {
         format!(
             "SELECT l.parent_name AS parent_name, l.parent_group AS parent_group, l.parent_type AS parent_type, \
              l.child_name AS child_name, l.child_group AS child_group, l.child_hash AS child_hash, \
@@ -69,21 +69,6 @@ impl SqlSession<'_, '_> {
              AND k.job_group = l.child_group WHERE l.sched_name = ?",
             job_executes_alone(self.backend(), "k")
         )
-    }
-
-    /// See [`JobRows::continuations`](crate::store::JobRows::continuations).
-    pub(super) fn load_continuations(&mut self, which: ContinuationSelection<'_>) -> Result<Vec<ContinuationRow>> {
-        let text = self.continuations_where();
-        let (keys, jobs) = match which {
-            ContinuationSelection::All => {
-                let rows: Vec<Row> = self.load(&text, &[self.name()])?;
-                return Ok(rows.into_iter().map(ContinuationRow::from).collect());
-            }
-            ContinuationSelection::ChildrenOf(parents) => (["l.parent_name", "l.parent_group"], parents),
-            ContinuationSelection::ParentsOf(children) => (["l.child_name", "l.child_group"], children),
-        };
-        let rows: Vec<Row> = self.load_for_keys(&format!("{text} AND"), &[self.name()], &keys, &job_keys(jobs))?;
-        Ok(rows.into_iter().map(ContinuationRow::from).collect())
     }
 
     /// Deletes the continuations that these jobs are parents or children of.

@@ -6,22 +6,11 @@
 //! and SQLite are told the index's name.
 
 use super::fired_row::{COLUMNS, Row};
-use super::{JOB_KEY, job_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::sql::backend::Backend;
-use crate::store::sql::by_place::by_place;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
-use diesel::sql_types::{BigInt, Text};
-
-by_place! {
-    struct ExecutingJob {
-        job_name: String as Text,
-        job_group: String as Text,
-        alone: i64 as BigInt,
-    }
-}
 
 /// A column `name` of the fires `f`, as the index has it.
 pub(super) fn column(backend: Backend, name: &str) -> String {
@@ -81,17 +70,6 @@ pub(super) fn trigger_executes(backend: Backend, row: &str) -> String {
 }
 
 impl SqlSession<'_, '_> {
-    /// See [`FiredRows::executing_jobs`](crate::store::FiredRows::executing_jobs).
-    pub(super) fn load_executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {
-        let (executes, alone) = (job_executes(self.backend(), "j"), job_executes_alone(self.backend(), "j"));
-        let head = format!(
-            "SELECT j.job_name AS job_name, j.job_group AS job_group, {alone} AS alone FROM {{p}}JOB_DETAILS j \
-             WHERE {executes} > 0 AND j.sched_name = ? AND"
-        );
-        let rows: Vec<ExecutingJob> = self.load_for_keys(&head, &[self.name()], &JOB_KEY, &job_keys(jobs))?;
-        Ok(rows.into_iter().map(|row| (JobKey::new(row.job_group, row.job_name), row.alone > 0)).collect())
-    }
-
     /// The executing fires of a job.
     pub(super) fn load_executing_of_job(&mut self, job: &JobKey) -> Result<Vec<Row>> {
         let same = |name| format!(" AND {} = ?", column(self.backend(), name));

@@ -1,4 +1,4 @@
-//! `CN_BEATS`, `CN_CANCELS`, and `CN_LOCKS` as held locks are renewed.
+//! `CN_BEATS`, `CN_CANCELS`, `CN_BEGUN`, and `CN_LOCKS` as held locks are renewed.
 
 use super::declared::{values, written};
 use crate::error::Result;
@@ -40,7 +40,32 @@ impl ExecutionRows for SqlSession<'_, '_> {
     }
 
     fn note_begun(&mut self, owner: &Owner, mark: &BeginMark) -> Result<bool> {
-        self.write_begun(owner, mark)
+        let text = "UPDATE {p}CN_BEGUN SET mark_number = ?, last_fence = ?, waiting = ? WHERE sched_name = ? \
+             AND instance_name = ? AND incarnation = ? AND closed = 0 AND mark_number <= ?";
+        let values = [
+            mark.number.into(),
+            mark.last.into(),
+            (&mark.waiting_text()).into(),
+            self.name(),
+            owner.instance.as_str().into(),
+            owner.incarnation.as_str().into(),
+            mark.number.into(),
+        ];
+        if self.execute(text, &values)? > 0 {
+            return Ok(true);
+        }
+        // PostgreSQL forgets the row when it crashes.
+        let (insert, tail) = match self.backend() {
+            Backend::Mysql => ("INSERT IGNORE INTO", ""),
+            Backend::Postgres | Backend::Sqlite => ("INSERT INTO", " ON CONFLICT DO NOTHING"),
+        };
+        let text = format!(
+            "{insert} {{p}}CN_BEGUN (sched_name, instance_name, incarnation, mark_number, last_fence, waiting, closed) \
+             SELECT i.sched_name, i.instance_name, i.incarnation, ?, ?, ?, 0 FROM {{p}}CN_INSTANCES i \
+             WHERE i.sched_name = ? AND i.instance_name = ? AND i.incarnation = ?{tail}"
+        );
+        let [number, last, waiting, name, instance, incarnation, _] = values;
+        Ok(self.execute(&text, &[number, last, waiting, name, instance, incarnation])? > 0)
     }
 
     fn renew_locks(&mut self, locks: &[(String, String)], now_ms: i64) -> Result<usize> {

@@ -1,7 +1,8 @@
 //! `FIRED_TRIGGERS` and its side table `CN_FENCES`.
 
-use super::fired_row::{INSERTED, values};
-use super::{texts, trigger_keys};
+use super::executing::{job_executes, job_executes_alone};
+use super::fired_row::{COLUMNS, INSERTED, Row, values};
+use super::{BARE_KEY, JOB_KEY, job_keys, texts, trigger_keys};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Owner, Session};
@@ -13,7 +14,7 @@ use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Count;
 use crate::store::sql::statement::Value;
-use diesel::sql_types::Text;
+use diesel::sql_types::{BigInt, Text};
 
 by_place! {
     struct IdRow {
@@ -21,9 +22,61 @@ by_place! {
     }
 }
 
+by_place! {
+    struct ExecutingJob {
+        job_name: String as Text,
+        job_group: String as Text,
+        alone: i64 as BigInt,
+    }
+}
+
+/// The reservations of nodes of ours other than one, by the index of reservations: a planner that
+/// sees a join, or a condition that it may turn into one, may begin with the nodes and go through
+/// all that they execute. The values are the scheduler's name and the node.
+pub(super) const RESERVED_BY_OTHERS: &str = "FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.state = 'ACQUIRED' \
+     AND f.instance_name <> ? AND (SELECT COUNT(*) FROM {p}CN_INSTANCES i WHERE i.sched_name = f.sched_name \
+     AND i.instance_name = f.instance_name) > 0";
+
 impl FiredRows for SqlSession<'_, '_> {
     fn fired(&mut self, which: FiredSelection<'_>) -> Result<Vec<FiredRow>> {
-        Ok(self.load_fired(which)?.into_iter().map(FiredRow::from).collect())
+        let of = |tail: &str| format!("SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ?{tail}");
+        let limited = |limit: usize| Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
+        let name = self.name();
+        let rows: Vec<Row> = match which {
+            FiredSelection::All => self.load(&of(" ORDER BY fired_time, entry_id"), &[name]),
+            FiredSelection::Ids(ids) => self.load_for_keys(&of(" AND"), &[name], &["entry_id"], &texts(ids)),
+            FiredSelection::FreeIds(ids) => {
+                let tail = self.hold_free()?;
+                self.load_for_keys_and(&of(" AND"), &[name], &["entry_id"], &texts(ids), tail)
+            }
+            FiredSelection::Held(id) => {
+                let tail = format!(" AND entry_id = ?{}", dialect::share_lock(self.backend()));
+                self.load(&of(&tail), &[name, id.into()])
+            }
+            FiredSelection::OfInstance(instance) => {
+                self.load(&of(" AND instance_name = ? ORDER BY sched_time, entry_id"), &[name, instance.into()])
+            }
+            FiredSelection::FreeOfInstance(instance, limit) => {
+                let tail = format!(" AND instance_name = ? ORDER BY sched_time, entry_id LIMIT ?{}", self.hold_free()?);
+                self.load(&of(&tail), &[name, instance.into(), limited(limit)])
+            }
+            FiredSelection::Acquired => self.load(&of(" AND state = 'ACQUIRED'"), &[name]),
+            FiredSelection::AcquiredByQuartz(triggers) => {
+                let head = of(" AND state = 'ACQUIRED' AND NOT EXISTS (SELECT 1 FROM {p}CN_INSTANCES i \
+                     WHERE i.sched_name = {p}FIRED_TRIGGERS.sched_name \
+                     AND i.instance_name = {p}FIRED_TRIGGERS.instance_name) AND");
+                self.load_for_keys(&head, &[name], &BARE_KEY, &trigger_keys(triggers))
+            }
+            FiredSelection::Overdue { instance, before_ms, limit } => {
+                self.assert_trigger_access();
+                let text =
+                    format!("SELECT {COLUMNS} {RESERVED_BY_OTHERS} AND f.sched_time < ? ORDER BY f.sched_time LIMIT ?");
+                self.load(&text, &[name, instance.into(), before_ms.into(), limited(limit)])
+            }
+            FiredSelection::ExecutingOfTriggers(triggers) => self.load_executing(triggers),
+            FiredSelection::ExecutingOfJob(job) => self.load_executing_of_job(job),
+        }?;
+        Ok(rows.into_iter().map(FiredRow::from).collect())
     }
 
     fn insert_fired(&mut self, rows: Vec<FiredRow>) -> Result<()> {
@@ -82,17 +135,22 @@ impl FiredRows for SqlSession<'_, '_> {
             // A DELETE would wait for every row that it goes through, also for one that a job's
             // transaction holds.
             let head = format!("SELECT entry_id AS entry_id {ours}");
-            let key = ["trigger_name", "trigger_group"];
-            let found: Vec<IdRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(triggers))?;
+            let found: Vec<IdRow> = self.load_for_keys(&head, &[self.name()], &BARE_KEY, &trigger_keys(triggers))?;
             let ids: Vec<Vec<Value>> = found.into_iter().map(|row| vec![(&row.entry_id).into()]).collect();
             return if ids.is_empty() { Ok(0) } else { self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "") };
         }
         let head = &format!("DELETE {ours}");
-        self.execute_for_keys(head, &[self.name()], &["trigger_name", "trigger_group"], &trigger_keys(triggers), "")
+        self.execute_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(triggers), "")
     }
 
     fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {
-        self.load_executing_jobs(jobs)
+        let (executes, alone) = (job_executes(self.backend(), "j"), job_executes_alone(self.backend(), "j"));
+        let head = format!(
+            "SELECT j.job_name AS job_name, j.job_group AS job_group, {alone} AS alone FROM {{p}}JOB_DETAILS j \
+             WHERE {executes} > 0 AND j.sched_name = ? AND"
+        );
+        let rows: Vec<ExecutingJob> = self.load_for_keys(&head, &[self.name()], &JOB_KEY, &job_keys(jobs))?;
+        Ok(rows.into_iter().map(|row| (JobKey::new(row.job_group, row.job_name), row.alone > 0)).collect())
     }
 
     fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>> {

@@ -15,12 +15,24 @@ use crate::store::sql::dialect;
 use crate::store::sql::raw::RawRow;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::sql_types::Text;
+use diesel::sql_types::{BigInt, Text};
 
 by_place! {
     struct IdRow {
         entry_id: String as Text,
     }
+}
+
+by_place! {
+    struct JobCount {
+        job_name: String as Text,
+        job_group: String as Text,
+        n: i64 as BigInt,
+    }
+}
+
+fn whole(count: u64) -> Value {
+    i64::try_from(count).unwrap_or(i64::MAX).into()
 }
 
 /// The columns that come from the fired row, as they are called there and here.
@@ -92,7 +104,7 @@ fn columns_of_end() -> String {
 
 impl SqlSession<'_, '_> {
     /// One statement: the rows that were deleted go straight into the history.
-    fn end_on_postgres(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
+    fn move_on_postgres(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
         let found = by_primary_key(&["entry_id"], 1);
         let returned: Vec<String> = OF_FIRED.iter().map(|(theirs, _)| format!("t.{theirs}")).collect();
         let width = OF_END.len() + 1;
@@ -116,22 +128,22 @@ impl SqlSession<'_, '_> {
     /// The rows are read, deleted and written again as the history's: a join of the values with
     /// them would be gathered in a table on disk first. There is a `DELETE … RETURNING` on MariaDB,
     /// but a prepared one does not say what it gives.
-    fn end_on_mysql(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
+    fn move_on_mysql(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         if let ([id], [end]) = (ids, &*ends)
             && end.fire_id == *id
         {
-            return self.end_lone_on_mysql(id, end);
+            return self.move_one_on_mysql(id, end);
         }
         let ids = texts(ids);
         // Under the lock nobody else deletes: what is there now is what the DELETE takes.
         let head = format!("SELECT {FIRED_COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND");
         let there = self.load_for_keys(&head, &[self.name()], &["entry_id"], &ids)?;
         self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "")?;
-        self.keep_ended(there, ends)
+        self.write_moved(there, ends)
     }
 
     /// A lone row is copied where it lies: one statement less.
-    fn end_lone_on_mysql(&mut self, id: &String, end: &EndRow) -> Result<Vec<String>> {
+    fn move_one_on_mysql(&mut self, id: &String, end: &EndRow) -> Result<Vec<String>> {
         let (head, select) = insert_from("f");
         let marks = ", ?".repeat(OF_END.len());
         let text =
@@ -146,7 +158,7 @@ impl SqlSession<'_, '_> {
     }
 
     /// Writes the history of the fires that were there; gives their ids.
-    fn keep_ended(&mut self, gone: Vec<FiredColumns>, ends: Vec<EndRow>) -> Result<Vec<String>> {
+    fn write_moved(&mut self, gone: Vec<FiredColumns>, ends: Vec<EndRow>) -> Result<Vec<String>> {
         let mut ends: HashMap<String, EndRow> =
             ends.into_iter().map(|mut end| (std::mem::take(&mut end.fire_id), end)).collect();
         let (mut there, mut rows) = (Vec::with_capacity(gone.len()), Vec::with_capacity(gone.len()));
@@ -167,15 +179,34 @@ impl SqlSession<'_, '_> {
         Ok(there)
     }
 
-    fn end_on_sqlite(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
+    fn move_on_sqlite(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         let tail = format!(" RETURNING {FIRED_COLUMNS}");
         let gone: Vec<FiredColumns> =
             self.load_for_keys_and(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
-        self.keep_ended(gone, ends)
+        self.write_moved(gone, ends)
     }
 
-    fn load_history(&mut self, table: &TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
+    fn insert_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
+        let rows = rows.iter().map(|row| values(HistoryRow::DEF, row.cells())).collect();
+        self.insert_rows("CN_HISTORY", &written(HistoryRow::DEF), rows)
+    }
+}
+
+impl HistoryRows for SqlSession<'_, '_> {
+    fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
+        self.assert_trigger_access();
+        if ids.is_empty() || ends.is_empty() {
+            return self.delete_fired(ids);
+        }
+        match self.backend() {
+            Backend::Postgres => self.move_on_postgres(ids, &ends),
+            Backend::Mysql => self.move_on_mysql(ids, ends),
+            Backend::Sqlite => self.move_on_sqlite(ids, ends),
+        }
+    }
+
+    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
         let mut text = select_of(table);
         let mut values = vec![self.name()];
         let mut and = |condition: &str, further: &[Value]| {
@@ -226,30 +257,13 @@ impl SqlSession<'_, '_> {
         rows.into_iter().map(|row| row.cells(table)).collect()
     }
 
-    fn insert_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
-        let rows = rows.iter().map(|row| values(HistoryRow::DEF, row.cells())).collect();
-        self.insert_rows("CN_HISTORY", &written(HistoryRow::DEF), rows)
-    }
-}
-
-impl HistoryRows for SqlSession<'_, '_> {
-    fn end_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
-        self.assert_trigger_access();
-        if ids.is_empty() || ends.is_empty() {
-            return self.delete_fired(ids);
-        }
-        match self.backend() {
-            Backend::Postgres => self.end_on_postgres(ids, &ends),
-            Backend::Mysql => self.end_on_mysql(ids, ends),
-            Backend::Sqlite => self.end_on_sqlite(ids, ends),
-        }
-    }
-
-    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
-        self.load_history(table, filter)
-    }
-
     fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
-        self.count_by_job(since_ms, more_than, limit)
+        let text = "SELECT job_name AS job_name, job_group AS job_group, COUNT(*) AS n FROM {p}CN_HISTORY \
+             WHERE sched_name = ? AND ended_ms >= ? AND job_name IS NOT NULL AND job_group IS NOT NULL \
+             GROUP BY job_name, job_group HAVING COUNT(*) > ? ORDER BY COUNT(*) DESC LIMIT ?";
+        let values = [self.name(), since_ms.into(), whole(more_than), whole(limit as u64)];
+        let rows: Vec<JobCount> = self.load(text, &values)?;
+        let count = |row: JobCount| (JobKey::new(row.job_group, row.job_name), u64::try_from(row.n).unwrap_or(0));
+        Ok(rows.into_iter().map(count).collect())
     }
 }

@@ -4,12 +4,15 @@
 //! `CN_NODES`. If both times are there and differ, a node of Quartz has taken the name of a dead
 //! one of ours, and knows nothing of our tables.
 
+use super::members;
 use super::stray::stray_rows;
 use crate::error::Result;
-use crate::store::database::{ClusterRows, Owner};
-use crate::store::row::{InstanceRow, Late, LoadRow};
+use crate::store::database::{ClusterRows, Owner, Session};
+use crate::store::row::{ClusterMembers, InstanceRow, Late, LoadRow, PlacementView};
 use crate::store::sql::by_place::by_place;
+use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::Value;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
 by_place! {
@@ -19,6 +22,13 @@ by_place! {
         checkin_interval: i64 as BigInt,
         incarnation: Option<String> as Nullable<Text>,
         joined: Option<i64> as Nullable<BigInt>,
+    }
+}
+
+by_place! {
+    struct StateCount {
+        trigger_state: String as Text,
+        n: i64 as BigInt,
     }
 }
 
@@ -33,6 +43,40 @@ pub(super) const SIDE_ROWS: &str = "LEFT JOIN {p}CN_INSTANCES i ON i.sched_name 
 const OF_INSTANCE: [&str; 4] = ["CN_INSTANCES", "CN_PROCESSES", "CN_JOB_TYPES", "CN_NODES"];
 
 impl ClusterRows for SqlSession<'_, '_> {
+    fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
+        let now = self.now_in_statement()?;
+        let text = format!(
+            "{places} UNION ALL SELECT {shown}, 'instance', s.instance_name, '', {INCARNATION}, '', s.last_checkin_time, \
+             s.checkin_interval, COALESCE(i.joined, 0) FROM {{p}}SCHEDULER_STATE s {SIDE_ROWS} WHERE s.sched_name = ? \
+             UNION ALL SELECT {shown}, 'fires', f.instance_name, '', NULL, '', NULL, NULL, 0 \
+             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name",
+            places = members::places(now.shown),
+            shown = now.shown
+        );
+        let names: [Value; 5] = std::array::from_fn(|_| self.name());
+        let rows: Vec<members::Place> = SqlSession::load(self, &text, &names)?;
+        if let Some(row) = rows.first() {
+            self.know_now(now.or(row.now_ms));
+        }
+        let mut members = ClusterMembers { now_ms: self.now_ms()?, ..ClusterMembers::default() };
+        let mut places = Vec::new();
+        for row in rows {
+            match row.what.as_str() {
+                "instance" => members.instances.push(InstanceRow {
+                    name: row.name,
+                    last_checkin_ms: row.one.unwrap_or(0),
+                    checkin_interval_ms: row.two.unwrap_or(0),
+                    incarnation: row.second,
+                    joined: row.made_ms,
+                }),
+                "fires" => members.with_fires.push(row.name),
+                _ => places.push(row),
+            }
+        }
+        members.instances.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok((members, members::placement_view(places)))
+    }
+
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
         let text = format!(
             "SELECT s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, s.checkin_interval AS \
@@ -112,10 +156,24 @@ impl ClusterRows for SqlSession<'_, '_> {
     }
 
     fn load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {
-        self.load_of_cluster(late, most)
+        match late {
+            Late::Before(before_ms) => {
+                let shown = dialect::now_in_statement(self.backend()).unwrap_or("0");
+                self.load_late(shown, "?", &[before_ms.into()], most)
+            }
+            Late::MoreThan(after_ms) => {
+                let now = self.now_in_statement()?;
+                let before: Vec<Value> = now.value.iter().cloned().chain([after_ms.into()]).collect();
+                let (shown_ms, load) = self.load_late(now.shown, &format!("{} - ?", now.text), &before, most)?;
+                Ok((now.or(shown_ms), load))
+            }
+        }
     }
 
     fn count_states(&mut self) -> Result<Vec<(String, usize)>> {
-        self.triggers_by_state()
+        let text = "SELECT trigger_state AS trigger_state, COUNT(*) AS n FROM {p}TRIGGERS WHERE sched_name = ? \
+             GROUP BY trigger_state";
+        let rows: Vec<StateCount> = SqlSession::load(self, text, &[self.name()])?;
+        Ok(rows.into_iter().map(|row| (row.trigger_state, usize::try_from(row.n).unwrap_or(0))).collect())
     }
 }

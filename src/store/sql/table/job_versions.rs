@@ -1,6 +1,8 @@
-//! `CN_JOB_VERSIONS`: jobs whose data are of a later version than the first.
+//! `CN_JOB_VERSIONS`: jobs whose data are of a later version than the first, and who can run them.
 
 use crate::store::row::TypeVersions;
+use crate::store::sql::backend::Backend;
+use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use std::fmt::Write as _;
 
@@ -37,4 +39,31 @@ pub(super) fn is_read_here(name: Value, versions: &TypeVersions) -> (String, Vec
     let mut values = vec![name];
     values.extend(types);
     (text, values)
+}
+
+/// The version of the data of a job `j`.
+pub(super) const VERSION: &str = " LEFT JOIN {p}CN_JOB_VERSIONS v ON v.sched_name = j.sched_name AND v.job_name = j.job_name \
+     AND v.job_group = j.job_group AND v.job_type = j.job_class_name";
+
+impl SqlSession<'_, '_> {
+    /// That nobody who has these types can run a job `j` whose version is `v`.
+    pub(super) fn is_unknown(&self, known: &TypeVersions) -> (String, Vec<Value>) {
+        if known.is_empty() {
+            return ("1 = 1".to_owned(), Vec::new());
+        }
+        let later: TypeVersions = known.iter().filter(|(_, n)| **n > 1).map(|(t, n)| (t.clone(), *n)).collect();
+        let (latest, more) = latest_of("j.job_class_name", &later);
+        let (of_types, mut values) = match self.backend() {
+            Backend::Postgres => (
+                "NOT j.job_class_name = ANY(?)".to_owned(),
+                vec![Value::Texts(known.keys().cloned().map(Some).collect())],
+            ),
+            _ => {
+                let marks = vec!["?"; known.len()].join(", ");
+                (format!("j.job_class_name NOT IN ({marks})"), known.keys().map(Value::from).collect())
+            }
+        };
+        values.extend(more);
+        (format!("({of_types} OR v.version > {latest})"), values)
+    }
 }

@@ -1,14 +1,18 @@
 //! `JOB_DETAILS`.
 
-use super::continuations::CONTINUATIONS;
+use super::continuations::{self, CONTINUATIONS};
 use super::executing::job_executes;
+use super::job_versions::VERSION;
 use super::marks::MARKS;
 use super::policies::POLICY;
-use super::{JOB_KEY, job_keys};
+use super::{JOB_KEY, job_keys, time};
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
-use crate::store::row::{ContinuationRow, ContinuationSelection, JobRow, JobSelection, TypeVersions, UnknownJobRow};
+use crate::store::row::{
+    ContinuationRow, ContinuationSelection, JobMarksRow, JobPolicyRow, JobRow, JobSelection, JobVersionRow, OrphanRow,
+    Table, TableDef, TagRow, TypeVersions, UnknownJobRow,
+};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::dialect;
@@ -44,6 +48,17 @@ by_place! {
     struct IdleRow {
         key: KeyRow,
         side_rows: i64 as BigInt,
+    }
+}
+
+by_place! {
+    struct UnknownRow {
+        job_name: String as Text,
+        job_group: String as Text,
+        job_class_name: String as Text,
+        version: i64 as BigInt,
+        triggers: i64 as BigInt,
+        next_fire_time: Option<i64> as Nullable<BigInt>,
     }
 }
 
@@ -103,17 +118,17 @@ const BY_KEY: &str = " ORDER BY j.job_group, j.job_name";
 const BEREFT: &str = "NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = {p}JOB_DETAILS.sched_name \
      AND t.job_name = {p}JOB_DETAILS.job_name AND t.job_group = {p}JOB_DETAILS.job_group)";
 
-/// The number of rows that the side table of versions has for a job: one at most.
-const VERSIONS: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_VERSIONS v WHERE v.sched_name = {p}JOB_DETAILS.sched_name \
-     AND v.job_name = {p}JOB_DETAILS.job_name AND v.job_group = {p}JOB_DETAILS.job_group)";
+/// The side tables with rows of a job.
+const OF_JOB: [&TableDef; 5] = [JobPolicyRow::DEF, TagRow::DEF, JobMarksRow::DEF, JobVersionRow::DEF, OrphanRow::DEF];
 
-/// The number of rows that the side table of policies has for a job: one at most.
-const POLICIES: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_POLICIES y WHERE y.sched_name = {p}JOB_DETAILS.sched_name \
-     AND y.job_name = {p}JOB_DETAILS.job_name AND y.job_group = {p}JOB_DETAILS.job_group)";
-
-/// The number of rows that the side table of marks has for a job: one at most.
-const MARKED: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_MARKS m WHERE m.sched_name = {p}JOB_DETAILS.sched_name \
-     AND m.job_name = {p}JOB_DETAILS.job_name AND m.job_group = {p}JOB_DETAILS.job_group)";
+/// The number of rows that a side table has for a job.
+fn rows_of_job(table: &TableDef) -> String {
+    let name = table.name;
+    format!(
+        "(SELECT COUNT(*) FROM {{p}}{name} x WHERE x.sched_name = {{p}}JOB_DETAILS.sched_name \
+         AND x.job_name = {{p}}JOB_DETAILS.job_name AND x.job_group = {{p}}JOB_DETAILS.job_group)"
+    )
+}
 
 impl SqlSession<'_, '_> {
     /// Jobs without their data, by further conditions, and in an order; the first value is the
@@ -124,9 +139,10 @@ impl SqlSession<'_, '_> {
         Ok(rows.into_iter().map(JobRow::from).collect())
     }
 
-    /// Deletes jobs that side tables have nothing for.
-    fn delete_bare_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
-        self.delete_rows("JOB_DETAILS", &JOB_KEY, &job_keys(keys), "")
+    /// Deletes the rows of jobs in side tables.
+    pub(super) fn delete_of_jobs(&mut self, tables: &[&TableDef], keys: &[JobKey]) -> Result<()> {
+        let mut deletes = tables.iter().map(|table| self.delete_rows(table.name, &JOB_KEY, &job_keys(keys), ""));
+        deletes.try_for_each(|deleted| deleted.map(drop))
     }
 }
 
@@ -178,8 +194,8 @@ impl JobRows for SqlSession<'_, '_> {
             row
         };
         self.insert_rows("JOB_DETAILS", &columns, jobs.iter().map(row).collect())?;
-        self.insert_marks(jobs)?;
-        self.insert_policies(jobs)
+        self.put_marks(jobs)?;
+        self.put_policies(jobs)
     }
 
     fn update_job(&mut self, job: &JobRow) -> Result<()> {
@@ -191,10 +207,10 @@ impl JobRows for SqlSession<'_, '_> {
         let mut row = values(job);
         row.extend([self.name(), job.key.name().into(), job.key.group().into()]);
         self.execute(text, &row)?;
-        self.delete_policies(std::slice::from_ref(&job.key))?;
-        self.insert_policies(std::slice::from_ref(job))?;
-        self.delete_marks(std::slice::from_ref(&job.key))?;
-        self.insert_marks(std::slice::from_ref(job))
+        let side_tables = [JobPolicyRow::DEF, TagRow::DEF, JobMarksRow::DEF];
+        self.delete_of_jobs(&side_tables, std::slice::from_ref(&job.key))?;
+        self.put_policies(std::slice::from_ref(job))?;
+        self.put_marks(std::slice::from_ref(job))
     }
 
     fn write_job_data(&mut self, data: &[(JobKey, Vec<u8>)]) -> Result<()> {
@@ -206,13 +222,9 @@ impl JobRows for SqlSession<'_, '_> {
 
     fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
         self.assert_trigger_access();
-        let rows = job_keys(keys);
-        self.delete_policies(keys)?;
-        self.delete_marks(keys)?;
+        self.delete_of_jobs(&OF_JOB, keys)?;
         self.delete_continuations_of(keys)?;
-        self.delete_rows("CN_JOB_VERSIONS", &JOB_KEY, &rows, "")?;
-        self.delete_rows("CN_ORPHANS", &JOB_KEY, &rows, "")?;
-        self.delete_bare_jobs(keys)
+        self.delete_rows("JOB_DETAILS", &JOB_KEY, &job_keys(keys), "")
     }
 
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
@@ -220,8 +232,11 @@ impl JobRows for SqlSession<'_, '_> {
         let not_durable = format!("NOT is_durable = {}", self.true_literal());
         let select = format!(
             "SELECT job_name AS job_name, job_group AS job_group, \
-             {VERSIONS} + {POLICIES} + {MARKED} + {CONTINUATIONS} AS side_rows \
+             {} + {} + {} + {CONTINUATIONS} AS side_rows \
              FROM {{p}}JOB_DETAILS WHERE {not_durable} AND {BEREFT} AND {} = 0 AND sched_name = ? AND",
+            rows_of_job(JobVersionRow::DEF),
+            rows_of_job(JobPolicyRow::DEF),
+            rows_of_job(JobMarksRow::DEF),
             job_executes(self.backend(), "{p}JOB_DETAILS")
         );
         let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &job_keys(keys))?;
@@ -232,7 +247,7 @@ impl JobRows for SqlSession<'_, '_> {
         if has_side_rows {
             self.delete_jobs(&idle)?;
         } else if !idle.is_empty() {
-            self.delete_bare_jobs(&idle)?;
+            self.delete_rows("JOB_DETAILS", &JOB_KEY, &job_keys(&idle), "")?;
         }
         Ok(idle)
     }
@@ -243,10 +258,50 @@ impl JobRows for SqlSession<'_, '_> {
         due_by_ms: Option<i64>,
         limit: usize,
     ) -> Result<Vec<UnknownJobRow>> {
-        self.load_unknown_jobs(known, due_by_ms, limit)
+        let (is_unknown, types) = self.is_unknown(known);
+        let of_job = "t.sched_name = j.sched_name AND t.job_name = j.job_name AND t.job_group = j.job_group";
+        let from = match due_by_ms {
+            None => {
+                format!("FROM {{p}}JOB_DETAILS j{VERSION} LEFT JOIN {{p}}TRIGGERS t ON {of_job} WHERE j.sched_name = ?")
+            }
+            Some(_) => format!(
+                "FROM {{p}}TRIGGERS t JOIN {{p}}JOB_DETAILS j ON {of_job}{VERSION} \
+                 WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ?"
+            ),
+        };
+        let text = format!(
+            "SELECT j.job_name AS job_name, j.job_group AS job_group, j.job_class_name AS job_class_name, \
+             COALESCE(v.version, 1) AS version, COUNT(t.trigger_name) AS triggers, \
+             MIN(CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time END) AS next_fire_time {from} AND {is_unknown} \
+             GROUP BY j.job_name, j.job_group, j.job_class_name, v.version ORDER BY j.job_group, j.job_name LIMIT ?"
+        );
+        let mut values = vec![self.name()];
+        values.extend(due_by_ms.map(Value::from));
+        values.extend(types);
+        values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
+        let rows: Vec<UnknownRow> = self.load(&text, &values)?;
+        let row = |row: UnknownRow| UnknownJobRow {
+            job: JobKey::new(row.job_group, row.job_name),
+            job_type: row.job_class_name,
+            version: row.version,
+            triggers: row.triggers,
+            next_ms: time(row.next_fire_time),
+        };
+        Ok(rows.into_iter().map(row).collect())
     }
 
     fn continuations(&mut self, which: ContinuationSelection<'_>) -> Result<Vec<ContinuationRow>> {
-        self.load_continuations(which)
+        let text = self.continuations_where();
+        let (keys, jobs) = match which {
+            ContinuationSelection::All => {
+                let rows: Vec<continuations::Row> = self.load(&text, &[self.name()])?;
+                return Ok(rows.into_iter().map(ContinuationRow::from).collect());
+            }
+            ContinuationSelection::ChildrenOf(parents) => (["l.parent_name", "l.parent_group"], parents),
+            ContinuationSelection::ParentsOf(children) => (["l.child_name", "l.child_group"], children),
+        };
+        let rows: Vec<continuations::Row> =
+            self.load_for_keys(&format!("{text} AND"), &[self.name()], &keys, &job_keys(jobs))?;
+        Ok(rows.into_iter().map(ContinuationRow::from).collect())
     }
 }

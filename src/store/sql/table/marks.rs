@@ -1,10 +1,9 @@
 //! `CN_JOB_MARKS` and `CN_TAGS`: what people and other systems know a job by.
 
-use super::{JOB_KEY, job_keys};
 use crate::error::Result;
 use crate::job::{JobFilter, JobMarks};
-use crate::key::JobKey;
-use crate::store::row::JobRow;
+use crate::store::database::Session;
+use crate::store::row::{JobMarksRow, JobRow, Table, TagRow};
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 
@@ -29,39 +28,30 @@ impl SqlSession<'_, '_> {
         (text, values)
     }
 
-    /// Writes the marks of jobs that have some.
-    pub(super) fn insert_marks(&mut self, jobs: &[JobRow]) -> Result<()> {
-        let with: Vec<&JobRow> = jobs.iter().filter(|job| job.marks.is_some()).collect();
-        if with.is_empty() {
-            return Ok(());
-        }
-        // Some may be left of a job that a program deleted which knows nothing of them.
-        let keys: Vec<JobKey> = with.iter().map(|job| job.key.clone()).collect();
-        self.delete_marks(&keys)?;
-        let (mut rows, mut tags) = (Vec::new(), Vec::new());
-        for job in with {
-            let Some(text) = &job.marks else { continue };
+    /// Writes the marks of jobs that have some. Some may be left of a job that a program deleted
+    /// which knows nothing of them.
+    pub(super) fn put_marks(&mut self, jobs: &[JobRow]) -> Result<()> {
+        let (mut keys, mut rows, mut tags) = (Vec::new(), Vec::new(), Vec::new());
+        for JobRow { key, job_type, marks, .. } in jobs {
+            let Some(text) = marks else { continue };
             // Marks that cannot be read here, of a later version perhaps, are kept, and not found.
             let marks = JobMarks::decode(text).unwrap_or_default();
-            let (name, group) = (job.key.name(), job.key.group());
-            rows.push(vec![
-                name.into(),
-                group.into(),
-                (&job.job_type).into(),
-                marks.get_biz_key().into(),
-                marks.get_owner().into(),
-                text.into(),
-            ]);
-            tags.extend(marks.tags().map(|tag| vec![tag.into(), name.into(), group.into()]));
+            keys.push(key.clone());
+            rows.push(JobMarksRow {
+                job: key.clone(),
+                job_type: job_type.clone(),
+                biz_key: marks.get_biz_key().map(str::to_owned),
+                owner: marks.get_owner().map(str::to_owned),
+                marks: text.clone(),
+            });
+            tags.extend(marks.tags().map(|tag| TagRow { tag: tag.to_owned(), job: key.clone() }));
         }
-        let columns = ["job_name", "job_group", "job_type", "biz_key", "owner", "marks"];
-        self.insert_rows("CN_JOB_MARKS", &columns, rows)?;
-        self.insert_rows("CN_TAGS", &["tag", "job_name", "job_group"], tags)
-    }
-
-    pub(super) fn delete_marks(&mut self, keys: &[JobKey]) -> Result<()> {
-        let keys = job_keys(keys);
-        self.delete_rows("CN_TAGS", &JOB_KEY, &keys, "")?;
-        self.delete_rows("CN_JOB_MARKS", &JOB_KEY, &keys, "").map(drop)
+        if keys.is_empty() {
+            return Ok(());
+        }
+        self.delete_of_jobs(&[TagRow::DEF, JobMarksRow::DEF], &keys)?;
+        let session: &mut dyn Session = self;
+        session.insert_all(&rows)?;
+        session.insert_all(&tags)
     }
 }

@@ -3,7 +3,7 @@
 //! Every selected column has an alias in small letters: SQLite names a column as its table was
 //! written, and others wrote it in capitals.
 
-mod begun;
+mod candidates;
 mod changes;
 mod claims;
 mod continuations;
@@ -14,20 +14,17 @@ pub(super) mod fast_path;
 mod fired;
 mod fired_row;
 mod history;
-mod history_upkeep;
 mod instances;
 mod job_versions;
 mod jobs;
-mod last_fires;
 mod marks;
+mod members;
 mod monitor;
 mod options;
-mod orphans;
 mod placement;
 mod policies;
 mod recurrences;
 mod schedules;
-mod selected_fires;
 mod selected_triggers;
 mod snapshot;
 mod stray;

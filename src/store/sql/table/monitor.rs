@@ -4,9 +4,8 @@ use super::instances::{INCARNATION, SIDE_ROWS};
 use super::time;
 use crate::error::Result;
 use crate::node::{NodeActivity, NodeInfo, NodeRole};
-use crate::store::row::{BlacklistKind, BlacklistRow, InstanceRow, Late, LoadRow};
+use crate::store::row::{BlacklistKind, BlacklistRow, InstanceRow, LoadRow};
 use crate::store::sql::by_place::by_place;
-use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::sql_types::{BigInt, Nullable, Text};
@@ -35,13 +34,6 @@ by_place! {
         parked: i64 as BigInt,
         running: i64 as BigInt,
         recovery_since: i64 as BigInt,
-    }
-}
-
-by_place! {
-    struct State {
-        trigger_state: String as Text,
-        n: i64 as BigInt,
     }
 }
 
@@ -78,7 +70,14 @@ fn decided_by(role: &str, activity: &str) -> NodeInfo {
 }
 
 impl SqlSession<'_, '_> {
-    fn load_before(&mut self, shown: &str, before: &str, values: &[Value], most: usize) -> Result<(i64, LoadRow)> {
+    /// The time and the load, with what is late as the text and its values say.
+    pub(super) fn load_late(
+        &mut self,
+        shown: &str,
+        before: &str,
+        values: &[Value],
+        most: usize,
+    ) -> Result<(i64, LoadRow)> {
         let name = self.name();
         let mut all = vec![name.clone(), name.clone()];
         all.extend_from_slice(values);
@@ -123,29 +122,5 @@ impl SqlSession<'_, '_> {
             load.instances.push((instance, count(row.running)));
         }
         Ok((now_ms, load))
-    }
-
-    /// See [`ClusterRows::load`](crate::store::ClusterRows::load).
-    pub(super) fn load_of_cluster(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {
-        match late {
-            Late::Before(before_ms) => {
-                let shown = dialect::now_in_statement(self.backend()).unwrap_or("0");
-                self.load_before(shown, "?", &[before_ms.into()], most)
-            }
-            Late::MoreThan(after_ms) => {
-                let now = self.now_in_statement()?;
-                let before: Vec<Value> = now.value.iter().cloned().chain([after_ms.into()]).collect();
-                let (shown_ms, load) = self.load_before(now.shown, &format!("{} - ?", now.text), &before, most)?;
-                Ok((now.or(shown_ms), load))
-            }
-        }
-    }
-
-    /// See [`ClusterRows::count_states`](crate::store::ClusterRows::count_states).
-    pub(super) fn triggers_by_state(&mut self) -> Result<Vec<(String, usize)>> {
-        let text = "SELECT trigger_state AS trigger_state, COUNT(*) AS n FROM {p}TRIGGERS WHERE sched_name = ? \
-             GROUP BY trigger_state";
-        let rows: Vec<State> = self.load(text, &[self.name()])?;
-        Ok(rows.into_iter().map(|row| (row.trigger_state, usize::try_from(row.n).unwrap_or(0))).collect())
     }
 }

@@ -6,9 +6,9 @@
 //! The type of a recurrence tells whether it ignores misfires, so that the search for due triggers
 //! needs no other table.
 
-use super::{BARE_KEY, trigger_keys};
 use crate::error::Result;
-use crate::store::row::{Candidate, ScheduleRow, TriggerRow};
+use crate::store::database::Session;
+use crate::store::row::{Candidate, RecurrenceRow, ScheduleRow, TriggerRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use diesel::sql_types::{Nullable, SmallInt, Text};
@@ -40,15 +40,6 @@ by_place! {
     }
 }
 
-by_place! {
-    /// A row by itself.
-    struct RecurrenceRow {
-        trigger_name: String as Text,
-        trigger_group: String as Text,
-        recurrence: Recurrence,
-    }
-}
-
 impl Recurrence {
     /// Fills in the row of the kind of a trigger of this kind, and its misfire instruction.
     pub(super) fn fill_in(self, trigger: &mut TriggerRow) {
@@ -74,38 +65,31 @@ pub(super) fn kind_of(trigger_type: String) -> String {
 }
 
 impl SqlSession<'_, '_> {
-    /// Writes the rules of new triggers.
-    pub(super) fn insert_recurrences(&mut self, triggers: &[TriggerRow]) -> Result<()> {
-        // Another program may have deleted a trigger of the same key and left its rule.
-        let old: Vec<_> = triggers.iter().filter(|t| t.kind == KIND).map(|t| t.key.clone()).collect();
-        self.delete_rows("CN_RECURRENCES", &BARE_KEY, &trigger_keys(&old), "")?;
+    /// Writes the rules of new triggers. Another program may have deleted a trigger of the same key
+    /// and left its rule.
+    pub(super) fn put_recurrences(&mut self, triggers: &[TriggerRow]) -> Result<()> {
         let row = |t: &TriggerRow| match &t.schedule {
-            ScheduleRow::Recurrence { rule, zone } => {
-                let misfire = i64::from(t.misfire);
-                Some(vec![t.key.name().into(), t.key.group().into(), rule.into(), zone.into(), misfire.into()])
-            }
+            ScheduleRow::Recurrence { rule, zone } => Some(RecurrenceRow {
+                trigger: t.key.clone(),
+                rule: rule.clone(),
+                zone: zone.clone(),
+                misfire: i64::from(t.misfire),
+            }),
             _ => None,
         };
-        let columns = ["trigger_name", "trigger_group", "rule", "time_zone_id", "misfire_instr"];
-        self.insert_rows("CN_RECURRENCES", &columns, triggers.iter().filter_map(row).collect())
+        let session: &mut dyn Session = self;
+        session.put_all(&triggers.iter().filter_map(row).collect::<Vec<_>>())
     }
 
     /// Fills in the rules of those candidates that have one; only then their table is asked.
     pub(super) fn with_recurrences(&mut self, mut candidates: Vec<Candidate>) -> Result<Vec<Candidate>> {
         let recurrences = candidates.iter().map(|c| &c.trigger).filter(|t| t.kind == KIND);
         let keys: Vec<_> = recurrences.map(|t| t.key.clone()).collect();
-        let head = format!(
-            "SELECT u.trigger_name AS trigger_name, u.trigger_group AS trigger_group, {RECURRENCE_COLUMNS} \
-             FROM {{p}}CN_RECURRENCES u WHERE u.sched_name = ? AND"
-        );
-        let key = ["u.trigger_name", "u.trigger_group"];
-        let rows: Vec<RecurrenceRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys))?;
-        for row in rows {
-            let its = |c: &&mut Candidate| {
-                c.trigger.key.name() == row.trigger_name && c.trigger.key.group() == row.trigger_group
-            };
-            if let Some(candidate) = candidates.iter_mut().find(its) {
-                row.recurrence.fill_in(&mut candidate.trigger);
+        let session: &mut dyn Session = self;
+        for row in session.rows::<RecurrenceRow>().any_of(&["trigger"], &keys).list()? {
+            if let Some(Candidate { trigger, .. }) = candidates.iter_mut().find(|c| c.trigger.key == row.trigger) {
+                trigger.schedule = ScheduleRow::Recurrence { rule: row.rule, zone: row.zone };
+                trigger.misfire = i32::try_from(row.misfire).unwrap_or(trigger.misfire);
             }
         }
         Ok(candidates)

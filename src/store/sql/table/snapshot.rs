@@ -4,7 +4,7 @@ use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::schedules::KIND_TABLES;
 use super::{BARE_KEY, JOB_KEY};
 use crate::error::Result;
-use crate::store::database::{ClusterRows, Session};
+use crate::store::database::{ClusterRows, Session, SnapshotRows};
 use crate::store::row::{FiredRow, RecoveryRow, Snapshot, SnapshotPlace};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
@@ -29,12 +29,8 @@ by_place! {
     }
 }
 
-impl SqlSession<'_, '_> {
-    pub(in crate::store::sql) fn read_snapshot_page(
-        &mut self,
-        place: &mut SnapshotPlace,
-        into: &mut Snapshot,
-    ) -> Result<bool> {
+impl SnapshotRows for SqlSession<'_, '_> {
+    fn snapshot_page(&mut self, place: &mut SnapshotPlace, into: &mut Snapshot) -> Result<bool> {
         let read = match place.part {
             0 => {
                 let (tail, values) = self.page(&["t.trigger_name", "t.trigger_group"], &place.after);
@@ -85,7 +81,9 @@ impl SqlSession<'_, '_> {
         };
         Ok(true)
     }
+}
 
+impl SqlSession<'_, '_> {
     /// Reads the tables of few rows, and puts all rows in the order in which they are shown.
     fn read_rest(&mut self, into: &mut Snapshot) -> Result<()> {
         let text = "SELECT lock_name AS name FROM {p}LOCKS WHERE sched_name = ? ORDER BY lock_name";

@@ -1,28 +1,23 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
-use super::continuations::FOLLOWED;
 use super::executing::{job_executes, trigger_executes};
-use super::job_versions::is_read_here;
-use super::options::{OPTION_COLUMNS, of_trigger_with_options, options};
-use super::policies::POLICY;
+use super::options::{OPTION_COLUMNS, options};
 use super::recurrences::{RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
 use super::trigger_row::{
-    COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, IntervalRow, JOB, KINDS, KeyRow, WholeRow, is_of_interval,
-    is_rerun, quoted,
+    COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, KINDS, KeyRow, WholeRow, is_rerun, quoted,
 };
-use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
+use super::waiting::{misfired, waiting, waiting_values};
+use super::{BARE_KEY, NO_TIME, fired_row, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::database::TriggerRows;
-use crate::store::row::{
-    Advance, Candidate, DueQuery, FastPathWork, FiredRow, Selection, TriggerRow, TriggerSelection, TypeVersions,
-};
+use crate::store::database::{FiredRows, TriggerRows};
+use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TriggerSelection};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{and_guard, by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
-use crate::store::sql::statement::Value;
-use crate::trigger::TriggerState;
+use crate::store::sql::statement::{Count, Value};
+use crate::trigger::{TriggerOrder, TriggerState};
 use diesel::sql_types::{BigInt, Text};
 use std::fmt::Write as _;
 
@@ -35,14 +30,17 @@ by_place! {
 }
 
 by_place! {
+    struct Begun {
+        triggers: i64 as BigInt,
+        simple: i64 as BigInt,
+    }
+}
+
+by_place! {
     struct GroupRow {
         trigger_group: String as Text,
     }
 }
-
-/// The type of a trigger's job, looked up for each trigger in turn.
-const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sched_name = t.sched_name \
-     AND j.job_name = t.job_name AND j.job_group = t.job_group";
 
 /// The columns of `TRIGGERS`.
 pub(super) const TRIGGER_COLUMNS: [&str; 15] = [
@@ -88,72 +86,9 @@ pub(super) fn trigger_values(t: &TriggerRow) -> Vec<Value> {
 pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 
 impl SqlSession<'_, '_> {
-    /// Candidates from `triggers`, which is a table or a query in brackets.
-    pub(super) fn candidates_from(&self, triggers: &str) -> String {
-        // MySQL plans a statement whenever it runs: it is not to think about the order, and least
-        // of all to begin with the jobs.
-        let job = match self.backend() {
-            Backend::Mysql => JOB.replacen(" JOIN", " STRAIGHT_JOIN", 1),
-            _ => JOB.to_owned(),
-        };
-        format!(
-            "SELECT {COLUMNS}, {OPTION_COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
-             j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS is_update_data, \
-             j.requests_recovery AS requests_recovery, j.job_data AS job_data, y.policy AS policy, \
-             CASE WHEN j.is_nonconcurrent = {} THEN {} ELSE 0 END AS executing, {FOLLOWED}, {}, \
-             r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
-             r.original_sched_ms AS original_sched_ms, r.attempt AS attempt \
-             FROM {triggers} t{job}{POLICY}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
-             AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
-            self.true_literal(),
-            job_executes(self.backend(), "t"),
-            of_trigger_with_options(self.backend()),
-            // By its primary key, and the table is small: few triggers have options.
-            options("t")
-        )
-    }
-
-    /// The condition on job types and versions of data with its values.
-    pub(super) fn of_types(&self, types: &[String], versions: &TypeVersions) -> (String, Vec<Value>) {
-        let (of_types, mut values) = self.of_any_version(types);
-        let (is_read_here, more) = is_read_here(self.name(), versions);
-        values.extend(more);
-        (format!("{of_types} AND {is_read_here}"), values)
-    }
-
-    fn of_any_version(&self, types: &[String]) -> (String, Vec<Value>) {
-        match self.backend() {
-            Backend::Postgres => {
-                (format!("({JOB_TYPE}) = ANY(?)"), vec![Value::Texts(types.iter().cloned().map(Some).collect())])
-            }
-            _ if types.is_empty() => ("1 = 0".to_owned(), Vec::new()),
-            _ => {
-                let marks = vec!["?"; types.len()].join(", ");
-                (format!("({JOB_TYPE}) IN ({marks})"), types.iter().map(Value::from).collect())
-            }
-        }
-    }
-
     pub(super) fn load_triggers(&mut self, condition: &str, values: &[Value]) -> Result<Vec<TriggerRow>> {
         let rows: Vec<WholeRow> = self.load(&format!("{} {condition}", whole_rows()), values)?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
-    }
-
-    /// Candidates with the rows of their kinds. Few triggers are intervals, so the due ones are
-    /// read without them, and only where there is one is their table asked: nothing can have
-    /// changed in between, under the lock.
-    pub(super) fn with_kinds(&mut self, rows: Vec<CandidateRow>) -> Result<Vec<Candidate>> {
-        let mut candidates: Vec<_> = rows.into_iter().map(Candidate::from).collect();
-        let intervals = candidates.iter().map(|c| &c.trigger).filter(|t| is_of_interval(t));
-        let keys: Vec<_> = intervals.map(|t| t.key.clone()).collect();
-        let head = format!(
-            "SELECT p.trigger_name AS trigger_name, p.trigger_group AS trigger_group, {INTERVAL_COLUMNS} \
-             FROM {{p}}SIMPROP_TRIGGERS p WHERE p.sched_name = ? AND"
-        );
-        let key = ["p.trigger_name", "p.trigger_group"];
-        let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys))?;
-        rows.into_iter().for_each(|row| row.fill_in(&mut candidates));
-        self.with_recurrences(candidates)
     }
 }
 
@@ -183,7 +118,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.insert_rows("TRIGGERS", &TRIGGER_COLUMNS, triggers.iter().map(trigger_values).collect())?;
         self.insert_schedules(triggers)?;
         self.insert_options(triggers)?;
-        self.insert_recurrences(triggers)
+        self.put_recurrences(triggers)
     }
 
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize> {
@@ -198,8 +133,37 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
     }
 
-    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: Vec<FiredRow>) -> Result<usize> {
-        self.begin_in_place_of(keys, in_state, fired)
+    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fires: Vec<FiredRow>) -> Result<usize> {
+        if self.backend() != Backend::Postgres || keys.is_empty() || fires.is_empty() || keys.iter().any(is_rerun) {
+            let deleted = self.delete_triggers(keys, Some(in_state))?;
+            self.insert_fired(fires)?;
+            return Ok(deleted);
+        }
+        self.assert_trigger_access();
+        let found = by_primary_key(&BARE_KEY, 2);
+        let guard = and_guard(&format!("t.trigger_state = '{}'", in_state.name()));
+        let marks = vec!["?"; fired_row::INSERTED.len()].join(", ");
+        let text = format!(
+            "WITH gone AS (DELETE FROM {{p}}TRIGGERS AS t USING {found}{guard} RETURNING 1), \
+             simple AS (DELETE FROM {{p}}SIMPLE_TRIGGERS AS t USING {found} RETURNING 1), \
+             begun AS (INSERT INTO {{p}}FIRED_TRIGGERS (sched_name, {}) SELECT ?, v.* FROM unnest({marks}) AS v) \
+             SELECT (SELECT count(*) FROM gone) AS triggers, (SELECT count(*) FROM simple) AS simple",
+            fired_row::INSERTED.join(", "),
+        );
+        let rows = trigger_keys(keys);
+        let mut values = Vec::new();
+        for _ in 0..2 {
+            values.push(self.name());
+            values.extend(transpose(rows.clone(), 2));
+        }
+        values.push(self.name());
+        values.extend(transpose(fires.iter().map(fired_row::values).collect(), fired_row::INSERTED.len()));
+        let begun: Vec<Begun> = self.load(&text, &values)?;
+        let count = |of: fn(&Begun) -> i64| begun.first().map_or(0, |row| usize::try_from(of(row)).unwrap_or(0));
+        if count(|row| row.simple) < keys.len() {
+            self.delete_schedules(&rows, true)?;
+        }
+        Ok(count(|row| row.triggers))
     }
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
@@ -301,7 +265,56 @@ impl TriggerRows for SqlSession<'_, '_> {
     }
 
     fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
-        self.due_candidates(query)
+        let (of_types, types) = self.of_types(query.job_types, query.versions);
+        let (not_excluded, excluded) = self.not_excluded(query.excluded);
+        // The few rows at the head of the due index come first, then the rows that belong to them:
+        // a planner that sees both at once may begin with the jobs and sort the whole backlog.
+        let (order, ordered_by): (_, &[i64]) = match query.order {
+            TriggerOrder::TimeThenPriority => ("t.next_fire_time ASC, t.priority DESC", &[]),
+            TriggerOrder::PriorityThenTime => (
+                "CASE WHEN t.next_fire_time <= ? THEN 0 ELSE 1 END, t.priority DESC, t.next_fire_time ASC",
+                &[query.now_ms],
+            ),
+        };
+        let mut rows: Vec<CandidateRow> = Vec::new();
+        for (triggers, among, keys) in self.searched(query.among) {
+            // MySQL plans each time anyway, and gives its rows in no order: it is told how many
+            // exactly.
+            let is_ordered = self.backend() != Backend::Mysql;
+            let page = if is_ordered { page_size(query.limit) } else { query.limit };
+            let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
+            let head = |columns: &str| {
+                format!(
+                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_excluded}{among} \
+                     ORDER BY {order} LIMIT {page}{offset})",
+                    waiting(self.backend(), "?", "?")
+                )
+            };
+            let text = if is_ordered {
+                format!("{} ORDER BY {order}", self.candidates_from(&head("t.*")))
+            } else {
+                // Keys only: a table with data in it would be gathered on disk, once for the query
+                // and once for its order.
+                let keys = head("t.sched_name, t.trigger_name, t.trigger_group");
+                let found = self.candidates_from(&format!("{keys} k STRAIGHT_JOIN {{p}}TRIGGERS"));
+                let same = "t.sched_name = k.sched_name AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group";
+                format!("{found} WHERE {same}")
+            };
+            let (before, after) = keys;
+            let mut values = before;
+            let (last, first) = ([query.no_later_than_ms.into()], [query.misfired_before_ms.into()]);
+            values.extend(waiting_values(self.backend(), &self.name(), &last, &first));
+            values.extend(types.iter().cloned());
+            values.extend(excluded.iter().cloned());
+            values.extend(after);
+            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
+            if query.offset > 0 {
+                values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
+            }
+            values.extend(ordered_by.iter().filter(|_| is_ordered).map(|ms| Value::from(*ms)));
+            rows.extend(self.load::<CandidateRow>(&text, &values)?.into_iter().take(query.limit));
+        }
+        self.with_kinds(rows)
     }
 
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
@@ -330,12 +343,25 @@ impl TriggerRows for SqlSession<'_, '_> {
     }
 
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {
-        self.look_for_misfired(threshold_ms)
+        let now = self.now_in_statement()?;
+        let text = format!(
+            "SELECT COUNT(*) AS n FROM (SELECT t.next_fire_time AS next_fire_time FROM {{p}}TRIGGERS t WHERE {} \
+             ORDER BY t.next_fire_time LIMIT 1) f",
+            misfired(&format!("{} - ?", now.text))
+        );
+        let mut values = vec![self.name()];
+        values.extend(now.value);
+        values.push(threshold_ms.into());
+        Ok(self.load::<Count>(&text, &values)?.iter().any(|row| row.n > 0))
     }
+}
 
-    fn store_fast_path(&mut self, work: &FastPathWork, token: &str) -> Result<Option<i64>> {
-        self.call_fast_path(work, token)
-    }
+/// At least so many rows, as a literal of which there are few: a planner that does not see how few
+/// rows are wanted may sort the whole backlog, and one that is told anew each time plans anew each
+/// time.
+fn page_size(limit: usize) -> usize {
+    const SIZES: [usize; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+    SIZES.into_iter().find(|size| *size >= limit).unwrap_or_else(|| limit.next_multiple_of(1000))
 }
 
 /// Triggers with whatever their kinds have, up to the condition.

@@ -1,4 +1,4 @@
-//! `Held`: whose a connection is: ours, one that the caller's pool has lent, or the caller's own.
+//! `HeldConnection`: whose a connection is: ours, one that the caller's pool has lent, or the caller's own.
 
 use diesel::connection::{AnsiTransactionManager, Connection, TransactionManager, TransactionManagerStatus};
 use diesel::r2d2::{ConnectionManager, PooledConnection, R2D2Connection};
@@ -6,51 +6,51 @@ use std::ops::{Deref, DerefMut};
 
 /// A connection that is ours, or lent by the caller's pool until this is dropped, or the caller's
 /// own with a transaction of the caller's on it.
-pub(super) enum Held<'c, C: R2D2Connection + 'static> {
+pub(super) enum HeldConnection<'c, C: R2D2Connection + 'static> {
     Own(C),
     Lent(PooledConnection<ConnectionManager<C>>),
     Callers(&'c mut C),
 }
 
-impl<C> Held<'_, C>
+impl<C> HeldConnection<'_, C>
 where
     C: R2D2Connection + Connection<TransactionManager = AnsiTransactionManager> + 'static,
 {
     pub(super) fn is_lent(&self) -> bool {
-        matches!(self, Held::Lent(_))
+        matches!(self, HeldConnection::Lent(_))
     }
 
     pub(super) fn is_callers(&self) -> bool {
-        matches!(self, Held::Callers(_))
+        matches!(self, HeldConnection::Callers(_))
     }
 
     /// Makes the caller's pool throw the connection away when it comes back.
     pub(super) fn spoil(&mut self) {
-        if let Held::Lent(connection) = self {
+        if let HeldConnection::Lent(connection) = self {
             *AnsiTransactionManager::transaction_manager_status_mut(&mut **connection) =
                 TransactionManagerStatus::InError;
         }
     }
 }
 
-impl<C: R2D2Connection + 'static> Deref for Held<'_, C> {
+impl<C: R2D2Connection + 'static> Deref for HeldConnection<'_, C> {
     type Target = C;
 
     fn deref(&self) -> &C {
         match self {
-            Held::Own(connection) => connection,
-            Held::Lent(connection) => connection,
-            Held::Callers(connection) => connection,
+            HeldConnection::Own(connection) => connection,
+            HeldConnection::Lent(connection) => connection,
+            HeldConnection::Callers(connection) => connection,
         }
     }
 }
 
-impl<C: R2D2Connection + 'static> DerefMut for Held<'_, C> {
+impl<C: R2D2Connection + 'static> DerefMut for HeldConnection<'_, C> {
     fn deref_mut(&mut self) -> &mut C {
         match self {
-            Held::Own(connection) => connection,
-            Held::Lent(connection) => connection,
-            Held::Callers(connection) => connection,
+            HeldConnection::Own(connection) => connection,
+            HeldConnection::Lent(connection) => connection,
+            HeldConnection::Callers(connection) => connection,
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The end of a fire that no worker has begun, noted as one that is to be recorded: its work goes
 /// on in a fire of its own, at its time, unless somebody wanted it to stop. None if it is another
 /// node's by now, or was ended in its place.
-pub(crate) fn not_begun(node: &Node, task: &FireTask, why: &str) -> Option<OwnedCompletion> {
+pub(crate) fn end_unbegun(node: &Node, task: &FireTask, why: &str) -> Option<OwnedCompletion> {
     let handle = &task.handle;
     if handle.is_lost() {
         lifecycle_log::not_started(handle.fire_id(), "the fire belongs to another node now");
@@ -34,7 +34,7 @@ pub(crate) fn unfire(
 ) -> (Vec<OwnedCompletion>, Vec<FireTask>) {
     let is_wanted = |task: &FireTask| task.handle.stop_reason().is_none() && !task.handle.is_lost();
     let (wanted, others): (Vec<_>, Vec<_>) = tasks.into_iter().partition(is_wanted);
-    let mut ended: Vec<OwnedCompletion> = others.iter().filter_map(|task| not_begun(node, task, why)).collect();
+    let mut ended: Vec<OwnedCompletion> = others.iter().filter_map(|task| end_unbegun(node, task, why)).collect();
     // Fires that were ended in their places meanwhile are not ours to give back.
     let (wanted, others_since): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|task| task.handle.begin_end());
     let mut kept = BTreeSet::new();
@@ -69,8 +69,8 @@ pub(crate) fn unfire(
     kept.iter().for_each(|task| task.handle.run_again());
     for fire in others.iter().chain(&others_since).chain(&wanted) {
         // After its end is noted, so that it is known all the time.
-        node.lease.remove(fire.handle.fire_id());
-        node.prefetch.not_begun().leave([fire.bundle.fence]);
+        node.running_fires.remove(fire.handle.fire_id());
+        node.prefetch.unbegun().leave([fire.bundle.fence]);
     }
     (ended, kept)
 }
