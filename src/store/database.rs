@@ -136,12 +136,14 @@ pub trait Database: Send + Sync {
         false
     }
 
-    /// Whether the database has a fast path: one statement that stores new work, see [`TriggerRows::store_fast_path`].
+    /// Tells whether the database has a fast path: one statement that stores new work, see
+    /// [`TriggerRows::store_fast_path`].
     fn has_fast_path(&self) -> bool {
         false
     }
 
-    /// Whether one statement of [`TxMode::SingleStatement`] is cheaper than a transaction around it.
+    /// Tells whether one statement of [`TxMode::SingleStatement`] is cheaper than a transaction
+    /// around it.
     fn prefers_single_statement(&self) -> bool {
         false
     }

@@ -75,7 +75,7 @@ impl FaultPlan {
         self.forgotten.lock().push(purpose);
     }
 
-    /// Whether that has not happened yet.
+    /// True if a transaction that is to be forgotten has not come yet.
     pub fn is_about_to_forget(&self) -> bool {
         !self.forgotten.lock().is_empty()
     }

@@ -15,7 +15,7 @@ pub struct JobTypeInfo {
     pub version: u32,
     /// The type that the name stands for, if it is another's old name.
     pub alias_of: Option<String>,
-    /// What to use instead, if nothing new is to be stored with it.
+    /// Advice on what to use instead, if nothing new is to be stored with the type.
     pub deprecated: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl KnownTypes {
         }
     }
 
-    /// Whether any type of this node is deprecated.
+    /// True if any type of this node is deprecated.
     pub(in crate::store) fn has_deprecated(&self) -> bool {
         self.types.values().any(|info| info.deprecated.is_some())
     }
@@ -96,7 +96,7 @@ impl KnownTypes {
 }
 
 impl Reader {
-    /// Whether jobs of the type may be fired.
+    /// True if jobs of the type may be fired.
     pub(in crate::store) fn has(&self, job_type: &str) -> bool {
         self.names.as_ref().is_none_or(|names| names.contains(job_type))
     }

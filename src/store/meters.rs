@@ -15,7 +15,7 @@ pub(crate) const RETRIED: [FailureClass; 7] = [
     FailureClass::Unavailable,
 ];
 
-/// What a store has counted since it was made.
+/// The meters of a store since it was made.
 #[derive(Debug, Default)]
 pub(crate) struct StoreMeters {
     state_access: Histogram,
@@ -24,8 +24,8 @@ pub(crate) struct StoreMeters {
 }
 
 impl StoreMeters {
-    /// How long transactions waited until they had a connection and this lock, which was their
-    /// first.
+    /// The times that transactions waited until they had a connection and this lock, which was
+    /// their first.
     pub(crate) fn lock_wait(&self, lock: Lock) -> &Histogram {
         match lock {
             Lock::StateAccess => &self.state_access,
@@ -41,7 +41,7 @@ impl StoreMeters {
         }
     }
 
-    /// How often transactions were tried again, by the class of the failure.
+    /// The numbers of transactions that were tried again, by the class of the failure.
     pub(crate) fn retries(&self) -> impl Iterator<Item = (FailureClass, u64)> + '_ {
         RETRIED.iter().copied().zip(self.retries.iter().map(Counter::value))
     }

@@ -65,11 +65,11 @@ pub(super) fn counts(schedule: &Schedule) -> Option<Counts> {
 
 /// The schedule of a row; `default_zone` counts where the row names none.
 ///
-/// Beside a node of Quartz it has no options. Both kinds of node may fire any trigger, and whoever
-/// does computes its next time: were the options in effect, that time would depend on who was
-/// faster. To leave such a trigger alone would not help, since Quartz's nodes take it all the same,
-/// nor would it be safe, since there may be a job that only ours can run. So as long as there is
-/// such a node, all compute as it does.
+/// Beside a node of Quartz the schedule has no options. Both kinds of node may fire any trigger,
+/// and whoever does computes its next time: were the options in effect, that time would depend on
+/// who was faster. To leave such a trigger alone would not help, since Quartz's nodes take it all
+/// the same, nor would it be safe, since there may be a job that only ours can run. As long as
+/// there is a node of Quartz, all nodes therefore compute as it does.
 ///
 /// # Errors
 /// [`Error::Unreadable`], naming the column and what is wrong with it.

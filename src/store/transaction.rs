@@ -98,7 +98,7 @@ impl JobStore {
         )
     }
 
-    /// Runs `work` until it is committed, refused, or has failed too often. When the outcome is
+    /// Runs `work` until it is committed, refused, or has failed too often. If the outcome is
     /// unknown, `happened` is asked under the same lock, which waits for the lost session's
     /// transaction to end one way or the other.
     ///
@@ -117,7 +117,8 @@ impl JobStore {
         }
     }
 
-    /// The same, for those who keep an answer that is in doubt until it is settled.
+    /// As [`JobStore::retrying`], for those who keep an answer that is in doubt until it is
+    /// settled.
     pub(super) fn retrying_or_doubt<T>(
         &self,
         purpose: &'static str,

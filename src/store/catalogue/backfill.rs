@@ -28,8 +28,8 @@ const HIGHEST_MOST: usize = 10_000;
 /// intervals) have times before the trigger's start too; those that count from it have none.
 ///
 /// A time is stored once: a backfill that is repeated, or that overlaps with another, stores what
-/// is missing. That is remembered for seven days, as [request ids](crate::Submission::request_id)
-/// are.
+/// is missing. The store remembers the times for seven days, as it does
+/// [request ids](crate::Submission::request_id).
 #[derive(Clone, Debug)]
 #[must_use = "it does nothing until it is given to a scheduler"]
 pub struct Backfill {
@@ -60,7 +60,7 @@ impl Backfill {
         self
     }
 
-    /// Whether the fires may run side by side although those of the trigger may not, by its
+    /// True if the fires may run side by side although those of the trigger may not, by its
     /// [`Overlap`]: a backfill of such a trigger is refused otherwise, unless its job disallows
     /// concurrent execution and so runs them one by one. Default: no.
     pub fn may_overlap(mut self, yes: bool) -> Self {
@@ -87,7 +87,7 @@ pub struct BackfilledFire {
     pub scheduled_fire_time: DateTime<Utc>,
     /// The one-shot trigger.
     pub trigger: TriggerKey,
-    /// Whether it is stored now; otherwise it was before.
+    /// True if the trigger is stored now; otherwise it was before.
     pub is_new: bool,
 }
 

@@ -20,9 +20,9 @@ impl Catalogue<'_> {
     /// fire time that the new one allows.
     ///
     /// As in Quartz such triggers are stored anew, whatever their state: one that is paused by
-    /// itself or in error waits again, and only a paused group keeps its triggers paused. One that
-    /// has no time left stays, and gets one as soon as a later calendar allows it. Triggers that
-    /// cannot be read, and those whose last fire is still running, stay as they are.
+    /// itself or in error waits again, and only a paused group keeps its triggers paused. A trigger
+    /// that has no time left stays, and gets one as soon as a later calendar allows it. Triggers
+    /// that cannot be read, and those whose last fire is still running, stay as they are.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] without `replace`; [`Error::Invalid`] for a name or a calendar that

@@ -89,7 +89,7 @@ impl Catalogue<'_> {
         })
     }
 
-    /// Which jobs follow a job, in order of their keys.
+    /// The jobs that follow a job, in order of their keys.
     ///
     /// # Errors
     /// [`Error::Unreadable`] for a row that cannot be read; what the database reports after the
@@ -101,7 +101,7 @@ impl Catalogue<'_> {
         self.continuation_values(rows)
     }
 
-    /// Which jobs a job follows, in order of their keys.
+    /// The jobs that a job follows, in order of their keys.
     ///
     /// # Errors
     /// As [`Catalogue::children_of`].
@@ -112,7 +112,7 @@ impl Catalogue<'_> {
         self.continuation_values(rows)
     }
 
-    /// Which jobs follow which, in order of the keys of the parents and of the children.
+    /// All continuations, in order of the keys of the parents and of the children.
     ///
     /// # Errors
     /// As [`Catalogue::children_of`].

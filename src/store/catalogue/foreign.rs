@@ -115,7 +115,7 @@ fn node_of_quartz(s: &mut dyn Session) -> Result<Option<String>> {
     Ok(s.instances()?.into_iter().find(|member| member.incarnation.is_none()).map(|member| member.name))
 }
 
-/// Whether it may be a class that Java nodes have, such as `com.acme.Report` or
+/// True if the job type may be a class that Java nodes have, such as `com.acme.Report` or
 /// `com.acme.Jobs$Report`.
 pub(super) fn is_class_in_a_package(job_type: &str) -> bool {
     let is_start = |c: char| c.is_alphabetic() || c == '_' || c == '$';

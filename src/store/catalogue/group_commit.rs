@@ -1,9 +1,9 @@
 //! Group commit: threads that store a trigger at the same time share one transaction.
 //!
 //! A caller that comes while another thread stores waits for the end of that transaction. Then one
-//! of the waiting callers leads: it stores the triggers of all. So one commit and one wait for the
-//! lock serve many callers. Each caller gets an answer of its own. A refusal comes before anything
-//! of its trigger is written, so it harms no other caller. A failure of the database rolls
+//! of the waiting callers leads: it stores the triggers of all. One commit and one wait for the
+//! lock thereby serve many callers. Each caller gets an answer of its own. A refusal comes before
+//! anything of its trigger is written, so it harms no other caller. A failure of the database rolls
 //! everything back, and then each trigger is tried alone.
 
 use super::Catalogue;

@@ -36,8 +36,8 @@ pub struct Imported {
     /// Triggers that were left alone because they were stored just so, see
     /// [`JobFile::keep_unchanged`].
     pub unchanged: Vec<TriggerKey>,
-    /// What is odd about the file and was not done as it says, each `file:line: …`: triggers that
-    /// will never fire, and triggers that stayed with another job.
+    /// Remarks, each `file:line: …`, on what is odd about the file and was not done as it says:
+    /// triggers that will never fire, and triggers that stayed with another job.
     pub remarks: Vec<String>,
 }
 

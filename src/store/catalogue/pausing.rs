@@ -214,7 +214,8 @@ struct Resumed {
     late: Vec<(TriggerRow, Trigger)>,
 }
 
-/// Pauses these triggers. One that is reserved is taken back: its owner finds its fired row gone.
+/// Pauses these triggers. A trigger that is reserved is taken back: the reservation's owner finds
+/// its fired row gone.
 fn pause(s: &mut dyn Session, keys: &[TriggerKey]) -> Result<usize> {
     s.delete_reservations(keys)?;
     s.change_states(Selection::Triggers(keys), Transition::Pause.moves(), false)

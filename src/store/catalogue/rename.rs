@@ -17,9 +17,9 @@ pub struct Renamed {
 }
 
 impl Catalogue<'_> {
-    /// Gives a job another key. Its triggers keep their keys, states and times and are now the new
-    /// job's; so are the requests that it stands for. What a node had reserved of them is given
-    /// back and taken again.
+    /// Gives a job another key. The job's triggers keep their keys, states and times and are now
+    /// the new job's; so are the requests that it stands for. Reservations of these triggers are
+    /// given back, and the triggers taken again.
     ///
     /// With `dry_run` nothing is changed, and the answer or the error is what it would be.
     ///

@@ -16,7 +16,7 @@ pub struct Request {
     pub request_id: Option<String>,
     /// The job.
     pub job: JobDetail,
-    /// Its trigger.
+    /// The job's trigger.
     pub trigger: Trigger,
 }
 
@@ -28,7 +28,7 @@ pub struct Taken {
     pub job: JobKey,
     /// The trigger that stands for it.
     pub trigger: TriggerKey,
-    /// Whether it was taken now; otherwise the keys are those of the first time.
+    /// True if the request was taken now; otherwise the keys are those of the first time.
     pub is_new: bool,
     /// The reason why nobody can run it at present, for people: no live node has its job type. None
     /// if a node can, or nobody can tell.

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 /// A trigger to be stored.
 struct NewTrigger {
     trigger: Trigger,
-    /// Whether the trigger's job disallows concurrent execution.
+    /// True if the trigger's job disallows concurrent execution.
     nonconcurrent: bool,
 }
 
@@ -32,7 +32,8 @@ impl Catalogue<'_> {
     /// on and are recovered as before (H16). A job that loses its last trigger to another job goes,
     /// unless it is durable or runs: Quartz leaves it.
     ///
-    /// As in Quartz a trigger may name a calendar that is not stored. It is not fired before it is.
+    /// As in Quartz a trigger may name a calendar that is not stored. The trigger is not fired
+    /// before its calendar is stored.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for
@@ -214,7 +215,7 @@ impl Catalogue<'_> {
     }
 
     /// Makes a one-shot trigger that fires now: `MT_…` in the group `DEFAULT`, as Quartz names it.
-    /// It goes the ordinary way, so any node may run it.
+    /// The trigger goes the ordinary way, so any node may run it.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no such job.

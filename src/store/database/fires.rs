@@ -17,8 +17,8 @@ pub trait FiredRows {
     /// Deletes fired rows; returns the ids of those that were there.
     fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>>;
     /// Deletes the acquired fired rows that nodes of ours have of these triggers: they will find
-    /// them gone. Those of nodes of Quartz stay: such a node never looks for its row, and deletes
-    /// it itself.
+    /// them gone. The rows of nodes of Quartz stay: such a node never looks for its row, and
+    /// deletes it itself.
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize>;
     /// The jobs of these that are stored and of which a fire is executing, each with whether one
     /// of its fires lets no other run beside it.

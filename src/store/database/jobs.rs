@@ -17,12 +17,12 @@ pub trait JobRows {
     /// Deletes jobs; returns how many there were.
     fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize>;
     /// Deletes those of these jobs that are not durable, have no trigger and no fired row; returns
-    /// them. What side tables have for a job goes with it, here as with [`JobRows::delete_jobs`].
+    /// them. The rows of side tables for a job go with it, here as with [`JobRows::delete_jobs`].
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
 
     /// At most `limit` jobs that are of none of these types, or have data of a later version, with
-    /// their triggers, in order of their keys. With `due_by_ms` only jobs with a waiting trigger due
-    /// by this time, and only these triggers: the due triggers are read, and no others.
+    /// their triggers, in order of their keys. With `due_by_ms` only jobs with a waiting trigger
+    /// due by this time, and only these triggers: the due triggers are read, and no others.
     fn unknown_jobs(
         &mut self,
         known: &TypeVersions,

@@ -32,14 +32,15 @@ pub enum TxMode {
     /// Takes this lock as its first statement.
     Exclusive(Lock),
     /// Takes [`Lock::TriggerAccess`] for changes that claims ([`TxMode::Claiming`]) may happen
-    /// beside: those that touch fires of their own, and triggers only by guarded writes. Where a
-    /// database cannot tell them apart, it is the lock.
+    /// beside: those that touch fires of their own, and triggers only by guarded writes. On a
+    /// database that cannot tell these changes apart, the mode takes the lock itself.
     BesideClaims,
     /// One statement that is a transaction by itself, and takes the lock that it needs. If its
     /// answer is lost it may not even have begun, and still happen at any later time.
     SingleStatement,
-    /// Shares [`Lock::TriggerAccess`] with others that claim due triggers by locking their rows.
-    /// Whoever takes the lock itself waits until they have ended, and they wait for it.
+    /// Shares [`Lock::TriggerAccess`] with others that claim due triggers by locking their rows. A
+    /// transaction that takes the lock itself waits for the end of the claims, and the claims wait
+    /// for its end.
     Claiming,
 }
 

@@ -1,4 +1,4 @@
-//! What a session says by its selections of fires, jobs and triggers.
+//! The questions that a session answers by its selections of fires, jobs and triggers.
 
 use super::session::Session;
 use crate::error::Result;

@@ -24,8 +24,9 @@ pub trait TriggerRows {
     /// rows of its kind are gone by then.
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize>;
     /// Begins fires of triggers that end with them: as [`TriggerRows::delete_triggers`] with a
-    /// state, of triggers that were just read, and [`FiredRows::insert_fired`](super::FiredRows::insert_fired). Returns how many
-    /// triggers there were.
+    /// state, of triggers that were just read, and
+    /// [`FiredRows::insert_fired`](super::FiredRows::insert_fired). Returns how many triggers there
+    /// were.
     fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: Vec<FiredRow>) -> Result<usize>;
     /// Deletes those of these triggers that are `COMPLETE` and have no fired row left; returns
     /// them.
@@ -57,7 +58,8 @@ pub trait TriggerRows {
     /// if each job is new, or is stored where it should be, and no trigger has the key. The change
     /// is announced, and `token` noted with it.
     ///
-    /// In a session begun [at once](super::TxMode::SingleStatement). A database that begins none stores none.
+    /// Asked in a session begun [at once](super::TxMode::SingleStatement). A database that begins
+    /// none stores none.
     fn store_fast_path(&mut self, work: &FastPathWork, token: &str) -> Result<Option<i64>> {
         let _ = (work, token);
         Ok(None)

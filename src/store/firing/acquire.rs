@@ -72,10 +72,11 @@ impl Firing<'_> {
 
     /// Takes due triggers: those due now are fired, those due within the look-ahead are reserved.
     ///
-    /// A transaction under `TRIGGER_ACCESS`, unless the [`PollingStrategy`] is another than the
-    /// default. It draws its fences only if `owner` is still registered, so that a node that was
-    /// declared dead cannot take anything. If the commit's answer is lost, the fired rows tell; if
-    /// they cannot be asked for, what was taken is the answer's [`doubt`](Acquisition::doubt).
+    /// The acquisition is a transaction under `TRIGGER_ACCESS`, unless the [`PollingStrategy`] is
+    /// another than the default. The transaction draws its fences only if `owner` is still
+    /// registered, so that a node that was declared dead cannot take anything. If the commit's
+    /// answer is lost, the fired rows tell; if they cannot be asked for, what was taken is the
+    /// answer's [`doubt`](Acquisition::doubt).
     ///
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation:
@@ -179,10 +180,11 @@ impl Firing<'_> {
 
     /// Takes out what may not be reserved: triggers that a node of Quartz has reserved as well.
     ///
-    /// Such a trigger was paused and resumed, or replaced, after that node took it. It finds out
-    /// only when it would fire it, and only by the trigger's state: were it `ACQUIRED` again by
-    /// then, whoever did it, it would fire it, twice or by the schedule it has no longer (H2).
-    /// Fired when it is due, it never is.
+    /// A trigger is reserved twice if it was paused and resumed, or replaced, after that node took
+    /// it. The node of Quartz learns of the change only when it would fire the trigger, and only by
+    /// the trigger's state. Were the trigger `ACQUIRED` again by then, whoever did it, that node
+    /// would fire the trigger: twice, or by the schedule that it has no longer (H2). A trigger that
+    /// is fired when it is due never is `ACQUIRED`.
     fn leave_unreserved(
         &self,
         s: &mut dyn Session,

@@ -10,9 +10,9 @@ pub const MAX_CHECKPOINT_BYTES: usize = 1 << 20;
 impl Firing<'_> {
     /// Writes how far the work of a fire has come, in the place of what was written before.
     ///
-    /// A short transaction without the scheduler's lock. It holds the fired row: a fire that
-    /// belongs to another node by now writes nothing (PA-34), and one that is still held cannot be
-    /// taken away in the middle.
+    /// The checkpoint is written by a short transaction without the scheduler's lock. The
+    /// transaction holds the fired row: a fire that belongs to another node by now writes nothing
+    /// (PA-34), and one that is still held cannot be taken away in the middle.
     ///
     /// # Errors
     /// [`Error::Fenced`] if the fire is lost; [`Error::Invalid`] beyond [`MAX_CHECKPOINT_BYTES`].

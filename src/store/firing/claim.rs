@@ -127,10 +127,10 @@ impl Firing<'_> {
 
     /// Fires claimable triggers, as far as nobody else holds their rows.
     ///
-    /// The fences are drawn by a transaction of its own, after the triggers were seen: the row they
-    /// come from would else be the queue that a claim is to avoid. They are larger than those of
-    /// every earlier fire of these triggers all the same, since a trigger that was fired after it
-    /// was seen has another next fire time, and is not taken.
+    /// The fences are drawn by a transaction of their own, after the triggers were seen: the row
+    /// from which they come would else be the queue that a claim is to avoid. The fences are larger
+    /// than those of every earlier fire of these triggers all the same, since a trigger that was
+    /// fired after it was seen has another next fire time, and is not taken.
     fn claim(&self, owner: &Owner, request: &AcquireRequest<'_>, seen: &[&Seen]) -> Result<Acquisition> {
         let first_fence = self.store.retrying(
             "draw fences",
@@ -170,8 +170,8 @@ impl Firing<'_> {
         if held.is_empty() {
             return Ok(acquisition);
         }
-        // Read again, now that nobody can change it. What has changed in between is left to the
-        // next look.
+        // The candidates are read again, now that nobody can change them. A trigger that has
+        // changed in between is left to the next look.
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);

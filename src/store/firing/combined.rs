@@ -9,9 +9,9 @@ use crate::store::transaction::TxOutcome;
 use crate::store::{Firing, Owner, TxMode};
 
 impl Firing<'_> {
-    /// A combined commit is worth anything for the ends of these fires. Where claims are made side
-    /// by side, ends are recorded beside them, and on a server so are ends that touch no trigger
-    /// and no job.
+    /// True if a combined commit is worth anything for the ends of these fires. Nodes that claim
+    /// side by side record ends beside their claims, and on a server ends that touch no trigger and
+    /// no job are recorded beside acquisitions.
     pub fn combines_commits(&self, fired: &[FireBundle]) -> bool {
         let is_beside = || self.store.database.records_beside() && fired.iter().all(FireBundle::may_end_isolated);
         self.store.polling_strategy().is_ok_and(|strategy| strategy == PollingStrategy::Lock) && !is_beside()

@@ -21,9 +21,9 @@ impl Firing<'_> {
     /// Records the ends of fires, all in one transaction; the answer is in the order of
     /// `completions`.
     ///
-    /// First the fired rows are deleted. One that is gone means that the fire was taken from this
-    /// node (H3): nothing else of it is written. `owner` must be the one under whom the fires were
-    /// made; a fire's id carries its incarnation, so that no other fire can be meant.
+    /// The fired rows are deleted first. A missing fired row means that the fire was taken from
+    /// this node (H3): nothing else of that fire is written. `owner` must be the one under whom the
+    /// fires were made; a fire's id carries its incarnation, so that no other fire can be meant.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries; nothing is recorded then,

@@ -36,8 +36,8 @@ impl Doubt {
     }
 }
 
-/// Whether something of this is there: reservations may have been taken back one by one since. None
-/// if nothing tells.
+/// True if something of the acquisition is there: reservations may have been taken back one by one
+/// since. None if nothing tells.
 pub(super) fn is_there(s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
     let ids = acquisition.ids();
     if ids.is_empty() {

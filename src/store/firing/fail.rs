@@ -110,7 +110,7 @@ impl Firing<'_> {
             job,
             nonconcurrent: fire.nonconcurrent,
             durable: definition.as_ref().is_some_and(|row| row.durable),
-            // Whether it was the last, its trigger's row says, or its absence.
+            // The trigger's row, or its absence, says whether this fire was the trigger's last.
             last: false,
             removed: false,
             instruction: CompletionInstruction::NoInstruction,

@@ -2,10 +2,10 @@
 //! part.
 //!
 //! The tick's trigger moves on in the same transaction that makes the parts, as a fire would move
-//! it: so a tick is spread once, however many nodes find it due. A part is named by its node, its
+//! it: a tick is spread once, however many nodes find it due. A part is named by its node, its
 //! trigger and its time, and only its node takes it: the admission filter leaves the others to
-//! theirs. Which nodes take part is said by the strategy that the job has chosen, a rule of the
-//! user's or a built-in one; a tick for which it has no answer stays as it is.
+//! theirs. The strategy that the job has chosen says which nodes take part; a strategy is a rule of
+//! the user's or a built-in one. A tick for which its strategy has no answer stays as it is.
 
 use super::Acquisition;
 use super::firable::Firable;
@@ -50,7 +50,7 @@ struct Nodes {
 }
 
 impl Firing<'_> {
-    /// Decides the parts of these ticks, whose triggers move on with what `firing` writes. Those
+    /// Decides the parts of these ticks, whose triggers move on with what `firing` writes. Ticks
     /// for which their strategy has no answer stay as they are, and are named.
     pub(super) fn decide_parts(
         &self,

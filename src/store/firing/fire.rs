@@ -18,8 +18,8 @@ use crate::trigger::Transition;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Firing<'_> {
-    /// Fires reserved triggers. Those that were paused, changed or taken away meanwhile are given
-    /// back and missing in the answer.
+    /// Fires reserved triggers. Triggers that were paused, changed or taken away meanwhile are
+    /// given back and missing in the answer.
     ///
     /// A reservation stands if its fired row is there and its trigger is still acquired with the
     /// same next fire time (H2). The fired row gets a new id, since a fence must be drawn when the

@@ -18,11 +18,12 @@ const LIMIT: usize = 500;
 impl Firing<'_> {
     /// Sets the triggers free that other nodes of ours have reserved for a time which was more than
     /// `grace` ago by the store's clock, and gives back what they were reserved as. The owner of
-    /// such a reservation is dead, or so slow that it is late anyway: whether it is alive is not
-    /// asked. It finds its fired row gone when it would fire, and one of them fires.
+    /// such a reservation is dead, or so slow that it is late anyway: nobody asks whether it is
+    /// alive. An owner that is alive finds its fired row gone when it would fire, so that the
+    /// trigger fires once.
     ///
-    /// Reservations of nodes of Quartz are theirs: they never look for their rows. What executes
-    /// is never touched.
+    /// Reservations of nodes of Quartz are theirs: they never look for their rows. Fires that
+    /// execute are never touched.
     ///
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.

@@ -104,8 +104,8 @@ pub(super) fn report(s: &mut dyn Session, deferred: Vec<Deferred>, acquisition: 
     Ok(())
 }
 
-/// Whether that some triggers were passed over has been written, seen by the first of them; none if
-/// there are none.
+/// True if it has been written that some triggers were passed over, as seen by the first of them;
+/// none if there are none.
 pub(super) fn is_written(s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
     let mut row = |key: &TriggerKey| {
         s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))).map(|rows| rows.into_iter().next())

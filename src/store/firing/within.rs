@@ -8,8 +8,8 @@ use crate::store::{Firing, Join};
 
 impl Firing<'_> {
     /// Records the end of a fire inside the caller's transaction: what the job wrote there and the
-    /// end of its fire are committed together, or neither is. So the effect of the fire happens
-    /// exactly once, whatever dies when.
+    /// end of its fire are committed together, or neither is. The effect of the fire therefore
+    /// happens exactly once, whatever dies when.
     ///
     /// # Errors
     /// [`Error::Fenced`] if the fire belongs to another node by now; [`Error::Refused`] if there is

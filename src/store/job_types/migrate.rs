@@ -28,8 +28,8 @@ pub struct Migrated {
 
 impl JobTypes<'_> {
     /// Gives all jobs of type `from` the type `to`, which may be the same, and runs `upgrade` on
-    /// their data; all in one transaction. What nodes had reserved of them is given back, so that
-    /// none fires a type that it does not have.
+    /// their data; all in one transaction. Reservations of these jobs' triggers are given back, so
+    /// that no node fires a type that it does not have.
     ///
     /// With `dry_run` nothing is changed, and the answer is what it would be.
     ///

@@ -1,8 +1,8 @@
 //! Orphans: jobs that no living node can run.
 //!
 //! Nodes publish their types when they register, so a missing one is seen before a job of it is
-//! due. It is told only if every living node says what it has: a node of Quartz does not, and may
-//! have any type.
+//! due. An orphan is told only if every living node says which types it has: a node of Quartz does
+//! not, and may have any type.
 
 use super::JobTypes;
 use crate::error::{Error, Result};
@@ -55,8 +55,8 @@ pub struct Orphans {
     /// The jobs that no living node can run, in order of their keys; at most 10,000.
     pub jobs: Vec<Orphan>,
     /// The living nodes that do not say what they can run: nodes of Quartz, and of versions before
-    /// job types were published. They may have any type, so nothing is called an orphan while there
-    /// is one.
+    /// job types were published. A silent node may have any type, so nothing is called an orphan
+    /// while there is one.
     pub silent: Vec<String>,
     /// The number of living nodes. With none, nothing is called an orphan either: nobody knows who
     /// would come back.
@@ -113,7 +113,7 @@ impl JobTypes<'_> {
         )
     }
 
-    /// Deletes jobs that have been orphans for so long, with their triggers; returns them. Those
+    /// Deletes jobs that have been orphans for so long, with their triggers; returns them. Orphans
     /// that were not noted yet are noted, and stay unless `older_than` is zero. A job that runs
     /// stays.
     ///

@@ -8,7 +8,7 @@ use crate::store::row::{FenceRow, FiredRow, FiredSelection, FiredState, Recovery
 use std::collections::BTreeSet;
 
 impl MemorySession<'_> {
-    /// What nodes of ours other than this one have reserved, earliest first.
+    /// The reservations of nodes of ours other than this one, earliest first.
     pub(super) fn reserved_by_others(&self, instance: &str) -> impl Iterator<Item = &FiredRow> {
         let ours = |name: &String| self.tables.instances.get(name).is_some_and(|row| row.incarnation.is_some());
         self.tables.fired.index().reserved().filter(move |row| row.instance != instance && ours(&row.instance))

@@ -22,12 +22,13 @@ type Line = BTreeMap<Place, Arc<TriggerRow>>;
 /// taken.
 #[derive(Debug, Default)]
 pub(super) struct TriggerIndex {
-    /// Those that the misfire handler takes when they are too late.
+    /// Waiting triggers that the misfire handler takes when they are too late.
     in_time: Line,
-    /// Those that ignore misfires.
+    /// Waiting triggers that ignore misfires.
     at_any_time: Line,
     by_job: HashMap<JobKey, HashSet<TriggerKey>>,
-    /// How many are in each state. There are few states, but anybody may have written one.
+    /// The number of triggers in each state. There are few states, but anybody may have written
+    /// one.
     states: Vec<(String, usize)>,
 }
 
@@ -60,7 +61,7 @@ impl TriggerIndex {
         self.by_job.contains_key(job)
     }
 
-    /// How many triggers are in each state that some are in.
+    /// The number of triggers in each state that some are in.
     pub(super) fn states(&self) -> impl Iterator<Item = (&str, usize)> {
         self.states.iter().filter(|(_, count)| *count > 0).map(|(state, count)| (state.as_str(), *count))
     }
@@ -95,7 +96,7 @@ impl<'a> Iterator for Waiting<'a> {
     }
 }
 
-/// Where a row waits; nowhere unless it waits for a time.
+/// The place at which a row waits; none unless the row waits for a time.
 fn place(row: &TriggerRow) -> Option<Place> {
     let next_ms = row.next_ms.filter(|_| row.state == TriggerState::Waiting.name())?;
     Some((next_ms, Reverse(row.priority), row.key.clone()))
@@ -223,7 +224,7 @@ impl Index<String, FiredRow> for FiredIndex {
     }
 }
 
-/// What a fire counts among those that are executing, and among those of them that run alone.
+/// The amounts that a fire adds to the executing fires, and to those of them that run alone.
 fn counted(row: &FiredRow) -> (usize, usize) {
     let is_executing = row.state == FiredState::Executing;
     (usize::from(is_executing), usize::from(is_executing && row.nonconcurrent))

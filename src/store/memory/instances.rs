@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 impl ClusterRows for MemorySession<'_> {
     fn instances(&mut self) -> Result<Vec<InstanceRow>> {
         self.reads()?;
-        // What a node of Quartz would do to these rows can be seen here too.
+        // An instance whose name a node of Quartz has taken can be seen here too.
         let seen_ms: BTreeMap<String, i64> =
             self.tables.rows().map(|node: NodeRow| (node.instance, node.seen_ms)).collect();
         let is_replaced =

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// What is kept beside the rows of a map so that they are found by something else than their key.
+/// An index of the rows of a map, which finds them by something else than their key.
 ///
-/// It is told of every change, also of those that a rollback takes back, so that it cannot differ
-/// from the rows.
+/// The index is told of every change, also of those that a rollback takes back, so that it cannot
+/// differ from the rows.
 pub(super) trait Index<K, V>: Default {
     /// A row is there now.
     fn enter(&mut self, key: &K, row: &Arc<V>);
@@ -24,8 +24,7 @@ impl<K, V> Index<K, V> for () {
     fn leave(&mut self, _: &K, _: &V) {}
 }
 
-/// Where the rows of a map are: in the order of their keys, or, where every fire comes and goes, in
-/// none.
+/// The rows of a map: in the order of their keys, or, where every fire comes and goes, in none.
 pub(super) trait Rows<K, V>: Default {
     fn get<Q: Ord + Hash + ?Sized>(&self, key: &Q) -> Option<(&K, &Arc<V>)>
     where
@@ -116,7 +115,7 @@ impl<K: Ord + Hash + Clone, V: Clone, I: Index<K, V>, R: Rows<K, V>> Journaled<K
         self.rows.iter().map(|(key, _)| key)
     }
 
-    /// What finds rows by something else than their key.
+    /// The index, which finds rows by something else than their key.
     pub(super) fn index(&self) -> &I {
         &self.index
     }
@@ -178,7 +177,7 @@ impl<K: Ord + Hash + Clone, V: Clone, I: Index<K, V>, R: Rows<K, V>> Journaled<K
 mod tests {
     use super::*;
 
-    /// How many rows there are of each value.
+    /// The number of rows of each value.
     #[derive(Default)]
     struct Counts(BTreeMap<i32, usize>);
     impl Index<&'static str, i32> for Counts {

@@ -27,8 +27,8 @@ use tables::Tables;
 /// Quartz's `RAMJobStore`: maps behind one lock. Several stores over one `MemoryDatabase` are a
 /// cluster.
 ///
-/// It obeys the same rules as a database: one transaction at a time, all or nothing, guarded
-/// writes. It is lost with the process.
+/// The maps obey the same rules as a database: one transaction at a time, all or nothing, guarded
+/// writes. The rows are lost with the process.
 pub struct MemoryDatabase {
     clock: Arc<dyn Clock>,
     tables: Mutex<Tables>,
@@ -68,7 +68,7 @@ impl Database for MemoryDatabase {
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         let mut tables = self.tables.lock();
-        // What a transaction that panicked has left behind.
+        // A transaction that panicked has left its changes behind.
         tables.roll_back();
         let held = mode.lock();
         let notified = Vec::new();

@@ -132,7 +132,7 @@ impl MemorySession<'_> {
         self.tables.has_rows(ContinuationRow::DEF) && self.tables.rows().any(|row: ContinuationRow| row.parent == *job)
     }
 
-    /// Those that wait and may be taken, in the order of their times.
+    /// The triggers that wait and may be taken, in the order of their times.
     pub(super) fn waiting<'s>(
         &'s self,
         no_later_than_ms: i64,
@@ -273,7 +273,7 @@ impl TriggerRows for MemorySession<'_> {
         let page: Vec<&TriggerRow> = match query.order {
             TriggerOrder::TimeThenPriority => waiting.skip(query.offset).take(query.limit).collect(),
             TriggerOrder::PriorityThenTime => {
-                // They are in order of time.
+                // The rows come in order of time, which a stable sort keeps.
                 let mut rows: Vec<&TriggerRow> = waiting.collect();
                 rows.sort_by_key(|t| (t.next_ms > Some(query.now_ms), Reverse(t.priority)));
                 rows.into_iter().skip(query.offset).take(query.limit).collect()

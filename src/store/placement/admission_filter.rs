@@ -2,9 +2,10 @@
 //! acquisition goes through.
 //!
 //! Nodes that take no work and limits are read with each check-in, so that a change has effect
-//! within one check-in interval and acquisition asks for none of it. Where a job may run comes with
-//! the job. What was refused once for the sake of its placement is left out by the database from
-//! then on, as long as it would be refused: it cannot stand in the way of what is due behind it.
+//! within one check-in interval and acquisition asks for none of it. The placement of a job comes
+//! with the job. A fire that was refused once for the sake of its placement is left out by the
+//! database from then on, as long as it would be refused: it cannot stand in the way of what is due
+//! behind it.
 
 use crate::error::Result;
 use crate::job::{JobDetail, Placement};
@@ -167,8 +168,8 @@ impl AdmissionFilter<'_> {
         }
     }
 
-    /// The trigger is no other node's part of a spread tick. One that is, is left out of the next
-    /// page.
+    /// The trigger is no other node's part of a spread tick. A trigger that is another's part is
+    /// left out of the next page.
     pub(in crate::store) fn admits_part(&mut self, trigger: &TriggerKey) -> bool {
         if trigger.group() != BROADCAST_GROUP {
             return true;
@@ -181,8 +182,8 @@ impl AdmissionFilter<'_> {
         is_for_me
     }
 
-    /// The trigger's fire is no tick of a strategy that this node does not have. One that is, is
-    /// left out of the next page, and its like with it.
+    /// The trigger's fire is no tick of a strategy that this node does not have. A fire that is
+    /// such a tick is left out of the next page, and its like with it.
     pub(in crate::store) fn admits_tick(
         &mut self,
         job: &JobDetail,
@@ -207,7 +208,8 @@ impl AdmissionFilter<'_> {
         false
     }
 
-    /// The fire may be taken. One that may not is left out of the next page, and its like with it.
+    /// The fire may be taken. A fire that may not be taken is left out of the next page, and its
+    /// like with it.
     pub(in crate::store) fn admits(&mut self, job: &JobDetail, policy: Option<&str>, due_ms: i64) -> bool {
         let placement = job.policy().placed();
         if placement.is_none() && self.view.limits.is_empty() && !self.is_shut {

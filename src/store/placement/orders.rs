@@ -74,8 +74,9 @@ impl ClusterPlacement<'_> {
     }
 
     /// Has a node, by its instance id or node name, take no work until
-    /// [`ClusterPlacement::undrain`]. What it runs goes on, or is asked to stop; the work of a run
-    /// that was stopped so goes on elsewhere if its job requests recovery or has a retry policy.
+    /// [`ClusterPlacement::undrain`]. The node's runs go on, or are asked to stop; the work of a
+    /// run that was stopped so goes on elsewhere if its job requests recovery or has a retry
+    /// policy.
     ///
     /// # Errors
     /// As [`ClusterPlacement::blacklist`].

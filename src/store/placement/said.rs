@@ -36,8 +36,8 @@ impl Said {
     }
 }
 
-/// A node takes work, by what it has said of itself. What is left of a node of ours under
-/// the name of one of Quartz says nothing of that.
+/// A node takes work, by what it has said of itself. The rows that a node of ours has left under
+/// the name of one of Quartz say nothing of that.
 pub(in crate::store) fn takes_work(
     row: &InstanceRow,
     info: Option<&NodeInfo>,

@@ -1,8 +1,8 @@
-//! What a poll of the scheduler tells, and what nodes notify each other of.
+//! The result of a poll of the scheduler, and the notifications that nodes send each other.
 
 use super::InstanceRow;
 
-/// What a transaction notifies other nodes of.
+/// A change of which a transaction notifies other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notification {
     /// Jobs or triggers have changed: something may be due, or reserved no longer.
@@ -20,7 +20,8 @@ pub struct Notifications {
     pub cancel: bool,
 }
 
-/// What one poll of the scheduler tells. The counters say only whether something has changed since another poll.
+/// The result of one poll of the scheduler. The counters say only whether something has changed
+/// since another poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PollResult {
     /// The store's time.

@@ -1,8 +1,8 @@
-//! What a fire changes in the table of a trigger's kind.
+//! The changes that a fire makes in the table of a trigger's kind.
 
 use super::ScheduleRow;
 
-/// What changes in the table of a trigger's kind.
+/// The columns of the table of a trigger's kind that a fire changes.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Counts {
     /// In `SIMPLE_TRIGGERS`.

@@ -10,7 +10,7 @@ table! {
     pub struct DefinitionRow in "CN_DEFINITIONS" by [job] under trigger_access {
         /// The job.
         pub job: JobKey = [job_name, job_group],
-        /// Which program has defined it.
+        /// The program that has defined the job.
         pub source: String,
         /// The revision of the definition; at least 0.
         pub revision: i64,

@@ -27,7 +27,7 @@ pub struct Candidate {
     pub recovery: Option<RecoveryRow>,
 }
 
-/// What changes in a trigger's row when it fires, misfires or is resumed.
+/// The changes of a trigger's row when the trigger fires, misfires or is resumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advance {
     /// The key.
@@ -51,7 +51,7 @@ pub struct Advance {
     pub moves_options: bool,
 }
 
-/// What a search for due triggers asks for.
+/// The conditions of a search for due triggers.
 #[derive(Clone, Debug)]
 pub struct DueQuery<'a> {
     /// Only triggers due up to here.
@@ -63,11 +63,11 @@ pub struct DueQuery<'a> {
     /// Of the types that are not here, only jobs whose data are of the first version; of these, up
     /// to the one given.
     pub versions: &'a TypeVersions,
-    /// What is left to others for now.
+    /// The triggers that are left to others for now.
     pub excluded: &'a Exclusions,
     /// Only these triggers, if given.
     pub among: Option<&'a [TriggerKey]>,
-    /// Which come first.
+    /// The order, which says which triggers come first.
     pub order: TriggerOrder,
     /// The store's time: with [`TriggerOrder::PriorityThenTime`] what is not due yet comes after
     /// all that is.

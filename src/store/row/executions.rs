@@ -11,27 +11,29 @@ table! {
         pub fire_id: String = [entry_id],
         /// The instance it runs on.
         pub instance: String = [instance_name],
-        /// When it was last known to be alive, epoch milliseconds by the store's clock.
+        /// The time at which the fire was last known to be alive, epoch milliseconds by the store's
+        /// clock.
         pub beat_ms: i64,
-        /// How long it may be silent, in milliseconds.
+        /// The longest time that the fire may be silent, in milliseconds.
         pub limit_ms: i64,
-        /// How far its job has come.
+        /// The progress of the job.
         pub progress: Option<Progress> = [done, total, note],
-        /// The time at which its job last made progress, epoch milliseconds by the store's clock.
+        /// The time at which the job last made progress, epoch milliseconds by the store's clock.
         pub progress_ms: Option<i64>,
-        /// How long it may go without progress, in milliseconds; none if that does not matter.
+        /// The longest time that the job may go without progress, in milliseconds; none if that
+        /// does not matter.
         pub progress_limit_ms: Option<i64>,
     }
 }
 
-/// How far a run has come, in whatever its job counts.
+/// The progress of a run, in whatever its job counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// What is done.
+    /// The amount that is done.
     pub done: i64,
-    /// Of how much, if that is known.
+    /// The whole amount, if that is known.
     pub total: Option<i64>,
-    /// A word on it, at most 250 characters.
+    /// A word on the progress, at most 250 characters.
     pub note: Option<String>,
 }
 
@@ -58,7 +60,8 @@ table! {
     pub struct CancelRow in "CN_CANCELS" by [fire_id] stamped made_ms {
         /// The fire.
         pub fire_id: String = [entry_id],
-        /// Who wants it.
+        /// The one that wants the run to stop: a person, a program, or the next fire of the
+        /// trigger.
         pub who: String,
     }
 }

@@ -24,22 +24,22 @@ table! {
         pub job_type: Option<String>,
         /// The time at which it ended, or was found lost.
         pub ended_ms: i64,
-        /// How long its job ran; none if nobody could say.
+        /// The duration of the job's run, in milliseconds; none if nobody could say.
         pub run_ms: Option<i64>,
-        /// What became of it.
+        /// The outcome of the fire.
         pub outcome: FireOutcome,
-        /// How many runs of the same work went before.
+        /// The number of earlier runs of the same work.
         pub attempt: i64,
-        /// The first fire of its chain; none if it is that.
+        /// The first fire of the chain; none if this fire is the first.
         pub root_fire_id: Option<String>,
-        /// What the job said when it failed.
+        /// The error that the job gave when it failed.
         pub error: Option<String>,
-        /// What the job left as its result.
+        /// The result that the job left.
         pub result: Option<String>,
     }
 }
 
-/// What the history says of a fire beside what its fired row says.
+/// The part of a row of the history that the fired row of the fire does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndRow {
     /// The fire.
@@ -48,17 +48,17 @@ pub struct EndRow {
     pub job_type: Option<String>,
     /// The time at which it ended.
     pub ended_ms: i64,
-    /// How long its job ran.
+    /// The duration of the job's run, in milliseconds; none if nobody could say.
     pub run_ms: Option<i64>,
-    /// What became of it.
+    /// The outcome of the fire.
     pub outcome: FireOutcome,
-    /// How many runs of the same work went before.
+    /// The number of earlier runs of the same work.
     pub attempt: i64,
-    /// The first fire of its chain; none if it is that.
+    /// The first fire of the chain; none if this fire is the first.
     pub root_fire_id: Option<String>,
-    /// What the job said when it failed.
+    /// The error that the job gave when it failed.
     pub error: Option<String>,
-    /// What the job left as its result.
+    /// The result that the job left.
     pub result: Option<String>,
 }
 
@@ -103,19 +103,19 @@ table! {
 }
 
 table! {
-    /// What a summary needs of a row of the history.
+    /// The columns that a summary needs of a row of the history.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct RunSample in "CN_HISTORY" by [] {
         /// The job.
         pub job: Option<JobKey> = [job_name, job_group],
-        /// What became of the fire.
+        /// The outcome of the fire.
         pub outcome: FireOutcome,
-        /// How long it ran.
+        /// The duration of the job's run, in milliseconds; none if nobody could say.
         pub run_ms: Option<i64>,
     }
 }
 
-/// Which rows of the history are asked for; the newest come first.
+/// A selection of the history's rows; the newest come first.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryFilter<'a> {
     /// Only this fire.

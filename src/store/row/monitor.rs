@@ -1,4 +1,4 @@
-//! What one look at the load of a cluster brings.
+//! The load of a cluster, as one look at it brings.
 
 use super::{BlacklistRow, InstanceRow};
 use crate::node::NodeInfo;
@@ -14,21 +14,21 @@ pub struct LoadRow {
     pub oldest_overdue_ms: Option<i64>,
     /// Since when the recovery mode is on.
     pub recovery_since_ms: Option<i64>,
-    /// How much work is parked, up to the limit asked for.
+    /// The amount of parked work, up to the limit asked for.
     pub parked: usize,
     /// Every instance with the number of its executing fires, in order of their names.
     pub instances: Vec<(InstanceRow, usize)>,
-    /// What they say of themselves, at least as far as it decides whether they take work.
+    /// The rows of `CN_NODES`, at least as far as they decide whether these instances take work.
     pub infos: BTreeMap<String, NodeInfo>,
-    /// What keeps them from work, likewise.
+    /// The blacklist, at least as far as it decides whether these instances take work.
     pub blacklist: Vec<BlacklistRow>,
 }
 
 /// Since when a trigger or a reservation must be overdue to be counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Late {
-    /// It was due before this time.
+    /// The trigger or reservation was due before this time.
     Before(i64),
-    /// It was due more than so many milliseconds ago.
+    /// The trigger or reservation was due more than so many milliseconds ago.
     MoreThan(i64),
 }

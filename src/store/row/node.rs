@@ -12,9 +12,9 @@ table! {
         pub instance: String = [instance_name],
         /// The time at which it was started, epoch milliseconds by the store's clock.
         pub started_ms: i64,
-        /// The time at which it said this, epoch milliseconds by the store's clock.
+        /// The time at which the node said this, epoch milliseconds by the store's clock.
         pub seen_ms: i64,
-        /// What it said.
+        /// The node's words on itself.
         pub info: NodeInfo = [
             node_name, display_name, application, app_version, library_version, labels, node_role, activity, host_name,
             ip_address, pid, pool_size, free_workers, running, cores, host_cpu, process_cpu, memory_total, memory_used,

@@ -11,9 +11,9 @@ table! {
         pub last_seen_ms: i64,
         /// Since when the cluster is in recovery mode, epoch milliseconds; none if it is not.
         pub since_ms: Option<i64> as ZeroIsNone,
-        /// Who began it: an instance, or a person.
+        /// The instance or the person that began the recovery mode.
         pub begun_by: String,
-        /// How many triggers were overdue then, as far as they were counted.
+        /// The number of triggers that were overdue then, as far as they were counted.
         pub backlog: i64,
     }
 }
@@ -32,14 +32,14 @@ table! {
         /// Triggers that were overdue at that moment, waiting or held by a dead node; counted up to
         /// 10000.
         pub overdue: i64,
-        /// Of those: what fires once now, by its misfire instruction, its policy or since it is not
-        /// late enough for either.
+        /// The overdue triggers that fire once now, by their misfire instruction, their policy or
+        /// since they are not late enough for either.
         pub fire_now: i64,
-        /// What fires for every missed time.
+        /// The overdue triggers that fire for every missed time.
         pub fire_each: i64,
-        /// What leaves out its missed times, or will not fire again.
+        /// The overdue triggers that leave out their missed times, or will not fire again.
         pub skipped: i64,
-        /// What nobody can read.
+        /// The overdue triggers that nobody can read.
         pub unreadable: i64,
         /// True if there were more than were counted.
         pub uncounted: bool,

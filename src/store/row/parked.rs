@@ -16,7 +16,7 @@ pub struct Parked {
     pub fire_id: Option<String>,
     /// Why it is parked, for people.
     pub reason: String,
-    /// How often in a row it was taken over from a run that died.
+    /// The number of times in a row that the work was taken over from a run that died.
     pub takeovers: i64,
     /// Since when it is parked, epoch milliseconds by the store's clock.
     pub since_ms: i64,
@@ -32,7 +32,7 @@ table! {
         pub fire_id: Option<String>,
         /// Why the work is parked.
         pub reason: String,
-        /// How often in a row the work was taken over.
+        /// The number of times in a row that the work was taken over.
         pub takeovers: i64,
         /// Since when the work is parked, epoch milliseconds by the store's clock.
         pub since_ms: i64,

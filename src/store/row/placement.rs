@@ -4,10 +4,10 @@
 use super::table::{columns, table};
 use crate::node::{Labels, NodeRole};
 
-/// Who the nodes are, which of them take no work, and what is limited: what a check-in reads of it.
+/// The nodes, those of them that take no work, and the limits: the rows that a check-in reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlacementView {
-    /// What the nodes say of themselves, as far as it says where they are.
+    /// The places of the nodes, by what the nodes say of themselves.
     pub nodes: Vec<NodePlace>,
     /// The nodes that take no work.
     pub blacklist: Vec<BlacklistRow>,
@@ -15,16 +15,16 @@ pub struct PlacementView {
     pub limits: Vec<LimitRow>,
 }
 
-/// What a node says of where it is and what it is for: a part of its row of `CN_NODES`.
+/// The place and the purpose of a node: a part of its row of `CN_NODES`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePlace {
     /// The instance's name.
     pub instance: String,
     /// The name of its machine or place.
     pub node_name: String,
-    /// What sets it apart from others.
+    /// The labels that set the node apart from others.
     pub labels: Labels,
-    /// True if it runs jobs at all.
+    /// The role, which says whether the node runs jobs at all.
     pub role: NodeRole,
 }
 
@@ -34,11 +34,11 @@ table! {
     pub struct BlacklistRow in "CN_BLACKLIST" by [node, kind] {
         /// The instance id or node name.
         pub node: String = [node_name],
-        /// What is meant.
+        /// The kind, which says what becomes of the node's runs.
         pub kind: BlacklistKind,
         /// Why.
         pub reason: Option<String>,
-        /// Who did it.
+        /// The name of the person or program that put the node on the list.
         pub who: String,
         /// Until when, epoch milliseconds; for good if none.
         pub until_ms: Option<i64>,
@@ -50,11 +50,11 @@ table! {
 /// Why a node takes no work, and what becomes of what it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlacklistKind {
-    /// It is on the blacklist; what it runs goes on.
+    /// The node is on the blacklist; its runs go on.
     Blacklist,
-    /// It is drained; what it runs goes on.
+    /// The node is drained; its runs go on.
     Drain,
-    /// It is drained, and what it runs is asked to stop.
+    /// The node is drained, and its runs are asked to stop.
     DrainAndStop,
 }
 
@@ -100,21 +100,21 @@ table! {
         pub per_node: Option<u32>,
         /// In the cluster.
         pub per_cluster: Option<u32>,
-        /// Who said so.
+        /// The name of the person or program that set the limit.
         pub who: String,
-        /// When, epoch milliseconds.
+        /// The time at which the limit was set, epoch milliseconds.
         pub made_ms: i64,
     }
 }
 
-/// How many runs of a group of jobs an instance has, from `FIRED_TRIGGERS`.
+/// The number of runs of a group of jobs that an instance has, from `FIRED_TRIGGERS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupRuns {
     /// The group.
     pub group: String,
     /// The instance.
     pub instance: String,
-    /// How many.
+    /// The number of runs.
     pub running: u32,
 }
 
@@ -138,7 +138,8 @@ impl Exclusions {
         self.groups.is_empty() && self.policies.is_empty() && self.ticks.is_empty() && self.parts_but.is_none()
     }
 
-    /// Whether a trigger is excluded: by the group and the policy of its job, and the time it is due.
+    /// Tells whether a trigger is excluded: by the group and the policy of its job, and the time it
+    /// is due.
     pub fn excludes(&self, group: &str, policy: Option<&str>, next_ms: Option<i64>) -> bool {
         let by_policy = |(text, after_ms): &(String, i64)| {
             policy == Some(text) && next_ms.is_some_and(|next_ms| next_ms > *after_ms)

@@ -15,9 +15,9 @@ table! {
         pub root_fire_id: String,
         /// The scheduled time of the first fire.
         pub original_scheduled_ms: i64 = [original_sched_ms],
-        /// How many runs were interrupted before.
+        /// The number of runs that were interrupted before.
         pub attempt: i64,
-        /// How many runs in a row have died with their nodes, and were taken over.
+        /// The number of runs in a row that have died with their nodes, and were taken over.
         pub takeovers: i64,
     }
 }

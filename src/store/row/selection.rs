@@ -1,10 +1,10 @@
-//! Which triggers, fires, jobs and continuations a session reads or changes.
+//! Selections of the triggers, fires, jobs and continuations that a session reads or changes.
 
 use crate::job::JobFilter;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::{TriggerOrder, TriggerState};
 
-/// Which triggers a change of state is for.
+/// The triggers that a change of state is for.
 #[derive(Clone, Copy, Debug)]
 pub enum Selection<'a> {
     /// These triggers.
@@ -15,7 +15,7 @@ pub enum Selection<'a> {
     Groups(&'a [String]),
 }
 
-/// Which triggers are read, and in which order.
+/// The triggers that are read, and their order.
 #[derive(Clone, Copy, Debug)]
 pub enum TriggerSelection<'a> {
     /// Every trigger, in order of group and name.
@@ -28,7 +28,7 @@ pub enum TriggerSelection<'a> {
     OfCalendar(&'a str),
     /// The triggers of the group of parts whose names begin so, in order.
     Parts(&'a str),
-    /// Those of these triggers that are `WAITING` for these times and that nobody else holds. The
+    /// The triggers among these that are `WAITING` for these times and that nobody else holds. The
     /// session holds them: nobody can change them before the transaction ends.
     FreeWaiting(&'a [(TriggerKey, i64)]),
     /// Triggers in state `WAITING` with a time from the first time to the second, at most so many,
@@ -37,12 +37,12 @@ pub enum TriggerSelection<'a> {
     /// Triggers in one of these states, at most so many, in no order.
     InStates(&'a [TriggerState], usize),
     /// Triggers in state `WAITING`, due before `before_ms`, that do not ignore misfires, earliest
-    /// first. One that waits without a time, since a new calendar left it none, waits for another
-    /// calendar.
+    /// first. A trigger that waits without a time, since a new calendar left it none, waits for
+    /// another calendar.
     Misfired {
         /// Only triggers due before this.
         before_ms: i64,
-        /// Which come first.
+        /// The order, which says which triggers come first.
         order: TriggerOrder,
         /// At most so many.
         limit: usize,
@@ -51,7 +51,7 @@ pub enum TriggerSelection<'a> {
     },
 }
 
-/// Which fired rows are read, and in which order.
+/// The fired rows that are read, and their order.
 ///
 /// A job may hold the row of its fire in a transaction of its own. Nobody waits for such a row
 /// under a lock of the cluster: a selection of free rows passes over the row, and the row is looked
@@ -62,7 +62,8 @@ pub enum FiredSelection<'a> {
     All,
     /// The rows of these ids that are there, in no order.
     Ids(&'a [String]),
-    /// The same, without those that somebody else holds. The session holds the rows from then on.
+    /// As [`FiredSelection::Ids`], without rows that somebody else holds. The session holds the
+    /// rows from then on.
     FreeIds(&'a [String]),
     /// The row of this id, if it is there; nobody can delete it before the transaction ends.
     Held(&'a str),
@@ -91,7 +92,8 @@ pub enum FiredSelection<'a> {
     ExecutingOfJob(&'a JobKey),
 }
 
-/// Which jobs are read, and in which order. Their data are left out but where it is said.
+/// The jobs that are read, and their order. The data of the jobs are left out, except where a
+/// selection says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub enum JobSelection<'a> {
     /// Every job, in order of group and name.
@@ -107,7 +109,7 @@ pub enum JobSelection<'a> {
     WithPolicyWord(&'a str),
 }
 
-/// Which continuations are read, in no order.
+/// The continuations that are read, in no order.
 #[derive(Clone, Copy, Debug)]
 pub enum ContinuationSelection<'a> {
     /// Every continuation.

@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// How far the reading of a snapshot has come; at its begin at first.
+/// The place up to which a snapshot has been read; its beginning at first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SnapshotPlace {
-    /// Which of its parts is read.
+    /// The number of the part that is read.
     pub(in crate::store) part: usize,
     /// The key of the last row of this part that was read; nothing before the first.
     pub(in crate::store) after: Vec<String>,

@@ -39,7 +39,7 @@ pub struct Field {
     pub kinds: &'static [Kind],
 }
 
-/// What a declaration says of a table.
+/// The declaration of a table.
 #[derive(Debug)]
 pub struct TableDef {
     /// The name, without the prefix.
@@ -114,7 +114,7 @@ pub trait Column: ToCells + Sized {
     fn read(row: &mut IntoIter<Cell>) -> Option<Self>;
 }
 
-/// How a field is held by columns, where its type alone does not say that.
+/// The form in which columns hold a field, where the field's type alone does not say that.
 pub trait Codec<T> {
     /// The types of the columns.
     const KINDS: &'static [Kind];

@@ -64,7 +64,7 @@ table! {
     }
 }
 
-/// What the table of a trigger's kind holds.
+/// The columns of the table of a trigger's kind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScheduleRow {
     /// `SIMPLE_TRIGGERS`.

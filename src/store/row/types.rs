@@ -17,7 +17,7 @@ table! {
         pub version: i64,
         /// The type that the name stands for, if it is another's old name.
         pub alias_of: Option<String>,
-        /// What to use instead, if nothing new is to be stored with it.
+        /// Advice on what to use instead, if nothing new is to be stored with the type.
         pub deprecated: Option<String>,
     }
 }
@@ -44,9 +44,9 @@ pub struct UnknownJobRow {
     pub job_type: String,
     /// The version of its data.
     pub version: i64,
-    /// How many triggers it has.
+    /// The number of the job's triggers.
     pub triggers: i64,
-    /// The earliest time of those.
+    /// The earliest time of these triggers.
     pub next_ms: Option<i64>,
 }
 
@@ -63,5 +63,5 @@ table! {
     }
 }
 
-/// Which jobs can be run: names of types, each with the latest version of data that its code reads.
+/// The job types that can be run: names, each with the latest version of data that its code reads.
 pub type TypeVersions = std::collections::BTreeMap<String, i64>;

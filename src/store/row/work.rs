@@ -13,7 +13,7 @@ table! {
         pub version: i64,
         /// That of the fire that wrote it.
         pub fence: i64,
-        /// What the job wrote.
+        /// The data that the job wrote.
         pub data: Vec<u8>,
     }
 }

@@ -19,7 +19,7 @@ const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 /// trip under the lock.
 const SIZES_OF_NEW: [usize; 16] = [128, 64, 50, 40, 32, 25, 20, 16, 12, 10, 8, 5, 4, 3, 2, 1];
 
-/// So many rows of so many values as a table for MySQL, whose columns are `c0`, `c1` …, joined with
+/// A table of so many rows of so many values for MySQL, whose columns are `c0`, `c1` …, joined with
 /// the rows `t` of a table; to be completed by conditions for all columns of the primary key but
 /// the scheduler's name.
 ///
@@ -322,15 +322,15 @@ impl SqlSession<'_, '_> {
 /// the primary key. The values are the scheduler's name and then the columns.
 ///
 /// Keys and guards stand on the row that is written. A statement that has waited for a row looks at
-/// them once more, with the row as it is now. What stands in a subquery has seen the row as it was:
-/// a guard there holds nobody back, and a place of the row there passes over a row that somebody
-/// has just changed.
+/// them once more, with the row as it is now. A subquery has seen the row as it was: a guard there
+/// holds nobody back, and a place of the row there passes over a row that somebody has just
+/// changed.
 ///
 /// PostgreSQL must not choose here: where its statistics know nothing of a scheduler's name yet, it
 /// takes the whole table for a few rows and goes through all of it for every batch. A name in a
 /// list of one can be looked up by an index, and by nothing else: only equal columns are hashed or
-/// merged, and no order of an index that begins with the name is of use. It is the first column of
-/// the key: a list in a later one is at times left to a filter.
+/// merged, and no order of an index that begins with the name is of use. The name is the first
+/// column of the key: a list in a later one is at times left to a filter.
 pub(super) fn by_primary_key(keys: &[&str], width: usize) -> String {
     let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();
     let marks = vec!["?"; width].join(", ");

@@ -6,7 +6,7 @@ use diesel::backend::Backend;
 use diesel::deserialize::{FromSql, Result};
 use diesel::row::{Field, Row};
 
-/// What can be read from the columns of a row, from some place on.
+/// A value that can be read from the columns of a row, from some place on.
 pub(super) trait ByPlace<DB: Backend>: Sized {
     /// Reads the columns from this place on, and moves it behind them.
     fn read<'a>(row: &impl Row<'a, DB>, place: &mut usize) -> Result<Self>;

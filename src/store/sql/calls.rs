@@ -5,10 +5,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// So many failures in a row that will not pass by themselves are no accident.
+/// The number of lasting failures in a row that are no accident any more.
 const MOST_FAILURES: u32 = 3;
 
-/// How long calls are left alone then.
+/// The time for which calls are left alone after so many failures.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// Shared by all callers of a store; times are ticks.
@@ -26,7 +26,7 @@ impl Calls {
             && now.as_millis() >= u128::from(self.paused_until_ms.load(Ordering::Relaxed))
     }
 
-    /// What a look for the function has found.
+    /// Notes what a look for the function has found.
     pub(super) fn note_function(&self, is_there: bool) {
         self.lacks_function.store(!is_there, Ordering::Relaxed);
         self.failures.store(0, Ordering::Relaxed);

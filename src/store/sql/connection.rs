@@ -84,7 +84,6 @@ impl Connection<'_> {
         }
     }
 
-    /// How a true flag is written in a condition.
     pub(super) fn true_literal(&self) -> &'static str {
         dialect::true_literal(self.backend())
     }
@@ -208,7 +207,7 @@ impl Connection<'_> {
         done.map_err(|error| self.fail(&error))
     }
 
-    /// What was notified on channels that this connection listens to, since it was asked last.
+    /// The notifications on channels that this connection listens to, since it was asked last.
     #[cfg(feature = "postgres")]
     pub(super) fn notifications(&mut self) -> Result<Vec<String>, Failure> {
         let payloads = match self {

@@ -13,8 +13,8 @@ pub(super) struct Setup {
     pub optional: bool,
 }
 
-/// How a session is set up: READ COMMITTED, and on PostgreSQL limits that end a session which holds
-/// a lock and stops (H18); elsewhere [`super::server`] sees to them.
+/// The set-up of a session: READ COMMITTED, and on PostgreSQL limits that end a session which holds
+/// a lock and stops (H18); elsewhere [`super::server`] sees to these limits.
 ///
 /// A stopped holder is cut off after 5 s; those who wait for its lock give up after 10 s, so they
 /// get it first.
@@ -73,7 +73,7 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
     }
 }
 
-/// How a transaction begins. On SQLite the transaction itself is the lock.
+/// The statement that begins a transaction. On SQLite the transaction itself is the lock.
 pub(super) fn begin(backend: Backend, mode: TxMode) -> &'static str {
     match (backend, mode) {
         (Backend::Sqlite, TxMode::ReadOnly) => "BEGIN DEFERRED",
@@ -84,8 +84,9 @@ pub(super) fn begin(backend: Backend, mode: TxMode) -> &'static str {
     }
 }
 
-/// How a transaction begins on a connection of the caller's. On PostgreSQL the session's settings
-/// come with it and go with it; elsewhere the session was set up when the connection was lent.
+/// The statement that begins a transaction on a connection of the caller's. On PostgreSQL the
+/// session's settings come with the transaction and go with it; elsewhere the session was set up
+/// when the connection was lent.
 pub(super) fn begin_lent(backend: Backend, mode: TxMode) -> &'static str {
     match (backend, mode) {
         (Backend::Postgres, TxMode::ReadOnly) => {
@@ -100,7 +101,7 @@ pub(super) fn begin_lent(backend: Backend, mode: TxMode) -> &'static str {
     }
 }
 
-/// How the row of a lock is held.
+/// The way in which a session holds the row of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
     /// By one session alone.
@@ -116,12 +117,12 @@ pub(super) enum Hold {
 /// The clock is read after the lock was granted: a wait must not make `now` old. MySQL, which
 /// cannot return what an `UPDATE` has written, locks and reads the last fence with
 /// `TRIGGER_ACCESS`: the lock's row comes first in the join, so that nobody holds a fence and waits
-/// for the lock. Who shares the lock draws no fence.
+/// for the lock. A session that shares the lock draws no fence.
 ///
 /// PostgreSQL has row locks of four strengths: a `KEY SHARE` is compatible with `NO KEY UPDATE`,
-/// which excludes itself and `UPDATE`, the lock of Quartz. So claims happen beside acquisitions and
-/// completions there, and beside nothing else. MySQL has two: there whoever goes on beside claims
-/// shares the lock with them, and excludes others like it by [`fence_row_lock`].
+/// which excludes itself and `UPDATE`, the lock of Quartz. Claims therefore happen beside
+/// acquisitions and completions there, and beside nothing else. MySQL has two: there whoever goes
+/// on beside claims shares the lock with them, and excludes others like it by [`fence_row_lock`].
 pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static str> {
     macro_rules! on_postgres {
         ($hold:literal) => {
@@ -156,8 +157,9 @@ pub(super) fn lock(backend: Backend, lock: Lock, hold: Hold) -> Option<&'static 
     }
 }
 
-/// What excludes those that go on beside claims from each other, where the lock does not: the row
-/// of the fences, after the lock as always. It comes with the last fence, and with the time.
+/// Locks the row of the fences, which excludes those that go on beside claims from each other,
+/// where the lock does not. The row is taken after the lock, as always. The statement brings the
+/// last fence, and the time.
 pub(super) fn fence_row_lock(backend: Backend, hold: Hold) -> Option<&'static str> {
     (backend == Backend::Mysql && hold == Hold::BesideClaims).then_some(
         "SELECT 1 AS found, CAST(UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS SIGNED) AS now_ms, fence AS fence \
@@ -192,8 +194,8 @@ pub(super) fn hold(backend: Backend) -> &'static str {
     }
 }
 
-/// Whether there is `SKIP LOCKED`: PostgreSQL has had it since 9.5; SQLite has no locks of rows.
-/// None where it depends on the server, which is to be asked.
+/// True if there is `SKIP LOCKED`: PostgreSQL has had it since 9.5; SQLite has no locks of rows.
+/// None where the answer depends on the server, which is to be asked.
 pub(super) fn passes_over_locked(backend: Backend) -> Option<bool> {
     match backend {
         Backend::Sqlite => Some(false),
@@ -223,7 +225,7 @@ pub(super) fn now_in_statement(backend: Backend) -> Option<&'static str> {
     }
 }
 
-/// How a true flag is written in a condition.
+/// The literal of a true flag in a condition.
 pub(super) fn true_literal(backend: Backend) -> &'static str {
     match backend {
         Backend::Sqlite => "1",
@@ -232,7 +234,7 @@ pub(super) fn true_literal(backend: Backend) -> &'static str {
     }
 }
 
-/// How a false flag is written in a condition.
+/// The literal of a false flag in a condition.
 pub(super) fn false_literal(backend: Backend) -> &'static str {
     match backend {
         Backend::Sqlite => "0",
@@ -250,7 +252,7 @@ pub(super) fn place_of(backend: Backend) -> &'static str {
     }
 }
 
-/// Whether `UPDATE … RETURNING` exists. MariaDB and MySQL remember the new value in the session
+/// True if `UPDATE … RETURNING` exists. MariaDB and MySQL remember the new value in the session
 /// instead.
 pub(super) fn returns_updated(backend: Backend) -> bool {
     backend != Backend::Mysql

@@ -1,4 +1,4 @@
-//! What a session sees to before it works in a transaction of a caller's: its isolation, and limits
+//! The preparations of a session for work in a transaction of a caller's: its isolation, and limits
 //! of time.
 
 use super::backend::Backend;
@@ -83,7 +83,7 @@ impl SqlSession<'_, '_> {
         }
     }
 
-    /// How many members have no row in our side table.
+    /// The number of members that have no row in our side table.
     fn nodes_of_quartz(&mut self) -> Result<i64> {
         let text = "SELECT COUNT(*) AS n FROM {p}SCHEDULER_STATE q WHERE q.sched_name = ? AND NOT EXISTS (SELECT 1 \
              FROM {p}CN_INSTANCES i WHERE i.sched_name = q.sched_name AND i.instance_name = q.instance_name)";

@@ -65,7 +65,8 @@ const SCRIPTS: &[Script] = &[
 /// The version with the function that stores new work.
 const SCHEDULING: &str = "0030_scheduling";
 
-/// The types of the arguments of that function: a function of other arguments belongs to another version.
+/// The types of the arguments of that function: a function of other arguments belongs to another
+/// version.
 const ARGUMENTS: &str = "text, text, text, text, bigint, bigint, boolean, text[], text[], text[], \
      text[], boolean[], boolean[], boolean[], boolean[], bytea[], text[], text[], text[], text[], boolean[], text[], \
      bigint[], bigint[], bigint[], bigint[], bytea[], bigint[], bigint[]";
@@ -166,8 +167,8 @@ pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Re
     work.ensure_scheduler_rows(&mut Vec::new())
 }
 
-/// Whether the function that stores new work is there and may be called; it is not, for one, where
-/// the tables alone were restored from a dump.
+/// True if the function that stores new work is there and may be called. The function is not there,
+/// for one, where the tables alone were restored from a dump.
 pub(super) fn has_function(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<bool> {
     Ok(Work { connection, options }.function()?.is_some_and(|function| function.may_be_called))
 }
@@ -255,8 +256,8 @@ impl Work<'_, '_> {
     /// Tells whether a row of this key was inserted, with zeros in its other columns; that another
     /// process was faster is fine.
     ///
-    /// It is looked for first: on SQLite an insert waits for the lock, even if there is nothing to
-    /// insert.
+    /// The row is looked for first: on SQLite an insert waits for the lock, even if there is
+    /// nothing to insert.
     fn ensure_row(&mut self, table: &str, key: &[&str], values: &[Value], zeros: &[&str]) -> Result<bool> {
         let text = format!("SELECT sched_name AS version FROM {{p}}{table} WHERE {} = ?", key.join(" = ? AND "));
         let statement = Statement { text: &text, prefix: &self.options.table_prefix, values };

@@ -64,26 +64,27 @@ pub struct SqlDatabase {
 }
 
 impl SqlDatabase {
-    /// Opens the database that the data source of the settings names. Connects lazily: a database that is down is
-    /// found at the first use.
+    /// Opens the database that the data source of the settings names. The database connects lazily:
+    /// a server that is down is found at the first use.
     ///
     /// # Errors
-    /// [`Error::Settings`] for settings without a data source, [`Error::Invalid`] for a table prefix that is no
-    /// identifier or a scheduler name that cannot be stored.
+    /// [`Error::Settings`] for settings without a data source, [`Error::Invalid`] for a table
+    /// prefix that is no identifier or a scheduler name that cannot be stored.
     pub fn open(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self> {
         let options = SqlOptions::of(settings)?;
         Ok(Self::new(Connections::own(source(settings)?, &clock, None), clock, options))
     }
 
-    /// The same, where a MySQL or MariaDB server is taken for what the test says when it is asked what it is.
+    /// As [`SqlDatabase::open`], where a MySQL or MariaDB server is taken for what the test says
+    /// when it is asked what it is.
     #[cfg(any(test, feature = "test-util"))]
     pub fn open_taken_for(server: Option<&'static str>, settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self> {
         let options = SqlOptions::of(settings)?;
         Ok(Self::new(Connections::own(source(settings)?, &clock, server), clock, options))
     }
 
-    /// Opens the database that a pool of the caller's leads to. Of the settings, those of connections mean nothing
-    /// here: the pool has its own.
+    /// Opens the database that a pool of the caller's leads to. Of the settings, those of
+    /// connections mean nothing here: the pool has its own.
     ///
     /// # Errors
     /// As [`SqlDatabase::open`].
@@ -110,13 +111,13 @@ impl SqlDatabase {
         &self.context.faults
     }
 
-    /// How the database runs the statements of this store, for tests that ask.
+    /// The plans by which the database runs the statements of this store, for tests that ask.
     #[cfg(any(test, feature = "test-util"))]
     pub fn plans(&self) -> &Plans {
         &self.context.plans
     }
 
-    /// What a session of this database's own answers to a `SELECT … AS n`, for tests.
+    /// The answer of a session of this database's own to a `SELECT … AS n`, for tests.
     #[cfg(any(test, feature = "test-util"))]
     pub fn number(&self, text: &str) -> Result<i64> {
         self.ask("ask for a number", text)

@@ -8,8 +8,8 @@ use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::database::NotificationListener;
 use crate::store::row::Notifications;
 
-/// What a connection that mostly waits needs, so that a server that is gone without a word is
-/// noticed within half a minute. Whoever names one of them in the URL is obeyed.
+/// The parameters of a connection that mostly waits, so that a server that is gone without a word
+/// is noticed within half a minute. A parameter that the URL names stays as the URL says.
 const PARAMETERS: [(&str, &str); 6] = [
     ("connect_timeout", "5"),
     ("keepalives", "1"),

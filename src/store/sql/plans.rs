@@ -5,17 +5,17 @@ use parking_lot::Mutex;
 /// A statement, and how it was run.
 #[derive(Clone, Debug)]
 pub struct Explained {
-    /// What the transaction is for.
+    /// The purpose of the transaction.
     pub purpose: &'static str,
     /// The statement, with `?` for its values.
     pub text: String,
-    /// How the tables were read.
+    /// The reads of the tables.
     pub reads: Vec<TableRead>,
     /// All that the database says, for the message of a test that fails.
     pub plan: String,
 }
 
-/// How a statement reads one table.
+/// The way in which a statement reads one table.
 #[derive(Clone, Debug)]
 pub struct TableRead {
     /// The table, or its alias in the statement.
@@ -25,7 +25,8 @@ pub struct TableRead {
     /// The columns of the index by which rows are looked up, in small letters, where the database
     /// tells them.
     pub looked_up_by: Option<Vec<String>>,
-    /// How many rows it read to find those it wanted, where the database counts them.
+    /// The number of rows that were read to find those that were wanted, where the database counts
+    /// them.
     pub rows: Option<u64>,
 }
 

@@ -89,7 +89,7 @@ impl CallersPool {
     }
 }
 
-/// Where connections come from.
+/// The source of connections.
 pub(super) enum Connections {
     Own(OwnPool),
     /// With what a commit waits for on SQLite.
@@ -143,8 +143,8 @@ pub(super) enum Lease {
 }
 
 impl Connections {
-    /// A pool of our own. It connects lazily: a database that is down is found at the first use.
-    /// `taken_for` is what a test says that the server is.
+    /// A pool of our own. The pool connects lazily: a database that is down is found at the first
+    /// use. `taken_for` is what a test says that the server is.
     pub(super) fn own(
         source: &DataSourceSettings,
         clock: &Arc<dyn Clock>,
@@ -159,8 +159,8 @@ impl Connections {
             .min_idle(Some(0))
             // A comparison of two numbers: see `is_valid`.
             .test_on_check_out(true)
-            // The pool pauses between two tries to connect for half of this at most. How long a
-            // connection is waited for is said with each call.
+            // The pool pauses between two tries to connect for half of this at most. Each call says
+            // how long it waits for a connection.
             .connection_timeout(2 * LONGEST_PAUSE)
             .idle_timeout(source.idle_timeout.filter(|_| !url.is_in_memory()))
             .max_lifetime(None)
@@ -209,7 +209,7 @@ impl Connections {
 }
 
 impl Lease {
-    /// Which server it leads to, and what ends its session if that stops while it holds a lock.
+    /// Names the server, and what ends the session if it stops while it holds a lock.
     pub(super) fn guard_in_words(&mut self) -> Result<String, Failure> {
         match self {
             Lease::Own(opened) => {
@@ -243,9 +243,9 @@ impl DerefMut for Lease {
 
 /// Makes connections for our own pool.
 ///
-/// Where one connection was lost (a server was restarted, a balancer or a firewall forgot them),
-/// those that were opened before are most likely lost as well. Each would cost a call one of its
-/// tries without a statement ever being sent: so all of them go.
+/// If one connection was lost (a server was restarted, a balancer or a firewall forgot its
+/// connections), those that were opened before are most likely lost as well. Each would cost a call
+/// one of its tries without a statement ever being sent: therefore all of them go.
 pub(super) struct Manager {
     url: DataSourceUrl,
     way: Arc<Way>,
@@ -254,18 +254,18 @@ pub(super) struct Manager {
     validates: bool,
     clock: Arc<dyn Clock>,
     taken_for: Option<&'static str>,
-    /// How often a connection was lost that was opened after the loss before.
+    /// The number of losses, each of a connection that was opened after the loss before.
     losses: AtomicU64,
 }
 
 /// A connection of our own pool.
 pub(super) struct Opened {
     connection: Connection<'static>,
-    /// How many losses there had been when it was opened.
+    /// The number of losses before the connection was opened.
     after_losses: u64,
-    /// What ends its session if it stops.
+    /// The guard that ends the connection's session if it stops.
     guard: Option<Guard>,
-    /// The clock's ticks when it came back last.
+    /// The clock's ticks when the connection came back last.
     used: Duration,
 }
 
@@ -317,7 +317,7 @@ impl r2d2::ManageConnection for Manager {
         opened.used = self.clock.ticks();
         if opened.connection.is_lost() {
             let (before, after) = (opened.after_losses, opened.after_losses.saturating_add(1));
-            // One of those that are retired already says nothing of those that took their place.
+            // A lost connection that is retired already says nothing of those that took its place.
             let _ = self.losses.compare_exchange(before, after, Ordering::SeqCst, Ordering::SeqCst);
         }
         opened.connection.is_broken()

@@ -20,7 +20,7 @@ const IN_TRANSACTION: &str = "SET SESSION idle_transaction_timeout = 5";
 /// Older than MariaDB, and known to all of them.
 const SILENT: &str = "SET SESSION wait_timeout = 30";
 
-/// What ends a session that stops while it holds a lock.
+/// The limit that ends a session that stops while it holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Guard {
     /// The server, after 5 s without a statement in a transaction.
@@ -60,21 +60,20 @@ impl Server {
         self.version >= if self.is_mariadb { (10, 6) } else { (8, 0) }
     }
 
-    /// What is to end its sessions. Oracle's MySQL knows no limit for transactions only.
+    /// Oracle's MySQL knows no limit for transactions only.
     fn guard(self) -> Guard {
         if self.is_mariadb && self.version >= (10, 3) { Guard::InTransaction } else { Guard::Silent }
     }
 }
 
 by_place! {
-    /// What a server answers.
     struct Answer {
         version: String as Text,
     }
 }
 
 impl SqlSession<'_, '_> {
-    /// Which MySQL or MariaDB it is.
+    /// The MySQL or MariaDB that answers.
     pub(super) fn server(&mut self) -> Outcome<Server> {
         let text = question(self.backend()).unwrap_or_default();
         let answer = self.load::<Answer>(text, &[])?.pop();
@@ -83,20 +82,19 @@ impl SqlSession<'_, '_> {
 }
 
 impl Connection<'_> {
-    /// Has the server end this session, one of our own, if it stops while it holds a lock. What
-    /// guards it is known then; nothing on SQLite. `taken_for` is what a test says that the server
-    /// is.
+    /// Has the server end this session, one of our own, if it stops while it holds a lock. Returns
+    /// the session's guard; none on SQLite. `taken_for` is what a test says that the server is.
     pub(super) fn guard(&mut self, taken_for: Option<&str>) -> Result<Option<Guard>, Failure> {
         match self.backend() {
             Backend::Sqlite => Ok(None),
-            // The set-up has seen to it.
+            // The set-up of the session has set this limit.
             Backend::Postgres => Ok(Some(Guard::InTransaction)),
             Backend::Mysql => {
                 let server = match taken_for {
                     Some(answer) => Server::of(answer),
                     None => Server::of(&self.what_server()?),
                 };
-                // What it calls itself may not be what it knows.
+                // A server may not know what its name promises.
                 if server.guard() == Guard::InTransaction && self.run(IN_TRANSACTION).is_ok() {
                     return Ok(Some(Guard::InTransaction));
                 }
@@ -105,17 +103,17 @@ impl Connection<'_> {
         }
     }
 
-    /// The same for a session that is lent: nothing is set there that would end it while its owner
-    /// rests.
+    /// As [`Connection::guard`], for a session that is lent: nothing is set there that would end it
+    /// while its owner rests.
     pub(super) fn guard_lent(&mut self) {
         if self.backend() == Backend::Mysql {
-            // Oracle's MySQL does not know it.
+            // Oracle's MySQL does not know this limit.
             drop(self.run(IN_TRANSACTION));
         }
     }
 
-    /// Which server it is, and what ends this session if it stops while it holds a lock; `guard` is
-    /// of one of our own.
+    /// Names the server, and what ends this session if it stops while it holds a lock; `guard` is
+    /// that of a session of our own.
     pub(super) fn guard_in_words(&mut self, guard: Option<Guard>) -> Result<String, Failure> {
         let server = self.what_server()?;
         let (name, guard) = match self.backend() {
@@ -145,7 +143,7 @@ impl Connection<'_> {
         Ok(format!("{name}{server}: {what}"))
     }
 
-    /// What the server says that it is; nothing on SQLite.
+    /// The server's name and version in its own words; nothing on SQLite.
     fn what_server(&mut self) -> Result<String, Failure> {
         let Some(text) = question(self.backend()) else { return Ok(String::new()) };
         let rows: Vec<Answer> = self.load(Statement { text, prefix: "", values: &[] })?;

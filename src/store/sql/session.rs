@@ -13,7 +13,7 @@ use crate::store::database::{Lock, Session};
 use crate::store::row::{Notification, Snapshot, SnapshotPlace};
 use diesel::sql_types::{BigInt, Nullable};
 
-/// One transaction. It reads the clock once, and knows which locks it holds.
+/// One transaction, which reads the clock once and knows which locks it holds.
 pub(super) struct SqlSession<'a, 'c> {
     context: &'a SessionContext,
     connection: &'a mut Connection<'c>,
@@ -83,7 +83,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.drawn = last;
     }
 
-    /// What the process knows of fences.
+    /// The fences that the process knows.
     pub(super) fn fences(&self) -> &'a crate::store::Fences {
         &self.context.fences
     }
@@ -113,7 +113,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.connection.load(statement).map_err(|failure| failure.of_operation(self.purpose))
     }
 
-    /// How many rows a `SELECT COUNT(*) AS n` counts.
+    /// The number of rows that a `SELECT COUNT(*) AS n` counts.
     pub(super) fn count(&mut self, text: &str, values: &[Value]) -> Result<i64> {
         Ok(self.load::<Count>(text, values)?.first().map_or(0, |row| row.n))
     }
@@ -145,7 +145,6 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         &self.context.plans
     }
 
-    /// What the session is there for.
     pub(super) fn purpose(&self) -> &'static str {
         self.purpose
     }
@@ -237,8 +236,8 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         Ok(())
     }
 
-    /// What holds the rows of a `SELECT` until the transaction ends and passes over those that
-    /// others hold, where the server can; else it waits for them.
+    /// The clause that holds the rows of a `SELECT` until the transaction ends. The clause passes
+    /// over rows that others hold, where the server can; else it waits for them.
     pub(super) fn hold_free(&mut self) -> Result<&'static str> {
         let backend = self.backend();
         let passes_over = match (self.context.passes_over_locked.get(), dialect::passes_over_locked(backend)) {

@@ -29,8 +29,8 @@ impl SqlOptions {
     }
 
     /// The channel of PostgreSQL on which nodes of this scheduler listen: one for each scheduler
-    /// and table prefix, of a name that every version makes the same. Schedulers whose channels have
-    /// the same name wake each other now and then.
+    /// and table prefix, of a name that every version makes the same. Schedulers whose channels
+    /// have the same name wake each other now and then.
     pub(super) fn channel(&self) -> String {
         let bytes = self.table_prefix.bytes().chain([0]).chain(self.scheduler_name.bytes());
         format!("carnelian_{:016x}", fnv1a(bytes))

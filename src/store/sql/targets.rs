@@ -2,8 +2,8 @@
 //! writes.
 
 /// PostgreSQL looks once more at the conditions of a statement that has waited for a row, at those
-/// on the row itself only. So a table that is written is read nowhere else in the statement, and no
-/// row is found by the place (`ctid`) that it had.
+/// on the row itself only. A table that is written is therefore read nowhere else in the statement,
+/// and no row is found by the place (`ctid`) that it had.
 pub(super) fn stands_on_its_target(text: &str) -> Result<(), String> {
     if text.contains("ctid") {
         return Err("rows are found by their place, which they leave when somebody changes them".to_owned());

@@ -34,9 +34,10 @@ impl Upkeep<'_> {
     /// Looks for triggers acquired or blocked by nobody, and complete ones nobody removed, and
     /// mends them.
     ///
-    /// Nothing of ours makes such rows: every change is one transaction. They come from edits by
-    /// hand, restored backups and peers (H11: Quartz users found triggers frozen for ten months).
-    /// Looks without the lock first, one statement where no trigger is in such a state.
+    /// Nothing of ours makes such rows: every change is one transaction. The rows come from edits
+    /// by hand, restored backups and peers (H11: Quartz users found triggers frozen for ten
+    /// months). The audit looks without the lock first, by one statement where no trigger is in
+    /// such a state.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.

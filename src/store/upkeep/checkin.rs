@@ -55,8 +55,8 @@ impl Upkeep<'_> {
         };
         let (registered, seen) = self.touch_and_read_members(&owner, me.node.as_ref())?;
         if !registered {
-            // H6: somebody convicted us while we lived. What we hold is lost; we come back as
-            // another incarnation.
+            // H6: somebody convicted us while we lived. Our fires and reservations are lost; we
+            // come back as another incarnation.
             me.incarnation = None;
             me.living = None;
             me.was_failed_out = true;

@@ -85,8 +85,8 @@ impl Upkeep<'_> {
     }
 
     /// Reads the same without the locks and in pages, each a short statement of its own: nobody
-    /// waits for it, and it waits for nobody. What changes meanwhile may be seen half before and
-    /// half after.
+    /// waits for it, and it waits for nobody. A change that is made meanwhile may be seen half
+    /// before and half after.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.

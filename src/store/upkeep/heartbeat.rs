@@ -211,8 +211,8 @@ impl Upkeep<'_> {
         Ok(rows.into_iter().map(|row| (row.fire_id, row.who)).collect())
     }
 
-    /// Asks runs to stop, wherever they are; returns how many run and were not asked before. Their
-    /// nodes see it with their next look, or hear of it.
+    /// Asks runs to stop, wherever they are; returns how many run and were not asked before. The
+    /// nodes of the runs see it with their next look, or hear of it.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.

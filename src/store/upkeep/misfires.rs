@@ -22,8 +22,8 @@ const MOST_IN_ORDER: usize = 10_000;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// For how long that order counts at most: more important ones that come to be late meanwhile wait
-/// so long. What was handled may be late again after the misfire threshold, so it counts no longer
-/// than that either.
+/// so long. A trigger that was handled may be late again after the misfire threshold, so that the
+/// order counts no longer than that either.
 const ORDERED_FOR: Duration = Duration::from_secs(5);
 
 /// The late triggers in order of priority, as they were found at one time; kept by the misfire
@@ -166,15 +166,16 @@ impl Upkeep<'_> {
         order.done += taken;
         order.due = order.due.map(|due| due + pass.handled.len());
         order.moved = now;
-        // Where all were full of what cannot be read, looking again at once would find it again.
+        // A full list of triggers that cannot be read would be found again by looking again at
+        // once.
         let is_stuck = pass.handled.is_empty() && !pass.unreadable.is_empty();
         pass.more = !order.left().is_empty() || (order.keys.len() >= MOST_IN_ORDER && !is_stuck);
         Ok(pass)
     }
 
-    /// Whether enough is due already, and getting less: an acquisition puts all that is due in
-    /// order for the few that it takes. What is due and does not get less may be what nobody can
-    /// run; that holds nothing up.
+    /// True if enough is due already, and getting less: an acquisition puts all that is due in
+    /// order for the few that it takes. Due triggers that do not get fewer may be some that nobody
+    /// can run; they hold nothing up.
     fn waits_for_workers(&self, order: &mut LateInOrder, now: Duration) -> Result<bool> {
         let enough = self.late_at_a_time();
         let due = self.store.glance("count what is due", |s| {

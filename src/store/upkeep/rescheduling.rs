@@ -173,8 +173,8 @@ impl Upkeep<'_> {
         }
         let (row, reason) = match self.store.trigger_row(&trigger, dead.state_of(&key, job)) {
             Ok(row) => (row, parked),
-            // A trigger that cannot be built holds up itself only. What the original had is kept as
-            // it is.
+            // A trigger that cannot be built holds up itself only. The data of the original are
+            // kept as they are.
             Err(why) => {
                 let bare =
                     self.store.trigger_row(&Trigger { data: JobDataMap::new(), ..trigger }, TriggerState::Error)?;

@@ -138,9 +138,9 @@ impl Upkeep<'_> {
     }
 
     /// Recovers these, a page of each in its turn, as long as one check-in may take for it: the
-    /// next is not to wait for the rest, and none for a larger one. One that cannot be recovered
-    /// holds up no other. Returns in how many milliseconds to come back to what is left, if
-    /// anything is.
+    /// next is not to wait for the rest, and none for a larger one. An instance that cannot be
+    /// recovered holds up no other. Returns in how many milliseconds to come back to what is left,
+    /// if anything is.
     fn recover_suspects(
         &self,
         me: &mut Membership,
@@ -202,7 +202,8 @@ impl Upkeep<'_> {
     /// Takes `STATE_ACCESS`, looks again, takes `TRIGGER_ACCESS`, recovers. A second node that saw
     /// the same failure waits, finds another check-in time or nothing at all, and does nothing
     /// (QZ-43). Fires whose rows their jobs hold in transactions of their own are left for the next
-    /// look. One that is `foreseen` to die is recovered if it is dead when the lock is taken.
+    /// look. An instance that is `foreseen` to die is recovered if it is dead when the lock is
+    /// taken.
     pub(super) fn recover_instance(
         &self,
         name: &str,

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub(super) struct Survey<'a> {
     pub source: &'a str,
     pub definitions: &'a [JobDefinition],
-    /// Whether a definition is to be stored now.
+    /// True if a definition is to be stored now.
     pub meant: &'a dyn Fn(&JobDefinition) -> bool,
 }
 
@@ -87,14 +87,14 @@ impl Found<'_> {
         report
     }
 
-    /// Whether all decisions are noted already.
+    /// True if all decisions are noted already.
     pub(super) fn is_noted(&self) -> bool {
         self.forgotten.is_empty()
             && self.judged.iter().all(|judged| is_noted(judged.definition, judged.before.as_ref()))
     }
 }
 
-/// Whether this form of the definition is noted already, or a later revision is.
+/// True if this form of the definition is noted already, or a later revision is.
 pub(super) fn is_noted(definition: &JobDefinition, before: Option<&DefinitionRow>) -> bool {
     let revision = i64::from(definition.revision);
     before
@@ -135,8 +135,8 @@ fn is_stored_so(catalogue: Catalogue<'_>, row: &TriggerRow, trigger: &Trigger) -
 }
 
 impl Catalogue<'_> {
-    /// Whether a stored trigger is what a file or a program says, seen through the table. What it
-    /// has done so far does not count, nor does a start that is not given.
+    /// True if a stored trigger is what a file or a program says, seen through the table. The
+    /// trigger's progress so far does not count, nor does a start that is not given.
     pub(in crate::store::catalogue) fn is_same(&self, stored: &Trigger, fresh: &Trigger, is_start_given: bool) -> bool {
         let mut like = fresh.clone();
         (like.next_ms, like.previous_ms) = (stored.next_ms, stored.previous_ms);
@@ -150,7 +150,7 @@ impl Catalogue<'_> {
         like.is_ok_and(|like| like == *stored)
     }
 
-    /// Whether a job is stored just so, seen through the table; data that belongs to its runs does
+    /// True if a job is stored just so, seen through the table; data that belongs to its runs does
     /// not count.
     pub(in crate::store::catalogue) fn is_stored(&self, s: &mut dyn Session, detail: &JobDetail) -> Result<bool> {
         let Some(mut stored) = s.job(&detail.key)?.and_then(|row| self.store.job_detail(&row).ok()) else {

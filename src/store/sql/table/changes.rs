@@ -43,7 +43,7 @@ pub(super) struct NowIn {
 }
 
 impl NowIn {
-    /// What counts, of what was selected.
+    /// The time that counts: the node's if that was compared with, else the one selected.
     pub(super) fn or(&self, shown_ms: i64) -> i64 {
         self.node_ms.unwrap_or(shown_ms)
     }
@@ -89,7 +89,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         }
         let (column, bump) = (what.column(), what.bump());
         // The counter is one row, which others would wait for as long as the caller's transaction
-        // lasts. Whoever does not listen sees with the next look what is due.
+        // lasts. A node that does not listen sees with its next look what is due.
         if self.is_joined() {
             let channel = Value::from(&self.channel());
             return match self.backend() {

@@ -12,8 +12,8 @@ use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
-/// Where triggers are looked for: the table with the alias `t`, a condition, and the values before
-/// and after those of other conditions.
+/// The place where triggers are looked for: the table with the alias `t`, a condition, and the
+/// values before and after those of other conditions.
 pub(super) type Searched = (String, String, (Vec<Value>, Vec<Value>));
 
 by_place! {
@@ -49,7 +49,8 @@ impl SqlSession<'_, '_> {
         }
     }
 
-    /// The keys of [`TriggerSelection::FreeWaiting`](crate::store::row::TriggerSelection::FreeWaiting).
+    /// The keys of
+    /// [`TriggerSelection::FreeWaiting`](crate::store::row::TriggerSelection::FreeWaiting).
     pub(super) fn hold_free_rows(&mut self, triggers: &[(TriggerKey, i64)]) -> Result<Vec<TriggerKey>> {
         let keys: Vec<TriggerKey> = triggers.iter().map(|(key, _)| key.clone()).collect();
         let columns = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, \

@@ -42,12 +42,12 @@ impl From<Row> for ContinuationRow {
 const PARENT: [&str; 2] = ["parent_name", "parent_group"];
 const CHILD: [&str; 2] = ["child_name", "child_group"];
 
-/// How many continuations the job of trigger `t` is the parent of, by the primary key. Those of a
-/// job that had the key before are found out when they are looked at.
+/// The number of continuations whose parent is the job of trigger `t`, by the primary key.
+/// Continuations of a job that had the key before are found out when they are looked at.
 pub(super) const FOLLOWED: &str = "(SELECT COUNT(*) FROM {p}CN_CONTINUATIONS l WHERE l.sched_name = t.sched_name \
      AND l.parent_name = t.job_name AND l.parent_group = t.job_group) AS followers";
 
-/// How many continuations a job has, as parent and as child.
+/// The number of continuations of a job, as parent and as child.
 pub(super) const CONTINUATIONS: &str = "(SELECT COUNT(*) FROM {p}CN_CONTINUATIONS l \
      WHERE l.sched_name = {p}JOB_DETAILS.sched_name AND l.parent_name = {p}JOB_DETAILS.job_name \
      AND l.parent_group = {p}JOB_DETAILS.job_group) + (SELECT COUNT(*) FROM {p}CN_CONTINUATIONS l \

@@ -1,10 +1,9 @@
-//! True if jobs and triggers execute: `FIRED_TRIGGERS` by the index of executing fires, and by no
-//! other.
+//! Executing jobs and triggers: `FIRED_TRIGGERS` by the index of executing fires, and by no other.
 //!
 //! The planner must not choose. While all that executes is of one job, statistics say that the
 //! primary key finds as few rows as the job does, and each job that is asked for goes through all
-//! fires. So PostgreSQL compares names in the collation that this index alone has, and MySQL and
-//! SQLite are told its name.
+//! fires. PostgreSQL therefore compares names in the collation that this index alone has, and MySQL
+//! and SQLite are told the index's name.
 
 use super::fired_row::{COLUMNS, Row};
 use super::{JOB_KEY, job_keys};

@@ -142,7 +142,8 @@ impl FiredRows for SqlSession<'_, '_> {
 
 impl SqlSession<'_, '_> {
     /// Draws so many fences and gives the last; none if the owner is not registered, or the stored
-    /// fence is smaller than it can be. So it takes no further statement to notice that.
+    /// fence is smaller than it can be. The statement that draws finds that out itself, without a
+    /// further one.
     fn draw_unless_behind(&mut self, registered: &str, owner: &[Value], count: i64) -> Result<Option<i64>> {
         let mut values = vec![count.into(), self.name(), self.fences().largest().into()];
         values.extend_from_slice(owner);

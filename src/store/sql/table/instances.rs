@@ -1,8 +1,8 @@
 //! `SCHEDULER_STATE` and its side tables `CN_INSTANCES` and `CN_PROCESSES`.
 //!
 //! A node of ours writes the time of its check-in twice, in one transaction: here and in
-//! `CN_NODES`. Where both are there and differ, a node of Quartz has taken the name of a dead one
-//! of ours, and knows nothing of our tables.
+//! `CN_NODES`. If both times are there and differ, a node of Quartz has taken the name of a dead
+//! one of ours, and knows nothing of our tables.
 
 use super::stray::stray_rows;
 use crate::error::Result;
@@ -29,7 +29,7 @@ pub(super) const INCARNATION: &str = "CASE WHEN n.seen_ms <> s.last_checkin_time
 pub(super) const SIDE_ROWS: &str = "LEFT JOIN {p}CN_INSTANCES i ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name \
      LEFT JOIN {p}CN_NODES n ON n.sched_name = s.sched_name AND n.instance_name = s.instance_name";
 
-/// What is there of an instance of ours beside its state row.
+/// The tables with rows of an instance of ours beside its state row.
 const OF_INSTANCE: [&str; 4] = ["CN_INSTANCES", "CN_PROCESSES", "CN_JOB_TYPES", "CN_NODES"];
 
 impl ClusterRows for SqlSession<'_, '_> {

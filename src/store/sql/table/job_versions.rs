@@ -20,12 +20,13 @@ pub(super) fn latest_of(column: &str, versions: &TypeVersions) -> (String, Vec<V
     (text, values)
 }
 
-/// That the data of the job of a trigger `t` are of a version that is read here, with its values.
+/// The condition that the data of the job of a trigger `t` are of a version that is read here, with
+/// its values.
 ///
-/// Where no job has a version, that is found out once and not for each trigger. Under `NOT` no
-/// planner makes joins of the subqueries, which it might begin with. And since it takes an equation
-/// for rare, it takes almost all triggers for ones that are read: it does not think that it has to
-/// search long.
+/// The first subquery finds out once, and not for each trigger, whether any job has a version.
+/// Under `NOT` no planner makes joins of the subqueries, which it might begin with. A planner takes
+/// an equation for rare, and therefore almost all triggers for ones that are read: it does not
+/// think that it has to search long.
 pub(super) fn is_read_here(name: Value, versions: &TypeVersions) -> (String, Vec<Value>) {
     let (latest, types) = latest_of("v.job_type", versions);
     let text = format!(

@@ -103,15 +103,15 @@ const BY_KEY: &str = " ORDER BY j.job_group, j.job_name";
 const BEREFT: &str = "NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name = {p}JOB_DETAILS.sched_name \
      AND t.job_name = {p}JOB_DETAILS.job_name AND t.job_group = {p}JOB_DETAILS.job_group)";
 
-/// How many rows the side table of versions has for a job: one at most.
+/// The number of rows that the side table of versions has for a job: one at most.
 const VERSIONS: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_VERSIONS v WHERE v.sched_name = {p}JOB_DETAILS.sched_name \
      AND v.job_name = {p}JOB_DETAILS.job_name AND v.job_group = {p}JOB_DETAILS.job_group)";
 
-/// How many rows the side table of policies has for a job: one at most.
+/// The number of rows that the side table of policies has for a job: one at most.
 const POLICIES: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_POLICIES y WHERE y.sched_name = {p}JOB_DETAILS.sched_name \
      AND y.job_name = {p}JOB_DETAILS.job_name AND y.job_group = {p}JOB_DETAILS.job_group)";
 
-/// How many rows the side table of marks has for a job: one at most.
+/// The number of rows that the side table of marks has for a job: one at most.
 const MARKED: &str = "(SELECT COUNT(*) FROM {p}CN_JOB_MARKS m WHERE m.sched_name = {p}JOB_DETAILS.sched_name \
      AND m.job_name = {p}JOB_DETAILS.job_name AND m.job_group = {p}JOB_DETAILS.job_group)";
 

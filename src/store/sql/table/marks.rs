@@ -13,8 +13,8 @@ pub(super) const MARKS: &str = " LEFT JOIN {p}CN_JOB_MARKS m ON m.sched_name = j
      AND m.job_name = j.job_name AND m.job_group = j.job_group AND m.job_type = j.job_class_name";
 
 impl SqlSession<'_, '_> {
-    /// What a job `j` with marks `m` must be to be asked for, and the values that stand in it. Each
-    /// part is a look-up in an index of the side tables.
+    /// The condition that a job `j` with marks `m` is asked for, with its values. Each part is a
+    /// look-up in an index of the side tables.
     pub(super) fn marked(&self, filter: &JobFilter) -> (String, Vec<Value>) {
         let (mut text, mut values) = (" AND m.sched_name IS NOT NULL".to_owned(), Vec::new());
         let columns = [("BIZ_KEY", &filter.biz_key), ("OWNER", &filter.owner)];
@@ -41,7 +41,7 @@ impl SqlSession<'_, '_> {
         let (mut rows, mut tags) = (Vec::new(), Vec::new());
         for job in with {
             let Some(text) = &job.marks else { continue };
-            // What cannot be read here, of a later version perhaps, is kept, and not found.
+            // Marks that cannot be read here, of a later version perhaps, are kept, and not found.
             let marks = JobMarks::decode(text).unwrap_or_default();
             let (name, group) = (job.key.name(), job.key.group());
             rows.push(vec![

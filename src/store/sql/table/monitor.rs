@@ -68,7 +68,7 @@ fn load_text(shown: &str, before: &str) -> String {
     )
 }
 
-/// What of a node decides whether it takes work, its name apart.
+/// The part of a node's information that decides whether it takes work, its name apart.
 fn decided_by(role: &str, activity: &str) -> NodeInfo {
     NodeInfo {
         role: NodeRole::from_name(role).unwrap_or_default(),

@@ -19,8 +19,8 @@ pub(super) const OPTION_COLUMNS: &str = "o.options AS options, o.trigger_type AS
      WHERE q.sched_name = o.sched_name AND NOT EXISTS (SELECT 1 FROM {p}CN_INSTANCES i \
      WHERE i.sched_name = q.sched_name AND i.instance_name = q.instance_name)) END AS nodes_of_quartz";
 
-/// Whether a fire of trigger `t`, for the job it has now, is executing; asked only where there are
-/// options.
+/// The column that says whether a fire of trigger `t`, for the job it has now, is executing; asked
+/// only where there are options.
 pub(super) fn of_trigger_with_options(backend: Backend) -> String {
     format!("CASE WHEN o.options IS NULL THEN 0 ELSE {} END AS trigger_executing", trigger_executes(backend, "t"))
 }

@@ -40,8 +40,8 @@ by_place! {
     }
 }
 
-/// How many are told by one condition; a list is filled up to one of these sizes, so that few
-/// statements are prepared.
+/// The numbers of groups or policies in one condition; a list is filled up to one of these sizes,
+/// so that few statements are prepared.
 const SIZES: [usize; 4] = [1, 4, 16, 64];
 
 /// The type of a trigger's job.
@@ -110,7 +110,7 @@ impl SqlSession<'_, '_> {
     }
 }
 
-/// What decides where work may run, and the time as `shown`.
+/// The rows that decide where work may run, and the time as `shown`.
 fn places(shown: &str) -> String {
     // The first says which type each column has.
     format!(
@@ -142,7 +142,7 @@ fn found(rows: Vec<Place>) -> PlacementView {
             }),
             _ => found.blacklist.push(BlacklistRow {
                 node: row.name,
-                // What a later version adds keeps a node from work too.
+                // A kind that a later version adds keeps a node from work too.
                 kind: BlacklistKind::from_name(&row.first).unwrap_or(BlacklistKind::Blacklist),
                 reason: row.second,
                 who: row.third,
@@ -156,7 +156,7 @@ fn found(rows: Vec<Place>) -> PlacementView {
     found
 }
 
-/// The same things, the last again and again, up to one of a few sizes.
+/// The things given, the last of them again and again, up to one of a few sizes.
 fn filled_up<T>(things: &[T]) -> Vec<&T> {
     let size = SIZES.iter().find(|size| **size >= things.len()).copied().unwrap_or(things.len());
     things.iter().chain(things.last().into_iter().cycle()).take(size).collect()

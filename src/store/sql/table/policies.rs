@@ -8,8 +8,8 @@ use crate::store::sql::session::SqlSession;
 
 const KEY: [&str; 2] = ["job_name", "job_group"];
 
-/// The policy of the job `j`. One that was given to a job of another type is none of this one's: a
-/// program that knows nothing of it has put this job in that one's place.
+/// The policy of the job `j`. A policy that was given to a job of another type is none of this
+/// job's: a program that knows nothing of policies has put this job in that one's place.
 pub(super) const POLICY: &str = " LEFT JOIN {p}CN_JOB_POLICIES y ON y.sched_name = j.sched_name \
      AND y.job_name = j.job_name AND y.job_group = j.job_group AND y.job_type = j.job_class_name";
 

@@ -1,9 +1,10 @@
 //! `CN_RECURRENCES`: triggers that recur by a rule, a kind that Quartz does not have.
 //!
-//! A node of Quartz stops at a row of a kind it does not know, and takes nothing any more. It takes
-//! and handles triggers by their misfire instruction only, so these have none in `TRIGGERS`: to it
-//! they are never due. Theirs stands here, and their type tells those that ignore misfires, so that
-//! the search for due triggers needs no other table.
+//! A node of Quartz stops at a row of a kind it does not know, and takes nothing any more. Quartz
+//! takes and handles triggers by their misfire instruction only; recurrences have none in
+//! `TRIGGERS`, so that for Quartz they are never due. The instruction of a recurrence stands here.
+//! The type of a recurrence tells whether it ignores misfires, so that the search for due triggers
+//! needs no other table.
 
 use super::{BARE_KEY, trigger_keys};
 use crate::error::Result;
@@ -31,7 +32,7 @@ pub(super) const HEEDS_MISFIRES: &str =
     "(t.misfire_instr <> -1 OR (t.misfire_instr IS NULL AND t.trigger_type <> 'RRULE_IG'))";
 
 by_place! {
-    /// What the table has for a trigger; all null if it has no row.
+    /// The columns of the table for a trigger; all null if it has no row.
     pub(super) struct Recurrence {
         recurrence_rule: Option<String> as Nullable<Text>,
         recurrence_zone: Option<String> as Nullable<Text>,

@@ -8,7 +8,7 @@ use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 
-/// What nodes of ours other than one have reserved, by the index of reservations: a planner that
+/// The reservations of nodes of ours other than one, by the index of reservations: a planner that
 /// sees a join, or a condition that it may turn into one, may begin with the nodes and go through
 /// all that they execute. The values are the scheduler's name and the node.
 pub(super) const RESERVED_BY_OTHERS: &str = "FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.state = 'ACQUIRED' \

@@ -86,7 +86,7 @@ impl SqlSession<'_, '_> {
         Ok(true)
     }
 
-    /// What there is little of; and the order in which rows are shown.
+    /// Reads the tables of few rows, and puts all rows in the order in which they are shown.
     fn read_rest(&mut self, into: &mut Snapshot) -> Result<()> {
         let text = "SELECT lock_name AS name FROM {p}LOCKS WHERE sched_name = ? ORDER BY lock_name";
         let locks: Vec<NameRow> = self.load(text, &[self.name()])?;
@@ -101,9 +101,9 @@ impl SqlSession<'_, '_> {
         Ok(())
     }
 
-    /// How a statement goes on that reads the page behind the row of a key, in the order of these
-    /// columns, which begin an index: whatever was read before, it costs the same. With its values,
-    /// the scheduler's name first.
+    /// The end of a statement that reads the page behind the row of a key, in the order of these
+    /// columns, which begin an index: whatever was read before, the page costs the same. The values
+    /// come with the text, the scheduler's name first.
     fn page(&self, columns: &[impl AsRef<str>], after: &[String]) -> (String, Vec<Value>) {
         let mut values = vec![self.name()];
         let columns: Vec<&str> = columns.iter().map(AsRef::as_ref).collect();

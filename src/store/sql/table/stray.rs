@@ -1,8 +1,8 @@
 //! Side rows that stand for nothing any longer: what they belong to is gone, or was replaced by a
 //! program that knows nothing of them.
 
-/// What a side row belongs to: the table of that, the columns of both that are equal, and a further
-/// condition on it, `x`.
+/// The row to which a side row belongs: its table, the columns of both that are equal, and a
+/// further condition on that row, `x`.
 struct Belongs(&'static str, &'static [(&'static str, &'static str)], &'static str);
 
 const INSTANCE: Belongs = Belongs("SCHEDULER_STATE", &[("instance_name", "instance_name")], "");

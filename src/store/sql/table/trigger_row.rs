@@ -77,7 +77,7 @@ by_place! {
 }
 
 by_place! {
-    /// What `SIMPROP_TRIGGERS` has for a trigger; all null if it has no row.
+    /// The columns of `SIMPROP_TRIGGERS` for a trigger; all null if it has no row.
     pub(super) struct Interval {
         str_prop_1: Option<String> as Nullable<Text>,
         str_prop_2: Option<String> as Nullable<Text>,

@@ -18,13 +18,14 @@ by_place! {
     }
 }
 
-/// What is due by `no_later_than` and whose turn it is: waiting and not left to the misfire
-/// handler, which has what was due before `misfired_before`. Its values are [`waiting_values`].
+/// The condition that a trigger is due by `no_later_than` and its turn has come: it waits, and is
+/// not left to the misfire handler, which has what was due before `misfired_before`. The values of
+/// the condition are [`waiting_values`].
 ///
-/// What the handler has still to do may be a great deal, and it is where the index of due triggers
-/// begins. So the search begins behind it, or at the first trigger that ignores misfires, of which
-/// there is an index. MySQL has no index of some rows only; there the search goes through what is
-/// misfired.
+/// The triggers that the handler has still to see to may be a great many, and the index of due
+/// triggers begins with them. The search therefore begins behind them, or at the first trigger that
+/// ignores misfires, of which there is an index. MySQL has no index of some rows only; there the
+/// search goes through what is misfired.
 pub(super) fn waiting(backend: Backend, no_later_than: &str, misfired_before: &str) -> String {
     let from = match backend {
         Backend::Mysql => String::new(),
@@ -62,7 +63,8 @@ pub(super) fn waiting_values(
     values
 }
 
-/// What is the misfire handler's: due before, and not to ignore it.
+/// The condition that a trigger is the misfire handler's: due before, and not one that ignores
+/// misfires.
 pub(super) fn misfired(before: &str) -> String {
     format!(
         "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time < {before} AND t.next_fire_time > 0 \
@@ -90,8 +92,8 @@ impl SqlSession<'_, '_> {
     pub(super) fn due_candidates(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
         let (of_types, types) = self.of_types(query.job_types, query.versions);
         let (not_excluded, excluded) = self.not_excluded(query.excluded);
-        // First the few rows at the head of the due index, then what belongs to them: a planner that sees both at
-        // once may begin with the jobs and sort the whole backlog.
+        // The few rows at the head of the due index come first, then the rows that belong to them:
+        // a planner that sees both at once may begin with the jobs and sort the whole backlog.
         let (order, ordered_by): (_, &[i64]) = match query.order {
             TriggerOrder::TimeThenPriority => ("t.next_fire_time ASC, t.priority DESC", &[]),
             TriggerOrder::PriorityThenTime => (
