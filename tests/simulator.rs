@@ -1,6 +1,8 @@
-//! The simulator: the real services of several nodes in one thread, under clocks of its own and faults that a seed draws.
+//! The simulator: the real services of several nodes in one thread, under clocks of its own and
+//! faults that a seed draws.
 //!
-//! `tests/simulator/run --seed N` repeats a run to the letter and shows its history; `--seconds N` runs new seeds.
+//! `tests/simulator/run --seed N` repeats a run to the letter and shows its history; `--seconds N`
+//! runs new seeds.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 #[path = "simulator/clocks.rs"]
@@ -136,7 +138,7 @@ fn seeds_that_were_asked_for() {
     assert!(failed.is_empty(), "seeds with problems: {failed:?}");
 }
 
-/// What many runs have done.
+/// The sum of many runs.
 #[derive(Debug, Default)]
 struct Total {
     runs: usize,

@@ -1,19 +1,47 @@
 //! `StopSignals`: the signals by which people and operating systems end a program.
 
 use crate::error::{Error, Result};
+use parking_lot::Mutex;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::{pipe, unregister};
 use signal_hook::{SigId, flag};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// True while a signal ends the process at once: the next one is not the first, or no value catches
+/// signals. The handlers of the process outlive each [`StopSignals`], since the operating system's
+/// own handlers do not come back; without this flag the process would ignore signals from then on.
+static ENDS_AT_ONCE: AtomicBool = AtomicBool::new(true);
+
+/// The values of this process that catch signals.
+static CATCHERS: Mutex<Catchers> = Mutex::new(Catchers { alive: 0, has_handlers: false });
+
+struct Catchers {
+    alive: usize,
+    has_handlers: bool,
+}
+
+impl Catchers {
+    /// Has the process end at a signal while [`ENDS_AT_ONCE`] says so.
+    fn handle(&mut self) -> std::io::Result<()> {
+        if !self.has_handlers {
+            for signal in [SIGTERM, SIGINT] {
+                // In this order: the first signal finds the flag down, and raises the flag.
+                flag::register_conditional_shutdown(signal, 128 + signal, &ENDS_AT_ONCE)?;
+                flag::register(signal, &ENDS_AT_ONCE)?;
+            }
+            self.has_handlers = true;
+        }
+        Ok(())
+    }
+}
 
 /// Catches SIGTERM and SIGINT (Ctrl-C), so that a program can end in order.
 ///
 /// Catch them before anything is started, so that none is lost. The first signal is for the
-/// program; a second one ends the process at once, for people who cannot wait. Once the value is
-/// dropped, signals end the process again.
+/// program; a second one ends the process at once, for people who cannot wait, and so does any
+/// signal once the value is dropped (exit code 128 and the signal's number).
 ///
 /// [`Scheduler::run_until_signal`](crate::Scheduler::run_until_signal) does all of it; this is for
 /// programs with more to end than a scheduler:
@@ -44,13 +72,15 @@ impl StopSignals {
     pub fn catch() -> Result<Self> {
         let problem = |why: std::io::Error| Error::Refused(format!("signals cannot be caught: {why}"));
         let (reader, writer) = UnixStream::pair().map_err(problem)?;
+        let mut catchers = CATCHERS.lock();
+        catchers.handle().map_err(problem)?;
+        if catchers.alive == 0 {
+            ENDS_AT_ONCE.store(false, Ordering::SeqCst);
+        }
+        catchers.alive += 1;
+        drop(catchers);
         let mut signals = Self { pipe: reader, registered: Vec::new() };
-        let came_before = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT] {
-            // In this order: the first signal finds the flag down, and raises the flag.
-            let end = flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&came_before));
-            signals.registered.push(end.map_err(problem)?);
-            signals.registered.push(flag::register(signal, Arc::clone(&came_before)).map_err(problem)?);
             let writer = writer.try_clone().map_err(problem)?;
             signals.registered.push(pipe::register(signal, writer).map_err(problem)?);
         }
@@ -68,6 +98,11 @@ impl Drop for StopSignals {
     fn drop(&mut self) {
         for id in self.registered.drain(..) {
             unregister(id);
+        }
+        let mut catchers = CATCHERS.lock();
+        catchers.alive -= 1;
+        if catchers.alive == 0 {
+            ENDS_AT_ONCE.store(true, Ordering::SeqCst);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! backlog.
 
 use super::calendars::Calendars;
-use super::placement::Said;
+use super::placement::NodeReports;
 use super::row::{
     FiredSelection, FiredState, InstanceRow, Late, Outage, RecoveryModeRow, TriggerRow, TriggerSelection,
 };
@@ -112,8 +112,8 @@ impl Outages<'_> {
         let before = s.recovery_mode()?;
         let mode = before.clone().unwrap_or_default();
         let tolerance_ms = millis(self.store.tolerance());
-        let said = Said::read(s)?;
-        let works = |row: &&InstanceRow| said.takes_work(row, now_ms);
+        let reports = NodeReports::read(s)?;
+        let works = |row: &&InstanceRow| reports.takes_work(row, now_ms);
         let lives = |row: &InstanceRow| {
             row.name != instance && !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, tolerance_ms, now_ms)
         };
@@ -122,7 +122,7 @@ impl Outages<'_> {
         let window_ms = millis(self.store.settings.job_store.checkin_interval).saturating_add(tolerance_ms);
         let began = outages::began(last_seen_ms, now_ms, window_ms);
         // A node that takes no work ends no outage either.
-        let ends = said.is_free(&self.node.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
+        let ends = reports.is_free(&self.node.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);
         let Some(began_ms) = began.filter(|_| ends) else {
             if before.is_none() {
                 s.put(&mode)?;

@@ -1,46 +1,19 @@
 //! The first day with the library: what is missing or wrong is told at once, as what it is.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
-use crate::support;
+use crate::support::kept_log::lines_with;
+use crate::support::{self, kept_log};
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::{Settings, ZoneSource};
 use carnelian::{
     CalendarIntervalSchedule, CronSchedule, Error, FailureClass, IfExists, IntervalUnit, JobDefinition, JobDetail,
     JobKey, RetryPolicy, Schedule, Scheduler, Submission, Trigger, TriggerKey,
 };
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Longer than anything takes that is told at once, and far shorter than the pool waits.
 const AT_ONCE: Duration = Duration::from_secs(10);
-
-/// Keeps the lines of the log.
-struct Keeping;
-
-static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-impl log::Log for Keeping {
-    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, record: &log::Record<'_>) {
-        LINES.lock().push(format!("{} {}", record.level(), record.args()));
-    }
-
-    fn flush(&self) {}
-}
-
-fn keep_log() {
-    log::set_logger(&Keeping).unwrap();
-    log::set_max_level(log::LevelFilter::Info);
-}
-
-/// The lines so far that have all these words.
-fn said(words: &[&str]) -> Vec<String> {
-    LINES.lock().iter().filter(|line| words.iter().all(|word| line.contains(word))).cloned().collect()
-}
 
 fn settings(lines: &str) -> Settings {
     Settings::from_text("first.properties", lines, |_| None).unwrap()
@@ -96,7 +69,7 @@ fn a_server_that_does_not_answer_is_in_the_log_at_the_first_try() {
     if !support::is_alone(module_path!(), "a_server_that_does_not_answer_is_in_the_log_at_the_first_try") {
         return;
     }
-    keep_log();
+    kept_log::keep(log::LevelFilter::Info);
     let url = format!("postgres://ada:S3NT1NEL@127.0.0.1:{}/jobs", support::free_port());
     let scheduler = Scheduler::builder()
         .settings(settings(
@@ -110,10 +83,10 @@ fn a_server_that_does_not_answer_is_in_the_log_at_the_first_try() {
     // One wait for the database is a failure of the database: it is not waited for six times.
     assert!(clock.ticks() < AT_ONCE, "{error} after {:?}", clock.ticks());
     assert!(error.is_transient() && error.to_string().contains("no connection within 1500 ms"), "{error}");
-    let lines = said(&["no connection to the database", "next try within"]);
+    let lines = lines_with(&["no connection to the database", "next try within"]);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].starts_with("WARN") && lines[0].contains("ada:***@127.0.0.1"), "{lines:?}");
-    assert_eq!(said(&["S3NT1NEL"]), Vec::<String>::new());
+    assert_eq!(lines_with(&["S3NT1NEL"]), Vec::<String>::new());
 }
 
 #[test]
@@ -152,7 +125,7 @@ fn the_log_has_warnings_of_the_file_jobs_that_nobody_can_run_and_one_line_for_th
     ) {
         return;
     }
-    keep_log();
+    kept_log::keep(log::LevelFilter::Info);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("carnelian.properties");
     let lines =
@@ -167,14 +140,14 @@ fn the_log_has_warnings_of_the_file_jobs_that_nobody_can_run_and_one_line_for_th
         .define(JobDefinition::new(mistyped).cron("0 0 3 * * ?").unwrap())
         .build()
         .unwrap();
-    let warnings = said(&["WARN", "scheduler.jmx.export"]);
+    let warnings = lines_with(&["WARN", "scheduler.jmx.export"]);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
 
     scheduler.migrate().unwrap();
     scheduler.start().unwrap();
-    let named = said(&["WARN", "no live node has its type", "DEFAULT.mistyped", "no.such.type"]);
+    let named = lines_with(&["WARN", "no live node has its type", "DEFAULT.mistyped", "no.such.type"]);
     assert_eq!(named.len(), 1, "{named:?}");
-    let started = said(&["INFO", "started"]);
+    let started = lines_with(&["INFO", "started"]);
     assert_eq!(started.len(), 1, "{started:?}");
     for fact in [
         "scheduler=first",
@@ -204,7 +177,8 @@ fn zone_of(scheduler: &Scheduler, name: &str) -> String {
     }
 }
 
-/// A cron expression without a zone is read in the scheduler's zone, whoever stores it, and keeps that zone.
+/// A cron expression without a zone is read in the scheduler's zone, whoever stores it, and keeps
+/// that zone.
 #[test]
 fn schedules_without_a_zone_are_read_in_the_scheduler_s_zone() {
     let folder = tempfile::tempdir().unwrap();
@@ -223,7 +197,7 @@ fn schedules_without_a_zone_are_read_in_the_scheduler_s_zone() {
     let zones = ["America/New_York", "America/New_York", "UTC"];
     assert_eq!(["daily", "monthly", "utc"].map(|name| zone_of(&scheduler, name)), zones);
 
-    // What is stored stays when the default changes; what a program defines follows.
+    // Stored schedules keep their zone when the default changes; definitions of a program follow.
     let defined = || {
         let detail = JobDetail::builder(JobKey::named("defined"), "report").build().unwrap();
         JobDefinition::new(detail).cron("0 0 3 * * ?").unwrap()

@@ -1,29 +1,9 @@
 //! The lines of the log about a lost heartbeat.
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
-use crate::support::{self, wait_until};
+use crate::support::{self, kept_log, wait_until};
 use carnelian::JobContext;
 use crossbeam_channel::{bounded, unbounded};
-use parking_lot::Mutex;
-
-/// Keeps the warnings and what is worse.
-struct Keeping;
-
-static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-impl log::Log for Keeping {
-    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, record: &log::Record<'_>) {
-        if record.level() <= log::Level::Warn {
-            LINES.lock().push(record.args().to_string());
-        }
-    }
-
-    fn flush(&self) {}
-}
 
 /// DS-12: beats that cannot be stored are warned of, and so is one that finds its fire gone.
 #[test]
@@ -31,8 +11,7 @@ fn heartbeats_that_fail_are_warned_of() {
     if !support::is_alone(module_path!(), "heartbeats_that_fail_are_warned_of") {
         return;
     }
-    log::set_logger(&Keeping).unwrap();
-    log::set_max_level(log::LevelFilter::Warn);
+    kept_log::keep(log::LevelFilter::Warn);
     let cluster = Cluster::new();
     let ((told, runs), (go, gate)) = (unbounded(), bounded::<()>(0));
     let held = move |ctx: &mut JobContext| {
@@ -46,7 +25,7 @@ fn heartbeats_that_fail_are_warned_of() {
     let detail = job("held", "held");
     node.schedule_job(detail.clone(), now("held", &detail)).unwrap();
     let fire = runs.recv_timeout(LONG).unwrap();
-    let warned = |words: &[&str]| LINES.lock().iter().any(|line| words.iter().all(|word| line.contains(word)));
+    let warned = |words: &[&str]| !kept_log::lines_with(words).is_empty();
     cluster.database.refuse(Some("beat"));
     wait_until("failed beats are warned of", LONG, || warned(&["heartbeat", "switched off"]));
     cluster.database.refuse(None);

@@ -1,28 +1,8 @@
 //! The lines of the log about an outage of the database.
 
 use crate::scheduler::fixture::{Cluster, LONG};
-use crate::support::{self, wait_until};
-use std::sync::Mutex;
+use crate::support::{self, kept_log, wait_until};
 use std::time::Duration;
-
-/// Keeps the lines that a log shows by default.
-struct Keeping;
-
-static LINES: Mutex<Vec<(log::Level, String)>> = Mutex::new(Vec::new());
-
-impl log::Log for Keeping {
-    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn log(&self, record: &log::Record<'_>) {
-        if record.level() <= log::Level::Info {
-            LINES.lock().unwrap().push((record.level(), record.args().to_string()));
-        }
-    }
-
-    fn flush(&self) {}
-}
 
 /// H19: without a back-off a peer wrote 300 GB of log in one night of a database that was down. Here tries become
 /// rarer, and most of them are not worth a line. The first is (QZ-38), and then every fourth:
@@ -32,20 +12,18 @@ fn an_outage_fills_no_log() {
     if !support::is_alone(module_path!(), "an_outage_fills_no_log") {
         return;
     }
-    log::set_logger(&Keeping).unwrap();
-    log::set_max_level(log::LevelFilter::Info);
+    kept_log::keep(log::LevelFilter::Info);
     let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_millis(400));
     let node = cluster.node("n1", 1).build().unwrap();
     node.start().unwrap();
     let errors = || node.health().services.iter().map(|s| (s.name, s.errors_in_a_row)).collect::<Vec<_>>();
     let failed = || node.health().services.iter().map(|service| service.errors).sum::<u64>();
-    let lines = || LINES.lock().unwrap().clone();
     wait_until("the start is logged", LONG, || node.health().is_registered);
-    let (told, before) = (lines().len(), failed());
+    let (told, before) = (kept_log::lines().len(), failed());
     let began = cluster.clock.ticks();
     cluster.database.turn(false);
     wait_until("two dozen passes have failed", LONG, || failed() >= before + 24);
-    let (seen, failures, lines) = (errors(), failed() - before, lines().split_off(told));
+    let (seen, failures, lines) = (errors(), failed() - before, kept_log::lines().split_off(told));
     let took = cluster.clock.ticks() - began;
     println!("outage failures={failures} lines={} took={took:?}", lines.len());
     assert!(lines.len() as u64 <= failures / 2, "{lines:#?} for {failures} failures");

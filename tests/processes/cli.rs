@@ -1,4 +1,5 @@
-//! The `carnelian` command as a user meets it: each command on a SQLite file of its own, exit codes, JSON shapes.
+//! The `carnelian` command as a user meets it: each command on a SQLite file of its own, exit
+//! codes, JSON shapes.
 
 mod bench;
 mod calendars;

@@ -1,5 +1,5 @@
-//! Continuations while nodes are killed, with real processes: at the end each child has run once for
-//! each run of its parent that ended as the continuation asks (LT-12, scenario 14).
+//! Continuations while nodes are killed, with real processes: at the end each child has run once
+//! for each run of its parent that ended as the continuation asks (LT-12, scenario 14).
 //!
 //! The logs of the jobs and the history are the evidence.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]

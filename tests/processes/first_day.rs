@@ -1,12 +1,13 @@
-//! The first day: README's program in a crate of its own, and what the command line says of zones, of types that
-//! nobody has, of a cluster without nodes, and of commands that run when their node ends.
+//! The first day: README's program in a crate of its own, and what the command line says of zones,
+//! of types that nobody has, of a cluster without nodes, and of commands that run when their node
+//! ends.
 
 use crate::cli::node::{Node, until};
 use crate::cli::{Place, text, write_config};
 use crate::support::wait_until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -19,8 +20,8 @@ fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
     rest.split_once(end).unwrap_or_else(|| panic!("no {end}")).0
 }
 
-/// A crate with the program and no dependency of its own but Carnelian. The other crates have the versions and the features of
-/// this build, so that it is quick: they are compiled already.
+/// A crate with the program and no dependency of its own but Carnelian. The other crates have the
+/// versions and the features of this build, so that it is quick: they are compiled already.
 fn new_crate(folder: &Path, program: &str) -> PathBuf {
     let place = folder.join("reports");
     let mut new = Command::new(env!("CARGO"));
@@ -78,6 +79,32 @@ fn the_program_of_the_readme_runs_in_a_new_crate_and_ends_in_order() {
     let rest: Vec<String> = lines.collect();
     assert!(rest.last().is_some_and(|line| line.contains("page 2")), "{rest:?}");
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// A program that goes on after its scheduler has ended, and whose last work hangs.
+#[test]
+fn a_program_whose_scheduler_has_ended_can_be_ended_by_a_signal() {
+    const CHILD: &str = "CARNELIAN_TEST_SIGNALLED";
+    if std::env::var_os(CHILD).is_some() {
+        drop(carnelian::StopSignals::catch().unwrap());
+        println!("caught no longer");
+        // Until the test is over.
+        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        return;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let name = "first_day::a_program_whose_scheduler_has_ended_can_be_ended_by_a_signal";
+    command.args(["--exact", name, "--nocapture"]).env(CHILD, "yes").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.ends_with("caught no longer")));
+    terminate(&child);
+    let mut ended = None;
+    wait_until("the signal ends the process", Duration::from_secs(20), || {
+        ended = child.try_wait().unwrap();
+        ended.is_some()
+    });
+    assert_eq!(ended.unwrap().code(), Some(128 + 15));
 }
 
 #[test]
@@ -160,7 +187,7 @@ fn a_command_that_runs_when_its_node_ends_goes_on_to_its_end() {
 #[test]
 fn no_command_outlives_the_node_that_ran_it() {
     let place = Place::new();
-    // It ignores SIGTERM, and does not end before the deadline.
+    // The command ignores SIGTERM, and does not end before the deadline.
     let script = "trap \"\" TERM; echo $$ > begun.new; mv begun.new begun; sleep 60; sleep 60";
     let node = with_running_command(&place, "carnelian.shutdown.deadline = 1s\n", script);
     assert_eq!(node.stop(), Some(0));

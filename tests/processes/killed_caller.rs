@@ -36,8 +36,8 @@ fn carnelian(config: &Path, arguments: &[&str]) -> Command {
 const SCHEDULE: [&str; 9] =
     ["schedule", "--job", "g.j", "--type", "t", "--trigger", "g.t", "--at", "2099-01-01T00:00:00Z"];
 
-/// Job, trigger and schedule are all there once the lock is free, or none of them would be; and whoever calls again, not
-/// knowing what became of the first call, is told.
+/// Job, trigger and schedule are all there once the lock is free, or none of them would be; and
+/// whoever calls again, not knowing what became of the first call, is told.
 #[test]
 fn what_a_killed_process_was_about_to_store_is_stored_whole() {
     let (url, name) = (support::postgres_url(), support::fresh_name("killed"));

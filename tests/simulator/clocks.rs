@@ -8,8 +8,8 @@ use std::time::Duration;
 /// 2026-03-01T12:00:00Z, where every simulation begins.
 const START_MS: i64 = 1_772_366_400_000;
 
-/// The true time. It stands still for threads beside the simulation: the pool of SQLite's connections has some, and
-/// asks them how long a connection has rested.
+/// The true time. The time stands still for threads beside the simulation: the pool of SQLite's
+/// connections has some, and asks how long a connection has rested.
 fn now() -> u64 {
     if has_world() { world().now() } else { 0 }
 }
@@ -24,11 +24,11 @@ pub struct SimClock {
     node: Option<usize>,
     /// The true time at which its ticks began, in microseconds.
     origin: u64,
-    /// So many millionths too fast.
+    /// The number of millionths by which it is too fast.
     drift: i64,
     /// The wall clock is ahead by so much.
     ahead_ms: AtomicI64,
-    /// Whoever has it is dead: no wait lasts.
+    /// True if the owner of the clock is dead: no wait lasts.
     stopped: AtomicBool,
 }
 
@@ -50,7 +50,8 @@ impl SimClock {
         self.stopped.store(true, Ordering::SeqCst);
     }
 
-    /// The first true time at which the ticks have come so far; never for a time that no simulation lives to see.
+    /// The first true time at which the ticks have come so far; never for a time that no simulation
+    /// lives to see.
     pub fn when(&self, ticks: Duration) -> u64 {
         if ticks > LONGEST {
             return u64::MAX;

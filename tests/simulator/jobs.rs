@@ -1,4 +1,5 @@
-//! The jobs of a simulation: each logs its START and END as the demo jobs do, and ends as the dice said at its START.
+//! The jobs of a simulation: each logs its START and END as the demo jobs do, and ends as the dice
+//! said at its START.
 
 use super::plan::{Grid, MS};
 use super::world::{World, world};
@@ -11,7 +12,7 @@ pub const WORK: &str = "sim.work";
 /// The group of the triggers and jobs with strict grids.
 pub const GRID: &str = "grid";
 
-/// How a run will end.
+/// The end that a run will have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     Succeeds,

@@ -1,4 +1,5 @@
-//! The link of a node to the store: a database of which transactions fail, are late, or take the node with them.
+//! The link of a node to the store: a database of which transactions fail, are late, or take the
+//! node with them.
 
 use super::dice::Dice;
 use super::plan::{MS, SECOND};

@@ -1,4 +1,5 @@
-//! A node of a simulation: the real scheduler without threads, its clock, its link and the fires of its workers.
+//! A node of a simulation: the real scheduler without threads, its clock, its link and the fires of
+//! its workers.
 
 use super::clocks::SimClock;
 use super::jobs;

@@ -10,7 +10,7 @@ use carnelian::{
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What operators have done so far.
+/// The actions of operators so far.
 #[derive(Debug, Default)]
 pub struct Operators {
     tickets: u64,
@@ -85,7 +85,7 @@ impl Operators {
         world.say(format_args!("an operator at n{} {answer}", node.number));
     }
 
-    /// What was paused and drained goes on.
+    /// Resumes all that was paused, and all nodes that were drained.
     pub fn put_right(&mut self, world: &World) {
         world.console.resume_all().expect("everything goes on");
         for name in std::mem::take(&mut self.drained) {

@@ -1,4 +1,5 @@
-//! The plan of a run: its cluster, its work and its classes of faults, each switched on or off by the seed.
+//! The plan of a run: its cluster, its work and its classes of faults, each switched on or off by
+//! the seed.
 
 use super::dice::Dice;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 pub const MS: u64 = 1_000;
 pub const SECOND: u64 = 1_000 * MS;
 
-/// Where the rows are.
+/// The store of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Memory,
@@ -65,7 +66,7 @@ pub struct Grid {
     pub fails: u64,
 }
 
-/// What follows from the seed alone.
+/// The part of a run that follows from the seed alone.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub nodes: usize,

@@ -1,4 +1,5 @@
-//! One run of a simulation: its work, its faults, the time after them, and what must be true at the end.
+//! One run of a simulation: its work, its faults, the time after them, and what must be true at the
+//! end.
 
 use super::clocks::SimClock;
 use super::history::{History, Wrong, text};
@@ -19,7 +20,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// What a run has shown.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Report {
     pub seed: u64,
@@ -83,7 +84,8 @@ fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder")
 }
 
-/// The tables. SQLite's are in a file, since a connection that is lost takes a database in memory with it.
+/// The tables. SQLite's are in a file, since a connection that is lost takes a database in memory
+/// with it.
 fn database(place: Place, clock: &Arc<SimClock>, folder: &Path) -> Arc<dyn Faulty> {
     let clock: Arc<SimClock> = Arc::clone(clock);
     match place {
@@ -162,7 +164,7 @@ fn recorded(world: &World) -> BTreeSet<String> {
     rows.into_iter().filter(|row| is_own_end(row.outcome)).map(|row| row.fire_id).collect()
 }
 
-/// What the jobs logged; an end that the store did not take is none.
+/// The log of the jobs; an end that the store did not take is none.
 fn told(world: &World, recorded: &BTreeSet<String>) -> History {
     let mut log = world.log.borrow().clone();
     for event in log.iter_mut().filter(|event| text(event, "event") == "END") {

@@ -1,4 +1,5 @@
-//! The world of a simulation: its true time, its nodes and what happens to them, one step after the other.
+//! The world of a simulation: its true time, its nodes and what happens to them, one step after the
+//! other.
 
 use super::clocks::SimClock;
 use super::dice::Dice;
@@ -22,8 +23,8 @@ use std::sync::Arc;
 /// The invariants are checked after every so many steps.
 const BETWEEN_CHECKS: u64 = 20;
 
-/// A fire may begin so much before its time by the store's clock, in milliseconds: a node's reading of that clock may be
-/// four seconds old, and its own clock a thousandth off.
+/// A fire may begin so much before its time by the store's clock, in milliseconds: a node's reading
+/// of that clock may be four seconds old, and its own clock a thousandth off.
 const EARLY_MS: i64 = 8;
 
 thread_local! {
@@ -35,7 +36,7 @@ pub fn world() -> Rc<World> {
     WORLD.with_borrow(|world| Rc::clone(world.as_ref().expect("a simulation runs")))
 }
 
-/// Whether a simulation runs in this thread.
+/// True if a simulation runs in this thread.
 pub fn has_world() -> bool {
     WORLD.with_borrow(Option::is_some)
 }
@@ -68,7 +69,7 @@ pub struct World {
     is_calm: Cell<bool>,
     pub operators: RefCell<Operators>,
     pub running: RefCell<BTreeMap<String, Running>>,
-    /// What the jobs logged.
+    /// The log of the jobs.
     pub log: RefCell<Vec<Value>>,
     /// The deaths of nodes: number and true time.
     pub deaths: RefCell<Vec<(usize, u64)>>,
@@ -78,7 +79,7 @@ pub struct World {
     steps: Cell<u64>,
 }
 
-/// Who takes the next step.
+/// The owner of the next step.
 enum Turn {
     Node(Rc<SimNode>, Step),
     Start(usize),
@@ -370,7 +371,8 @@ impl World {
         }
     }
 
-    /// No run of a job that runs once at a time may begin while the store says that another executes.
+    /// No run of a job that runs once at a time may begin while the store says that another
+    /// executes.
     pub fn check_alone(&self, job: &str, fire_id: &str) {
         let running = self.running.borrow();
         let others: Vec<&String> =

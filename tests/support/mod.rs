@@ -7,6 +7,7 @@
 
 pub mod cutting_proxy;
 pub mod history;
+pub mod kept_log;
 pub mod node;
 pub mod places;
 

@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::listener::guarded;
 use crate::scheduler::node::Node;
 use crate::scheduler::services::service::is_loud;
-use crate::settings::StoreKind;
 use crate::signal::Signal;
 use crate::store::Owner;
 use std::collections::VecDeque;
@@ -34,10 +33,6 @@ pub(crate) struct StoredBeginLog {
 impl BeginLog<FireTask> for StoredBeginLog {
     fn is_prefetched(&self, task: &FireTask) -> bool {
         task.bundle.prefetched
-    }
-
-    fn is_near(&self) -> bool {
-        self.node.settings.job_store.kind == StoreKind::Memory
     }
 
     fn record(&self, tasks: VecDeque<FireTask>, is_last: bool) -> Result<VecDeque<FireTask>, VecDeque<FireTask>> {

@@ -91,7 +91,8 @@ pub(crate) fn ending(end: FireEnd, at: Duration) -> Ending {
     Ending { outcome, error, result, run_time: Some(run_time), at: Some(at) }
 }
 
-/// True if the work of a run that did not end when it was asked to goes on in another fire.
+/// The order for another fire in which the work of a run goes on that did not end when it was asked
+/// to; none if the work is over.
 pub(crate) fn rerun_in_its_place(bundle: &FireBundle, outcome: FireOutcome) -> Option<RerunOrder> {
     let job = &bundle.job;
     match outcome {
@@ -107,7 +108,7 @@ pub(crate) fn rerun_in_its_place(bundle: &FireBundle, outcome: FireOutcome) -> O
     Some(bundle.rerun_order(RerunReason::Failed, delay))
 }
 
-/// True if the work of a run goes on in another fire, and when.
+/// The order for another fire in which the work of a run goes on; none if the work is over.
 ///
 /// Never if the job has unscheduled its triggers. A run that timed out is a failure like others;
 /// one that somebody cancelled is over. If the job has recorded its end itself, nothing of this is

@@ -10,9 +10,6 @@ pub(crate) trait BeginLog<T>: Send + Sync {
     /// True if the task was prefetched, so that the log must have it before it begins.
     fn is_prefetched(&self, task: &T) -> bool;
 
-    /// True if a record takes no way to a server, so that no worker waits to share one.
-    fn is_near(&self) -> bool;
-
     /// Writes down that these tasks begin. The tasks come back as an error if the log cannot be
     /// written now; the queue then tries again. With `is_last` there is no second try, and no
     /// error.
@@ -120,7 +117,8 @@ impl<T> TaskQueue<T> {
                 return Some(task);
             }
             if state.may_record() {
-                if has_lingered || self.are_enough(&state) {
+                let most = state.prefetched.len().min(self.workers);
+                if ALMOST_ALL.1 * state.idle() >= ALMOST_ALL.0 * most || has_lingered {
                     self.record(&mut state);
                 } else {
                     self.sleep(&mut state, Some(LINGER));
@@ -145,13 +143,6 @@ impl<T> TaskQueue<T> {
             state.sleeping = 0;
         }
         state.tasks.pop_front()
-    }
-
-    /// True if no worker need wait for others before it writes the log.
-    fn are_enough(&self, state: &State<T>) -> bool {
-        let most = state.prefetched.len().min(self.workers);
-        let is_near = self.begin_log.as_ref().is_some_and(|log| log.is_near());
-        is_near || ALMOST_ALL.1 * state.idle() >= ALMOST_ALL.0 * most
     }
 
     /// Waits until it is woken, or for so long.
@@ -260,10 +251,6 @@ mod tests {
     impl BeginLog<u32> for EvenLog {
         fn is_prefetched(&self, task: &u32) -> bool {
             task.is_multiple_of(2)
-        }
-
-        fn is_near(&self) -> bool {
-            false
         }
 
         fn record(&self, tasks: VecDeque<u32>, _: bool) -> Result<VecDeque<u32>, VecDeque<u32>> {

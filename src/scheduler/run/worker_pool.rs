@@ -60,7 +60,7 @@ struct Load {
     alive: AtomicUsize,
     /// Workers that were given up and are still at their task.
     given_up: Mutex<HashSet<ThreadId>>,
-    /// The number of busy workers.
+    /// The number of workers that were given up and are not back yet.
     strays: AtomicUsize,
     /// Raised when a task has ended, if no more are left than are waited for.
     freed: Arc<Signal>,

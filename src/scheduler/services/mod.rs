@@ -1,4 +1,5 @@
 //! The services of a node: each has a thread of its own, and all of them the loop in `service`.
+//! Beside them stand the parts of services: boards, watches and reports.
 
 pub(crate) mod acquirer;
 mod alarm_board;

@@ -136,7 +136,8 @@ impl Firing<'_> {
         firing.expect(taken.len());
         for (fence, firable) in (first_fence..).zip(taken) {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
-            // A run is in its way is asked at its own time, and not ahead of it.
+            // The trigger's time decides whether a run is in its way, and no moment before that
+            // time.
             let may_meet = firable.candidate.trigger_is_executing && firable.trigger.overlap() != Overlap::AllowAll;
             let in_time = may_meet && scheduled_ms > now_ms;
             if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {

@@ -2,12 +2,12 @@
 //! view of who may run what.
 
 mod admission_filter;
+mod node_reports;
 mod orders;
 mod placement_view;
-mod said;
 
 pub(in crate::store) use admission_filter::AdmissionFilter;
+pub(in crate::store) use node_reports::{NodeReports, takes_work};
 pub use orders::BlacklistEntry;
 pub(in crate::store) use placement_view::identities;
 pub use placement_view::{MayRun, UnplaceableJob};
-pub(in crate::store) use said::{Said, takes_work};

@@ -21,7 +21,7 @@ fn password(url: &DataSourceUrl) -> Option<&str> {
     user.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
 }
 
-/// One connection. `match` on it stands here and in [`dialect`] only.
+/// One connection, to a database of any of the three kinds.
 pub(super) enum Connection<'c> {
     #[cfg(feature = "sqlite")]
     Sqlite(Inner<'c, diesel::SqliteConnection>),

@@ -1,4 +1,4 @@
-//! Everything in which the databases differ, beside the bulk statements.
+//! The differences of the databases in transactions, locks, sessions, types and failures.
 
 use super::backend::Backend;
 use super::failure::Failure;

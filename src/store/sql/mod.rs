@@ -4,6 +4,7 @@ mod backend;
 mod bulk;
 mod by_place;
 mod calls;
+mod connect_attempts;
 mod connection;
 mod dialect;
 #[cfg(any(test, feature = "test-util"))]
@@ -27,7 +28,6 @@ mod statement;
 mod table;
 #[cfg(any(test, feature = "test-util"))]
 mod targets;
-mod way;
 
 pub use backend::Backend;
 #[cfg(any(test, feature = "test-util"))]

@@ -1,11 +1,11 @@
 //! `Connections`: where connections come from, a pool of our own or the caller's.
 
 use super::backend::{Backend, backend_of};
+use super::connect_attempts::ConnectAttempts;
 use super::connection::{Connection, Inner};
 use super::failure::Failure;
 use super::held::Held;
 use super::server::{Guard, LONGEST_REST};
-use super::way::Way;
 use crate::clock::Clock;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceSettings, DataSourceUrl, Synchronous};
@@ -103,14 +103,15 @@ pub(super) struct OwnPool {
     url: DataSourceUrl,
     /// The longest wait for a connection.
     longest: Duration,
-    way: Arc<Way>,
+    attempts: Arc<ConnectAttempts>,
 }
 
 impl OwnPool {
     fn get(&self) -> Result<Lease, Failure> {
-        let opened = if self.way.was_open() { self.pool.get_timeout(self.longest).ok() } else { self.first()? };
+        let opened =
+            if self.attempts.has_succeeded() { self.pool.get_timeout(self.longest).ok() } else { self.first()? };
         opened.map(Lease::Own).ok_or_else(|| match self.pool.state().connections {
-            0 => self.way.in_vain(self.longest),
+            0 => self.attempts.timed_out(self.longest),
             n => Failure {
                 class: FailureClass::Unavailable,
                 message: format!("all {n} connections are in use: raise maxConnections of the data source"),
@@ -125,10 +126,10 @@ impl OwnPool {
         let mut opened = self.pool.get_timeout(self.longest.min(BETWEEN_LOOKS)).ok();
         let mut looks = self.longest.as_millis() / BETWEEN_LOOKS.as_millis();
         while opened.is_none() && looks > 0 {
-            if let Some(refusal) = self.way.refusal() {
+            if let Some(refusal) = self.attempts.refusal() {
                 return Err(refusal);
             }
-            self.way.wait_for_try(BETWEEN_LOOKS);
+            self.attempts.wait_for_try(BETWEEN_LOOKS);
             opened = self.pool.try_get();
             looks -= 1;
         }
@@ -153,7 +154,7 @@ impl Connections {
         let url = &source.url;
         // Every connection to `:memory:` is a database of its own.
         let size = if url.is_in_memory() { 1 } else { source.max_connections.max(1) };
-        let way = Arc::new(Way::new(url));
+        let attempts = Arc::new(ConnectAttempts::new(url));
         let pool = r2d2::Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
@@ -167,14 +168,14 @@ impl Connections {
             .error_handler(Box::new(QuietErrors))
             .build_unchecked(Manager {
                 url: answering_within(url, source.connection_timeout),
-                way: Arc::clone(&way),
+                attempts: Arc::clone(&attempts),
                 synchronous: source.synchronous,
                 validates: source.validate_on_checkout,
                 clock: Arc::clone(clock),
                 taken_for,
                 losses: AtomicU64::new(0),
             });
-        let own = OwnPool { pool, url: url.clone(), longest: source.connection_timeout, way };
+        let own = OwnPool { pool, url: url.clone(), longest: source.connection_timeout, attempts };
         (Connections::Own(own), backend_of(url))
     }
 
@@ -248,7 +249,7 @@ impl DerefMut for Lease {
 /// one of its tries without a statement ever being sent: therefore all of them go.
 pub(super) struct Manager {
     url: DataSourceUrl,
-    way: Arc<Way>,
+    attempts: Arc<ConnectAttempts>,
     synchronous: Synchronous,
     /// True if a connection is asked before each use.
     validates: bool,
@@ -297,7 +298,7 @@ impl r2d2::ManageConnection for Manager {
         // Before it is opened: of one that is opened during a loss nobody knows.
         let after_losses = self.losses.load(Ordering::SeqCst);
         let opened = self.open(after_losses);
-        self.way.note(&opened, LONGEST_PAUSE);
+        self.attempts.note(&opened, LONGEST_PAUSE);
         opened
     }
 
@@ -324,8 +325,8 @@ impl r2d2::ManageConnection for Manager {
     }
 }
 
-/// Connection errors come back to the caller, and [`Way`] tells the log of the first in a row; the
-/// pool need not log each of them as well (H19).
+/// Connection errors come back to the caller, and [`ConnectAttempts`] tells the log of the first in
+/// a row; the pool need not log each of them as well (H19).
 #[derive(Debug)]
 struct QuietErrors;
 

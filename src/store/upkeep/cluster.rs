@@ -4,7 +4,7 @@ use super::{FiredTrigger, Heartbeat, InstanceStatus};
 use crate::error::Result;
 use crate::rules::failover::{is_dead, millis};
 use crate::store::Upkeep;
-use crate::store::placement::Said;
+use crate::store::placement::NodeReports;
 use crate::store::row::{FiredSelection, FiredState, HeartbeatRow, Snapshot, SnapshotPlace};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,16 +19,16 @@ impl Upkeep<'_> {
             let now = s.now_ms()?;
             let rows = s.instances()?;
             let fired = s.fired(FiredSelection::All)?;
-            let mut said = Said::read(s)?;
+            let mut reports = NodeReports::read(s)?;
             let mut status = |row: &crate::store::row::InstanceRow| InstanceStatus {
                 alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.store.tolerance()), now),
-                takes_work: said.takes_work(row, now),
+                takes_work: reports.takes_work(row, now),
                 running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
                 foreign: row.incarnation.is_none(),
                 instance: row.name.clone(),
                 last_checkin_ms: row.last_checkin_ms,
                 checkin_interval_ms: row.checkin_interval_ms,
-                node: said.take(row),
+                node: reports.take(row),
             };
             Ok(rows.iter().map(&mut status).collect())
         })

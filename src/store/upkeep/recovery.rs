@@ -96,7 +96,7 @@ impl Upkeep<'_> {
             return Ok(done);
         }
 
-        // The rows first: from here on the failed node's writes find nothing (S7).
+        // The rows first: from here on the failed node's writes find nothing.
         s.delete_fired(&ids)?;
         s.delete_heartbeats(&ids)?;
         let acquired: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();

@@ -8,7 +8,7 @@ use crate::rules::failover::{self, Observer, Suspect, millis};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
-use crate::store::placement::Said;
+use crate::store::placement::NodeReports;
 use crate::store::row::{BlacklistRow, FiredSelection, InstanceRow, LimitRow, Notification};
 use crate::store::{JobStore, Lock, Session, TxMode, Upkeep};
 use std::time::Duration;
@@ -53,7 +53,8 @@ pub(super) struct Foreseen<'a> {
 }
 
 impl Upkeep<'_> {
-    /// Suspects are looked at again under the locks and recovered, each in its own transaction.
+    /// Suspects are looked at again under the locks and recovered, each page of fires in its own
+    /// transaction.
     pub(super) fn judge(&self, me: &mut Membership, seen: &Seen, begun: Duration, checkin: &mut Checkin) -> Result<()> {
         self.node.note_members(&seen.instances);
         let planned = me.slowest_read;
@@ -225,8 +226,8 @@ impl Upkeep<'_> {
             if foreseen.is_some_and(|foreseen| !foreseen.is_dead(now_ms)) {
                 return Ok(());
             }
-            let said = Said::read(s)?;
-            let worked = row.as_ref().is_some_and(|row| said.takes_work(row, now_ms));
+            let reports = NodeReports::read(s)?;
+            let worked = row.as_ref().is_some_and(|row| reports.takes_work(row, now_ms));
             s.lock(Lock::TriggerAccess)?;
             // A check-in needs no lock: one that came after the look, late but alive, is not
             // overrun.

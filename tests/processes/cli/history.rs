@@ -23,7 +23,8 @@ fn messages(record: &Value) -> Vec<&str> {
     record["log"].as_array().unwrap().iter().map(|line| text(line, "message")).collect()
 }
 
-/// LT-106: a run of a real node with its chain and what it logged, also through the program's logger.
+/// LT-106: a run of a real node with its chain and what it logged, also through the program's
+/// logger.
 #[test]
 fn a_run_of_a_demo_node_is_shown_with_all_there_is_to_it() {
     let place = migrated();

@@ -96,7 +96,8 @@ fn a_placement_is_stored_and_explained() {
     assert_eq!(a.stop(), Some(0));
 }
 
-/// QZ-22 beside it: the work of a preferred node that is killed is taken by another, long before its grace is over.
+/// QZ-22 beside it: the work of a preferred node that is killed is taken by another, long before
+/// its grace is over.
 #[test]
 fn the_work_of_a_killed_preferred_node_runs_elsewhere() {
     let place = two_nodes();

@@ -120,7 +120,8 @@ fn nodes_a_minute_apart_do_not_take_each_other_for_dead_on_mysql() {
     nodes_apart("mysql");
 }
 
-/// The nodes of an SQLite file are on one machine, and have one wall clock; when that jumps, ahead and back, nobody is dead.
+/// The nodes of an SQLite file are on one machine, and have one wall clock; when that jumps, ahead
+/// and back, nobody is dead.
 #[test]
 fn a_machine_whose_clock_jumps_takes_no_node_for_dead_on_sqlite() {
     let clock = Skewed::by(0);
@@ -131,7 +132,8 @@ fn a_machine_whose_clock_jumps_takes_no_node_for_dead_on_sqlite() {
     wait_until("some have run", LONG, || ran.load(Ordering::SeqCst) >= 5);
     for off_ms in [-MINUTE, MINUTE, 0, 60 * MINUTE] {
         clock.off_ms.store(off_ms, Ordering::SeqCst);
-        // No check-in stalls: all have checked in by the new time, again and again, and nobody is taken for dead.
+        // No check-in stalls: all have checked in by the new time, again and again, and nobody is
+        // taken for dead.
         let mut seen = std::collections::BTreeSet::new();
         wait_until("all have checked in ten times", LONG, || {
             assert_calm_but_late(&place, &nodes);

@@ -24,7 +24,8 @@ fn who_comes_back_later_is_not_dead(database: &'static str) {
     let proxies = NODES.map(|_| Proxy::before(&url));
     let through = |n: usize| place.start(NODES[n], &mut place.command_at(NODES[n], &proxies[n].url(&url)));
     let mut nodes = [through(0), through(1), through(2)];
-    // Each node runs one of them as long as the drill takes, whatever becomes of the node's trust in itself.
+    // Each node runs one of them as long as the drill takes, whatever becomes of the node's trust
+    // in itself.
     for name in NODES {
         let job = JobDetail::builder(JobKey::named(name), "demo.stubborn").requests_recovery(true);
         let job = job.data("ms", 600_000).build().unwrap();

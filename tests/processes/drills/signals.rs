@@ -73,7 +73,8 @@ fn what_runs_is_finished_and_what_is_acquired_is_released_at_once() {
     });
 }
 
-/// A job that looks, and one that does not and is given up: both are recorded, and their work waits for another node.
+/// A job that looks, and one that does not and is given up: both are recorded, and their work waits
+/// for another node.
 #[test]
 fn what_does_not_end_is_interrupted_within_the_grace() {
     let more = "carnelian.scheduler.pollInterval = 50ms\n\

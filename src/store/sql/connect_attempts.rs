@@ -1,12 +1,12 @@
-//! `Way`: the way to the database as the tries to connect have found it.
+//! `ConnectAttempts`: the outcomes of the tries to connect to the database.
 
 use super::failure::Failure;
 use crate::error::FailureClass;
 use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
-/// The findings of the tries to connect, for those who wait for a connection, and for the log.
-pub(super) struct Way {
+/// The outcomes of the tries to connect, for those who wait for a connection, and for the log.
+pub(super) struct ConnectAttempts {
     /// The database, without secrets.
     target: String,
     state: Mutex<State>,
@@ -16,12 +16,12 @@ pub(super) struct Way {
 #[derive(Default)]
 struct State {
     /// A connection was made at least once.
-    was_open: bool,
+    has_succeeded: bool,
     /// The failure of the last try; none after a success.
     failure: Option<Failure>,
 }
 
-impl Way {
+impl ConnectAttempts {
     pub(super) fn new(target: impl ToString) -> Self {
         Self { target: target.to_string(), state: Mutex::default(), tried: Condvar::new() }
     }
@@ -35,7 +35,7 @@ impl Way {
                 if state.failure.is_some() {
                     log::info!("the database is reached database={target}");
                 }
-                *state = State { was_open: true, failure: None };
+                *state = State { has_succeeded: true, failure: None };
             }
             Err(failure) => {
                 if state.failure.is_none() {
@@ -53,8 +53,8 @@ impl Way {
     }
 
     /// True once a connection was made.
-    pub(super) fn was_open(&self) -> bool {
-        self.state.lock().was_open
+    pub(super) fn has_succeeded(&self) -> bool {
+        self.state.lock().has_succeeded
     }
 
     /// The failure of a try that no later try will better. A database that could be used once is
@@ -62,7 +62,7 @@ impl Way {
     pub(super) fn refusal(&self) -> Option<Failure> {
         let state = self.state.lock();
         let refusal = state.failure.as_ref().filter(|failure| failure.class == FailureClass::Permanent)?;
-        (!state.was_open).then(|| self.named(refusal.clone()))
+        (!state.has_succeeded).then(|| self.named(refusal.clone()))
     }
 
     /// Waits for the next try to end, for at most `time`.
@@ -71,7 +71,7 @@ impl Way {
     }
 
     /// The failure of a wait that was in vain for `waited`.
-    pub(super) fn in_vain(&self, waited: Duration) -> Failure {
+    pub(super) fn timed_out(&self, waited: Duration) -> Failure {
         let reason = match &self.state.lock().failure {
             Some(failure) => failure.message.clone(),
             None => "there was no answer".to_owned(),

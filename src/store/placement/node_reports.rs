@@ -1,4 +1,4 @@
-//! `Said`: what nodes have said of themselves, and which of the nodes take work.
+//! `NodeReports`: what nodes have said of themselves, and which of the nodes take work.
 
 use crate::error::Result;
 use crate::node::NodeInfo;
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 
 /// The reports of the nodes on themselves, and which of them are to take no work.
 #[derive(Default)]
-pub(in crate::store) struct Said {
+pub(in crate::store) struct NodeReports {
     nodes: BTreeMap<String, NodeRow>,
     blacklist: Vec<BlacklistRow>,
 }
 
-impl Said {
+impl NodeReports {
     pub(in crate::store) fn read(s: &mut dyn Session) -> Result<Self> {
         let nodes = s.rows::<NodeRow>().list()?.into_iter().map(|node| (node.instance.clone(), node)).collect();
         Ok(Self { nodes, blacklist: s.rows().by(&["node", "kind"]).list()? })
