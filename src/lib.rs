@@ -173,7 +173,9 @@ pub use rules::measured;
 #[doc(hidden)]
 pub use scheduler::stepped;
 
-/// The programs of the README and of the pages compile and run; an architecture test knows if a page is missing here.
+/// The programs of the README and of the pages compile and run.
+///
+/// An architecture test fails if a page with a program is missing here.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../README.md")]

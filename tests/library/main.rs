@@ -18,6 +18,7 @@ mod lost_answers;
 mod monitoring;
 mod nodes;
 mod outage;
+mod pages;
 mod plans;
 mod plugins;
 mod pool;
