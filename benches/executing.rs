@@ -1,4 +1,4 @@
-//! What it costs to ask whether jobs execute, beside 20,000 fires that do, all of one job: an
+//! The cost of the question whether jobs execute, beside 20,000 executing fires of one job: an
 //! acquisition of 500 jobs that run once at a time, and storing one trigger of the job that
 //! executes. With fresh statistics, which mislead planners most here.
 //!
@@ -127,7 +127,7 @@ fn measure(node: &Node, what: &str) {
     );
 }
 
-/// What a server says how long a statement took.
+/// A server's answer how long a statement took.
 fn time_of(plan: &str) -> Option<String> {
     let rest = match plan.split_once("\"Execution Time\": ") {
         Some((_, rest)) => rest,

@@ -4,7 +4,7 @@ use carnelian::JobDataMap;
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 
-/// So many entries of texts, as most job data is.
+/// Data of so many entries of texts, as most job data is.
 fn texts(entries: usize) -> JobDataMap {
     let mut data = JobDataMap::new();
     for number in 0..entries {

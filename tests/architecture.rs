@@ -1,4 +1,5 @@
-//! The order of the house: who may import whom, who may name a database library, and what stands nowhere in the tree.
+//! The order of the house: who may import whom, who may name a database library, and what stands
+//! nowhere in the tree.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 #[path = "architecture/book.rs"]
@@ -18,8 +19,8 @@ use imports::{Crate, module_of, tokens};
 use std::path::Path;
 use std::process::Command;
 
-/// The floors from the ground up. A module imports from its own floor and from those below. A module belongs to its
-/// longest match; the name stands for what is in it.
+/// The floors from the ground up. A module imports from its own floor and from those below. A
+/// module belongs to its longest match; the name stands for what is in it.
 const FLOORS: &[(&str, &[&str])] = &[
     ("streams", &["hash", "java_text", "java"]),
     ("times", &["cron", "local", "zone"]),
@@ -50,8 +51,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("surfaces", &["backfill", "database", "definitions", "history", "monitoring", "placement", "recovery"]),
 ];
 
-/// Who alone may name a crate or a module (and that module itself). `bin` and `examples` are no modules of the library:
-/// the compiler shows them its public API only.
+/// Modules that alone may name a crate or a module (and that module itself). `bin` and `examples`
+/// are no modules of the library: the compiler shows them its public API only.
 const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     // A connection of the caller's is a diesel connection.
     ("diesel", &["store::sql", "store::callers", "examples"]),
@@ -61,7 +62,7 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     // The builder takes a pool of the caller's.
     ("crate::store::sql", &["store::sql", "store::open", "store=", "scheduler::api::builder", "database="]),
     ("crate::store::memory", &["store::memory", "store::open", "store=", "lib="]),
-    // What is behind a feature is reached at these places only.
+    // Code behind a feature is reached at these places only.
     ("crate::java", &["java", "data_map::java", "calendar::java"]),
     ("crate::data_map::java", &["data_map::java", "data_map=", "data_map::codec", "data_map::foreign"]),
     ("crate::calendar::java", &["calendar::java", "calendar="]),
@@ -79,9 +80,10 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("TimeUnitSpec", &["cron::shared_dialect"]),
 ];
 
-/// The rooms of the store in which operations are, each with the other rooms that it may use. A room uses another if it
-/// imports a name of it, or takes its handle from a store (`store.firing()`). The rooms are in order: each uses rooms
-/// above it only, so that no circle of calls hides behind the handles.
+/// The rooms of the store in which operations are, each with the other rooms that it may use. A
+/// room uses another if it imports a name of it, or takes its handle from a store
+/// (`store.firing()`). The rooms are in order: each uses rooms above it only, so that no circle of
+/// calls hides behind the handles.
 const STORE_ROOMS: &[(&str, &[&str])] = &[
     ("history", &[]),
     ("locks", &[]),
@@ -190,7 +192,7 @@ fn what_stands_for_names_of_quartz_exists() {
     none("names in docs/coming-from-quartz.md that do not exist", &unknown.map(str::to_owned).collect::<Vec<_>>());
 }
 
-// --- the checks ---------------------------------------------------------------------------------------------------
+// --- the checks ----------------------------------------------------------------------------------
 
 /// `(path, text)` of files, the path below `src/` for modules of the library.
 type Files = [(String, String)];
@@ -221,7 +223,7 @@ fn floor_of(module: &[String]) -> Option<usize> {
     matches.filter(|(_, room)| is_within(&path, room)).max_by_key(|(_, room)| room.len()).map(|(floor, _)| floor)
 }
 
-/// Whether a module is `room` or in it; `room=` is that module itself only.
+/// True if a module is `room` or in it; `room=` is that module itself only.
 fn is_within(module: &str, room: &str) -> bool {
     match room.strip_suffix('=') {
         Some(room) => module == room,
@@ -292,7 +294,7 @@ fn none(what: &str, found: &[String]) {
     assert!(found.is_empty(), "{what} ({}):\n{}", found.len(), found.join("\n"));
 }
 
-// --- reading ------------------------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 /// The library's own files: `src/` without `src/bin/`.
 fn library() -> Vec<(String, String)> {
@@ -301,7 +303,8 @@ fn library() -> Vec<(String, String)> {
     files
 }
 
-/// The text files below `top`, by their path below it: Rust files if `top` is given, else all that are tracked.
+/// The text files below `top`, by their path below it: Rust files if `top` is given, else all that
+/// are tracked.
 fn read(top: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut names = tracked(root).unwrap_or_else(|| {
@@ -316,7 +319,7 @@ fn read(top: &str) -> Vec<(String, String)> {
     names.filter_map(|(name, below)| Some((below.to_owned(), std::fs::read_to_string(root.join(name)).ok()?))).collect()
 }
 
-/// What git knows of, and what is new and not ignored: a new file obeys before it is committed.
+/// Files that git knows of, and new ones that are not ignored: a file obeys before it is committed.
 fn tracked(root: &Path) -> Option<Vec<String>> {
     let mut git = Command::new("git");
     git.arg("-C").arg(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
@@ -337,7 +340,7 @@ fn walk(root: &Path, below: &str, names: &mut Vec<String>) {
     }
 }
 
-// --- the checks fail when they should -----------------------------------------------------------------------------
+// --- the checks fail when they should ------------------------------------------------------------
 
 #[cfg(test)]
 mod on_made_up_trees {

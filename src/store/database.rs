@@ -95,6 +95,11 @@ pub trait Database: Send + Sync {
         )))
     }
 
+    /// True if the rows are there when this process has ended, so that another may take over.
+    fn outlives_process(&self) -> bool {
+        true
+    }
+
     /// The fences that this process knows of; none where they cannot be lost.
     fn fences(&self) -> Option<&Fences> {
         None

@@ -1,15 +1,15 @@
 //! No circle of imports: whoever reads a file finds what it needs without coming back to it.
 //!
 //! A file needs another if it takes a name that the other defines, followed through re-exports. A
-//! parent module counts like any file: a child that takes a name which its parent defines, while the
-//! parent takes one of the child's, is a circle of two. Declaring a child (`mod`), passing a name on
-//! (`pub use`) and what tests import count for nothing.
+//! parent module counts like any file: a child that takes a name which its parent defines, while
+//! the parent takes one of the child's, is a circle of two. Declaring a child (`mod`), passing a
+//! name on (`pub use`) and what tests import count for nothing.
 
 use super::imports::{Crate, module_of};
 use super::{Files, library, none};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which files each file needs.
+/// The files that each file needs.
 type Needs = BTreeMap<String, BTreeSet<String>>;
 
 #[test]

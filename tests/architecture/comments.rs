@@ -1,19 +1,20 @@
 //! The comment rule: a sentence begins with its subject, and a line has at most a hundred columns.
 
 use super::read;
-use std::collections::BTreeMap;
 
 /// The longest line of a comment. Code has 120 columns; prose is harder to read in long lines.
 const MOST_COLUMNS: usize = 100;
 
-/// Words that begin a sentence without its subject: pronouns whose noun is in another sentence ("It", "Those"), and
-/// clauses that stand where a reader expects a noun ("What is told", "Whether it runs", "Where there is none").
+/// Words that begin a sentence without its subject: pronouns whose noun is in another sentence
+/// ("It", "Those"), and clauses that stand where a reader expects a noun ("What is told", "Whether
+/// it runs", "Where there is none").
 const NO_SUBJECT: &[&str] = &[
     "How", "It", "Its", "So", "Such", "Their", "They", "Those", "What", "Whatever", "When", "Where", "Whether",
     "Which", "Who", "Whoever", "Whose",
 ];
 
-/// Words that are pronouns before some words and belong to a noun otherwise: "This is", but "This node".
+/// Words that are pronouns before some words and belong to a noun otherwise: "This is", but "This
+/// node".
 const NO_SUBJECT_BEFORE: &[(&str, &[&str])] = &[
     ("One", &["of", "that", "which", "who"]),
     ("That", &["has", "is", "means", "was"]),
@@ -22,60 +23,18 @@ const NO_SUBJECT_BEFORE: &[(&str, &[&str])] = &[
     ("This", &["can", "does", "has", "is", "may", "means", "must", "was", "will"]),
 ];
 
-/// The folders and files of tests that obey as the sources do; the others do not yet.
-const TESTS: &[&str] = &[
-    "tests/faults",
-    "tests/faults.rs",
-    "tests/golden",
-    "tests/golden.rs",
-    "tests/interop",
-    "tests/interop.rs",
-    "tests/library/first_day.rs",
-    "tests/processes",
-    "tests/simulator",
-    "tests/simulator.rs",
-    "tests/store",
-    "tests/store.rs",
-    "tests/storm",
-    "tests/storm.rs",
-];
-
-/// What is not rewritten yet: folders and files with the number of places that break the rule. A number may only
-/// shrink; a folder that has none is taken off the list and obeys from then on. A file counts with its longest match.
-const UNDONE: &[(&str, usize)] = &[];
-
 #[test]
 fn comments_begin_with_their_subject() {
-    let known: BTreeMap<&str, usize> = UNDONE.iter().copied().collect();
-    let mut places: BTreeMap<&str, Vec<String>> = UNDONE.iter().map(|(place, _)| (*place, Vec::new())).collect();
-    let obeys = |path: &String| path.starts_with("src/") || TESTS.iter().any(|place| is_in(path, place));
-    for (path, text) in ["src/", "tests/"].into_iter().flat_map(below).filter(|(path, _)| obeys(path)) {
-        let found = offences(&text).into_iter().map(|(line, why)| format!("{path}:{line}: {why}"));
-        places.entry(undone_place(&path).unwrap_or("all other files")).or_default().extend(found);
-    }
-    let more = |place: &&str, found: &Vec<String>| found.len() > known.get(place).copied().unwrap_or(0);
-    let worse: Vec<String> =
-        places.iter().filter(|(place, found)| more(place, found)).flat_map(|(_, found)| found.clone()).collect();
-    let rest = places.iter().filter(|(_, found)| !found.is_empty());
-    let table: String = rest.map(|(place, found)| format!("    (\"{place}\", {}),\n", found.len())).collect();
-    assert!(worse.is_empty(), "comments that break the rule are more than before:\n{}\n{table}", worse.join("\n"));
-    assert!(
-        places.iter().all(|(place, found)| known.get(place).copied().unwrap_or(0) == found.len()),
-        "comments that break the rule are fewer: UNDONE in tests/architecture/comments.rs is now\n{table}"
-    );
+    let files = ["src/", "tests/", "benches/"].into_iter().flat_map(below);
+    let found = files
+        .flat_map(|(path, text)| offences(&text).into_iter().map(move |(line, why)| format!("{path}:{line}: {why}")));
+    let found: Vec<_> = found.collect();
+    assert!(found.is_empty(), "comments break the rule (docs/architecture.md):\n{}", found.join("\n"));
 }
 
 /// The Rust files below a folder, by their paths.
 fn below(top: &'static str) -> impl Iterator<Item = (String, String)> {
     read(top).into_iter().map(move |(file, text)| (format!("{top}{file}"), text))
-}
-
-fn undone_place(path: &str) -> Option<&'static str> {
-    UNDONE.iter().map(|(place, _)| *place).filter(|place| is_in(path, place)).max_by_key(|place| place.len())
-}
-
-fn is_in(path: &str, place: &str) -> bool {
-    path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The lines that break the rule, and why. Code examples are no prose.

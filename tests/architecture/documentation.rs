@@ -48,7 +48,8 @@ fn tests_that_the_documentation_names_exist() {
     }
 }
 
-/// Paths from the root of the tree. Braces stand for several paths, `tests/{storm,golden}.rs`; a star ends a path.
+/// Paths from the root of the tree. Braces stand for several paths, `tests/{storm,golden}.rs`; a
+/// star ends a path.
 fn paths(page: &str) -> Vec<String> {
     const TOPS: [&str; 5] = ["src/", "tests/", "benches/", "examples/", "migrations/"];
     let is_of_path = |c: char| c.is_ascii_alphanumeric() || "/._-{},*".contains(c);

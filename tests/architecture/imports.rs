@@ -1,5 +1,6 @@
-//! What a Rust file imports from its own crate, read from its text: `use` trees and inline paths, through `crate::`,
-//! `self::`, `super::` or a module's own child, followed through re-exports to the module that defines the name.
+//! The imports of a Rust file from its own crate, read from its text: `use` trees and inline paths,
+//! through `crate::`, `self::`, `super::` or a module's own child, followed through re-exports to
+//! the module that defines the name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +22,8 @@ pub struct Crate {
     exports: HashMap<(Module, String), Module>,
 }
 
-/// The module that a file below `src/` is: `store/sql/mod.rs` and `store/sql.rs` are `["store", "sql"]`.
+/// The module that a file below `src/` is: `store/sql/mod.rs` and `store/sql.rs` are `["store",
+/// "sql"]`.
 pub fn module_of(file: &str) -> Module {
     let stem = file.strip_suffix(".rs").unwrap_or(file);
     let mut module: Module = stem.split('/').map(str::to_owned).collect();
@@ -50,7 +52,7 @@ impl Crate {
         Self { modules, exports }
     }
 
-    /// What a file imports from elsewhere in the crate.
+    /// The imports of a file from elsewhere in the crate.
     pub fn imports(&self, file: &str, text: &str) -> Vec<Import> {
         let own = module_of(file);
         let found = paths(text, own.clone()).into_iter();
@@ -67,9 +69,9 @@ impl Crate {
             .collect()
     }
 
-    /// What a file needs of other files to be compiled: a name that the file only passes on (`pub use`)
-    /// is not needed, nor is a child that the file only declares (`mod`), nor what its tests import. Of
-    /// a module that is imported as a whole the names count that are taken through it.
+    /// The imports that a file needs to be compiled: a name that the file only passes on (`pub
+    /// use`) is not needed, nor is a child that the file only declares (`mod`), nor what its tests
+    /// import. Of a module that is imported as a whole the names count that are taken through it.
     pub fn needs(&self, file: &str, text: &str) -> Vec<Import> {
         let own = module_of(file);
         let all = tokens(text);
@@ -205,7 +207,7 @@ fn paths_of(tokens: &[(usize, &str)], file_module: Module) -> Vec<Found> {
     found
 }
 
-/// Whether the tokens before an item end with `pub` or `pub(…)`.
+/// True if the tokens before an item end with `pub` or `pub(…)`.
 fn is_public(before: &[(usize, &str)]) -> bool {
     let mut rest = before;
     if let Some((_, ")")) = rest.last() {

@@ -1,8 +1,8 @@
 //! The public surface: what documentation shows, read from the source and kept as a file, so that a
 //! change of it is seen in review.
 //!
-//! An item is shown if it is `pub`, a path of public modules or `pub use` leads to it, and nothing on
-//! that path is `#[doc(hidden)]`. Implementations of traits are not listed.
+//! An item is shown if it is `pub`, a path of public modules or `pub use` leads to it, and nothing
+//! on that path is `#[doc(hidden)]`. Implementations of traits are not listed.
 
 use super::{library, module_of, none};
 use quote::ToTokens;
@@ -64,7 +64,7 @@ fn what_is_shown_names_nothing_that_is_hidden() {
 
 struct Surface {
     modules: BTreeMap<Path, Vec<Item>>,
-    /// Where an item is defined, and the paths under which it is shown.
+    /// The place where an item is defined, and the paths under which it is shown.
     shown: BTreeMap<Path, Vec<Path>>,
     /// Names of all types and traits that are `pub` wherever they stand.
     types: BTreeSet<String>,
@@ -114,7 +114,7 @@ impl Surface {
         }
     }
 
-    /// Where the thing is defined that a path means in a module; none if it is of another crate.
+    /// The definition that a path means in a module; none if the path is of another crate.
     fn resolve(&self, module: &Path, path: &[String]) -> Option<Path> {
         let (first, rest) = path.split_first()?;
         let base = match first.as_str() {
@@ -146,7 +146,8 @@ impl Surface {
         }
     }
 
-    /// One line for each item that is shown, for each further path to it, and for each of its parts.
+    /// One line for each item that is shown, for each further path to it, and for each of its
+    /// parts.
     fn listing(&self) -> Vec<String> {
         let mut lines = BTreeSet::new();
         for (home, paths) in &self.shown {
@@ -311,7 +312,7 @@ fn defines(item: &Item, name: &str) -> bool {
     head(item).is_some_and(|(_, _, own)| own == name)
 }
 
-/// Whether a macro is called with the name.
+/// True if a macro is called with the name.
 fn is_made(item: &Item, name: &str) -> bool {
     match item {
         Item::Macro(call) => call.mac.tokens.to_string().split_whitespace().any(|word| word == name),

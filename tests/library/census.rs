@@ -96,7 +96,8 @@ enum By {
     Turns,
 }
 
-/// The most statements that fires may take: what they take, so that nothing is added to them unseen.
+/// The most statements that fires may take: what they take, so that nothing is added to them
+/// unseen.
 struct Most {
     /// Of a one-shot in batches of 50, its row of the history included.
     one_shots: f64,
@@ -189,7 +190,8 @@ fn followed(node: &Node, most: u64) {
     node.store.catalogue().clear().unwrap();
 }
 
-/// The cost of a backlog of one-shots and of one of calendar intervals at batch 50, and of a lone repeating fire.
+/// The cost of a backlog of one-shots and of one of calendar intervals at batch 50, and of a lone
+/// repeating fire.
 fn census(database: &str, url: &str, most: &Most) {
     let node = Node::open(url);
     node.schedule(1000, SimpleSchedule::once(), false);
@@ -279,7 +281,8 @@ fn mysql_takes_a_fifth_of_a_statement_per_fire() {
     census("mysql", &support::mysql_url(), &most);
 }
 
-/// In this process a statement is no round trip: SQLite loops over prepared ones, one commit a batch.
+/// In this process a statement is no round trip: SQLite loops over prepared ones, one commit a
+/// batch.
 #[test]
 fn sqlite_takes_few_commits() {
     let folder = tempfile::tempdir().unwrap();

@@ -142,7 +142,8 @@ fn run(scheduler: &Scheduler, job: JobDetailBuilder) {
     scheduler.schedule_job(job, trigger).unwrap();
 }
 
-/// A job that says its fire id and whether it is a recovery, and then does `what`; only the first time if `once`.
+/// A job that says its fire id and whether it is a recovery, and then does `what`; only the first
+/// time if `once`.
 fn says(
     told: &Sender<(String, bool)>,
     what: impl Fn(&mut JobContext) -> Result<(), JobError> + Send + Sync + 'static,
@@ -180,7 +181,8 @@ fn a_run_that_takes_too_long_is_asked_to_stop() {
     });
 }
 
-/// DS-111, DS-117: two that wait for each other for ever; their slots are given up and others run on.
+/// DS-111, DS-117: two that wait for each other for ever; their slots are given up and others run
+/// on.
 #[test]
 fn deadlocked_runs_are_given_up_and_recorded_as_timed_out() {
     everywhere(|cluster| {
@@ -226,7 +228,8 @@ fn deadlocked_runs_are_given_up_and_recorded_as_timed_out() {
     });
 }
 
-/// DS-112, DS-116: a run that sleeps for ever and says nothing is taken for dead, and done again elsewhere.
+/// DS-112, DS-116: a run that sleeps for ever and says nothing is taken for dead, and done again
+/// elsewhere.
 #[test]
 fn a_stuck_run_fails_over() {
     everywhere(|cluster| {
@@ -387,8 +390,8 @@ fn progress_of_every_kind_keeps_a_run_alive() {
     });
 }
 
-/// DS-110, DS-115: the thread of a worker is gone, without a panic that anybody could catch; the node beats on and does
-/// not count it among the living.
+/// DS-110, DS-115: the thread of a worker is gone, without a panic that anybody could catch; the
+/// node beats on and does not count it among the living.
 #[test]
 fn a_worker_whose_thread_is_gone_is_noticed() {
     everywhere(|cluster| {

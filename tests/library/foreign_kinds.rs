@@ -184,7 +184,8 @@ fn foreign_kinds_are_left_alone(mut both: Both) {
     both.end();
 }
 
-/// The columns of `SIMPROP_TRIGGERS`, also those that nothing uses, have what a Java node writes into them.
+/// The columns of `SIMPROP_TRIGGERS`, also those that nothing uses, have what a Java node writes
+/// into them.
 fn intervals_have_the_columns_of_quartz(mut both: Both) {
     let clock = |hour| NaiveTime::from_hms_opt(hour, 0, 0).unwrap();
     let trigger = |name: &str| Trigger::builder(TriggerKey::named(name), JobKey::named("j"));
@@ -249,7 +250,8 @@ fn options_belong_to_the_trigger_they_were_given_to(mut both: Both) {
     both.end();
 }
 
-/// LT-12: what a program that knows nothing of continuations does to their jobs makes them void, and they are swept.
+/// LT-12: what a program that knows nothing of continuations does to their jobs makes them void,
+/// and they are swept.
 fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
     let job = |name: &str| JobDetail::builder(JobKey::named(name), "t").durable(true).build().unwrap();
     for name in ["same", "other", "kept", "gone"] {
@@ -307,8 +309,8 @@ fn continuations_belong_to_the_jobs_they_were_given_to(mut both: Both) {
     both.end();
 }
 
-/// Quartz takes triggers, and handles their misfires, by what their misfire instruction is compared with: null is
-/// neither equal nor unequal to anything.
+/// Quartz takes triggers, and handles their misfires, by what their misfire instruction is compared
+/// with: null is neither equal nor unequal to anything.
 fn recurrences_are_never_due_for_quartz(mut both: Both) {
     let start = chrono::DateTime::from_timestamp_millis(both.now - 3_600_000).unwrap();
     let trigger = |name: &str, misfire| {
@@ -364,8 +366,8 @@ fn a_late_trigger_without_a_misfire_instruction_goes_on(mut both: Both) {
     both.end();
 }
 
-/// A dump of tables alone, restored, has no function that stores new work: it is stored all the same, and a migration makes the
-/// function again.
+/// A dump of tables alone, restored, has no function that stores new work: it is stored all the
+/// same, and a migration makes the function again.
 fn loses_its_function(store: &JobStore, other: &mut Other, prefix: &str) {
     if !store.database().has_fast_path() {
         return;

@@ -59,8 +59,9 @@ fn fire_and_end(store: &JobStore, owner: &Owner, max: usize) -> Vec<(TriggerKey,
     fired.into_iter().map(|f| (f.trigger.key().clone(), f.scheduled_ms)).collect()
 }
 
-/// H1: Quartz's nodes acquire single triggers without a lock, and two of them can fire the same moment twice. Here four
-/// nodes drain one backlog, each at its own batch size; every trigger fires once.
+/// H1: Quartz's nodes acquire single triggers without a lock, and two of them can fire the same
+/// moment twice. Here four nodes drain one backlog, each at its own batch size; every trigger fires
+/// once.
 fn nobody_fires_twice(url: &str) {
     let name = support::fresh_name("h1");
     let first = store(url, &name);
@@ -179,8 +180,8 @@ fn a_server_that_takes_no_writes_any_more_is_left() {
     run(&format!("DROP DATABASE \"{database}\" WITH (FORCE)"));
 }
 
-/// H18: a session that held the lock and stopped kept the whole cluster of a peer waiting, silently. Here the server
-/// cuts it off, and the others go on while it still sleeps.
+/// H18: a session that held the lock and stopped kept the whole cluster of a peer waiting,
+/// silently. Here the server cuts it off, and the others go on while it still sleeps.
 fn a_stopped_holder_of_the_lock_is_cut_off(url: &str, begin: TxMode) {
     let name = support::fresh_name("h18");
     let store = store(url, &name);
@@ -234,8 +235,8 @@ fn a_stopped_sharer_of_the_lock_is_cut_off_on_mysql() {
     a_stopped_holder_of_the_lock_is_cut_off(&support::mysql_url(), TxMode::Claiming);
 }
 
-/// Quartz inserts a lock row that is missing, and two of its nodes can both do so. Here `migrate` makes it, and nothing
-/// is done without it.
+/// Quartz inserts a lock row that is missing, and two of its nodes can both do so. Here `migrate`
+/// makes it, and nothing is done without it.
 fn without_its_lock_row_nothing_is_done(url: &str) {
     let name = support::fresh_name("lock");
     let store = store(url, &name);
@@ -261,8 +262,9 @@ fn without_its_lock_row_nothing_is_done_on_mysql() {
     without_its_lock_row_nothing_is_done(&support::mysql_url());
 }
 
-/// H17: deadlocks came up to the user of a peer, and the failed transaction was tried again without a rollback. A real
-/// one, made on purpose: the loser is told apart, rolled back, and succeeds when it tries again.
+/// H17: deadlocks came up to the user of a peer, and the failed transaction was tried again without
+/// a rollback. A real one, made on purpose: the loser is told apart, rolled back, and succeeds when
+/// it tries again.
 fn a_deadlock_is_told_apart_and_rolled_back(url: &str) {
     let name = support::fresh_name("h17");
     let store = store(url, &name);
@@ -302,9 +304,9 @@ fn a_deadlock_is_told_apart_and_rolled_back_on_mysql() {
     a_deadlock_is_told_apart_and_rolled_back(&support::mysql_url());
 }
 
-/// H22: when one trigger of a batch fails, a peer swallows the error and commits the rest; on MariaDB the failed
-/// statement does not even spoil the transaction, and 17 of 278 fires were lost. Here any error of any statement gives
-/// the whole step back.
+/// H22: when one trigger of a batch fails, a peer swallows the error and commits the rest; on
+/// MariaDB the failed statement does not even spoil the transaction, and 17 of 278 fires were lost.
+/// Here any error of any statement gives the whole step back.
 fn an_error_in_a_batch_gives_the_whole_batch_back(url: &str) {
     let (store, database) = store_and_database(url, &support::fresh_name("h22"), PollingStrategy::default());
     let owner = join(&store, "node");
@@ -363,7 +365,8 @@ fn an_error_in_a_batch_gives_the_whole_batch_back_on_mysql() {
     an_error_in_a_batch_gives_the_whole_batch_back(&support::mysql_url());
 }
 
-/// S15, PA-05: fifty threads ask for one thing at the same moment; it is stored once, and all get the same answer.
+/// S15, PA-05: fifty threads ask for one thing at the same moment; it is stored once, and all get
+/// the same answer.
 fn one_request_of_fifty_threads_is_taken_once(url: &str) {
     let name = support::fresh_name("s15");
     let first = store(url, &name);
@@ -404,8 +407,8 @@ fn one_request_of_fifty_threads_is_taken_once_on_mysql() {
     one_request_of_fifty_threads_is_taken_once(&support::mysql_url());
 }
 
-/// Law 3: the clock is read when the lock has been granted. A wait for the lock must not make `now` old: what is due would
-/// be late, and a check-in would seem older than it is.
+/// Law 3: the clock is read when the lock has been granted. A wait for the lock must not make `now`
+/// old: what is due would be late, and a check-in would seem older than it is.
 fn now_is_read_after_the_wait_for_the_lock(url: &str) {
     let name = support::fresh_name("now");
     let (holder, waiter) = (store(url, &name), store(url, &name));
@@ -453,8 +456,8 @@ fn now_is_read_after_the_wait_for_the_lock_on_mysql() {
     now_is_read_after_the_wait_for_the_lock(&support::mysql_url());
 }
 
-/// A fence is drawn under one lock by those who fire and under the other by those who join; MySQL reads it with the lock.
-/// No two are the same, whoever draws when, and nobody waits for ever.
+/// A fence is drawn under one lock by those who fire and under the other by those who join; MySQL
+/// reads it with the lock. No two are the same, whoever draws when, and nobody waits for ever.
 fn fences_are_drawn_once_under_either_lock(url: &str) {
     let name = support::fresh_name("fence");
     let stores: Vec<JobStore> = (0..6).map(|_| store(url, &name)).collect();
@@ -521,7 +524,8 @@ fn a_trigger_that_moves_on_during_the_look_is_taken_once(url: &str, strategy: Po
         let trigger = |name: &str, job: &JobDetail, seconds_ago| {
             Trigger::builder(TriggerKey::named(format!("{name}-{nth}")), job.key().clone()).start_at(due(seconds_ago))
         };
-        // A page of three that brings two, so that another is read; and the first, once it is moved on, is in that one.
+        // A page of three that brings two, so that another is read; and the first, once it is moved
+        // on, is in that one.
         let moves = trigger("moves", &plain, 30).schedule(SimpleSchedule::every(Duration::from_secs(10)).repeat(1));
         let others = [("a", &one_at_a_time, 29), ("b", &one_at_a_time, 28), ("c", &plain, 25)];
         let moves = store.catalogue().add_trigger(moves.build().unwrap(), false).unwrap();
@@ -617,8 +621,9 @@ fn plain_ends_are_recorded_beside_acquisitions_on_mysql() {
     plain_ends_are_recorded_beside_acquisitions(&support::mysql_url());
 }
 
-/// Ends that are recorded beside an acquisition wait for none of its rows, whatever it has written by then. MariaDB's planner
-/// went through all of the small table of fires to delete 128 of them, and waited for those that the acquisition had begun.
+/// Ends that are recorded beside an acquisition wait for none of its rows, whatever it has written
+/// by then. MariaDB's planner went through all of the small table of fires to delete 128 of them,
+/// and waited for those that the acquisition had begun.
 fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
     let name = support::fresh_name("rows");
     let (store, database) = store_and_database(url, &name, PollingStrategy::default());
@@ -634,7 +639,8 @@ fn ends_wait_for_no_row_of_an_acquisition(url: &str) {
         job_types: &types,
         quarantined: &quarantined,
     };
-    // With how many statements it took; more if the server ended its session and it was tried again.
+    // With how many statements it took; more if the server ended its session and it was tried
+    // again.
     let take = || {
         let before = database.counts().statements;
         let fired = store.firing().acquire(&owner, &request).unwrap().fired;

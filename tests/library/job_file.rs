@@ -1,4 +1,5 @@
-//! Job files from outside: every element with its value, every kind of mistake with its line, hostile input.
+//! Job files from outside: every element with its value, every kind of mistake with its line,
+//! hostile input.
 #![cfg(feature = "job-files")]
 
 use carnelian::job_file::{JobFile, JobFileError, JobFileErrors, JobFlags};

@@ -59,8 +59,8 @@ impl Cluster {
     }
 }
 
-/// LT-41, LT-43: what many threads of several nodes add up under a lock, reading and writing in two steps, comes out right, and
-/// the fences that they had only grow.
+/// LT-41, LT-43: what many threads of several nodes add up under a lock, reading and writing in two
+/// steps, comes out right, and the fences that they had only grow.
 #[test]
 fn a_counter_under_a_lock_loses_nothing() {
     for cluster in Cluster::all() {
@@ -89,8 +89,9 @@ fn a_counter_under_a_lock_loses_nothing() {
     }
 }
 
-/// LT-42: a lock is renewed for as long as its guard lives, far beyond its time; it is not re-entrant; dropping the guard
-/// releases it; one that is not had in time is an error that names the holder.
+/// LT-42: a lock is renewed for as long as its guard lives, far beyond its time; it is not
+/// re-entrant; dropping the guard releases it; one that is not had in time is an error that names
+/// the holder.
 #[test]
 fn a_guard_keeps_its_lock_and_gives_it_back() {
     for cluster in Cluster::all() {
@@ -115,8 +116,8 @@ fn a_guard_keeps_its_lock_and_gives_it_back() {
     }
 }
 
-/// A holder whose process stood still for longer than its lock's time has lost it, knows it at once, has the smaller fence, and
-/// takes nothing from the next one.
+/// A holder whose process stood still for longer than its lock's time has lost it, knows it at
+/// once, has the smaller fence, and takes nothing from the next one.
 #[test]
 fn a_holder_that_was_paused_has_lost_its_lock() {
     for cluster in Cluster::all() {

@@ -1,4 +1,5 @@
-//! Metrics, health and alarms of real nodes, on every store; and the monitoring page's rules in Prometheus's own checker.
+//! Metrics, health and alarms of real nodes, on every store; and the monitoring page's rules in
+//! Prometheus's own checker.
 
 mod alarms;
 mod counters;

@@ -139,8 +139,8 @@ fn gated() -> (impl Fn(&mut JobContext) -> Result<(), carnelian::JobError> + Sen
     (job, begins, go)
 }
 
-/// LT-30…37, QZ-49, DS-05, DS-71, DS-119: what a node says of itself is seen by others, follows what it does, and goes when
-/// it leaves (LT-73, LT-88).
+/// LT-30…37, QZ-49, DS-05, DS-71, DS-119: what a node says of itself is seen by others, follows
+/// what it does, and goes when it leaves (LT-73, LT-88).
 #[test]
 fn nodes_show_themselves_to_each_other() {
     everywhere(|cluster| {
@@ -416,7 +416,8 @@ fn the_activities_show_when_they_ran_and_how_long() {
     });
 }
 
-/// LT-86: one node forgets the history for all, and says how much; when it has gone the next one does.
+/// LT-86: one node forgets the history for all, and says how much; when it has gone the next one
+/// does.
 #[test]
 fn one_node_cleans_up_for_all() {
     everywhere(|cluster| {
@@ -466,8 +467,8 @@ fn listen_to_the_log() {
     });
 }
 
-/// LT-87…90: nothing new is acquired, what was reserved is given back, running jobs are waited for, and only then the node
-/// goes; each step is seen in the health while it lasts, and logged once.
+/// LT-87…90: nothing new is acquired, what was reserved is given back, running jobs are waited for,
+/// and only then the node goes; each step is seen in the health while it lasts, and logged once.
 #[test]
 fn a_stop_goes_through_its_steps() {
     if !support::is_alone(module_path!(), "a_stop_goes_through_its_steps") {
@@ -482,7 +483,8 @@ fn a_stop_goes_through_its_steps() {
         assert_eq!(node.health().stopping, None);
         schedule(&node, "runs", "gated", Duration::ZERO);
         begins.recv_timeout(LONG).unwrap();
-        // Reserved for its time, which does not come: the stop is sooner, or it has fired and is waited for as well.
+        // Reserved for its time, which does not come: the stop is sooner, or it has fired and is
+        // waited for as well.
         let reserved = |name: &str| {
             let fires = node.store().upkeep().fired_triggers().unwrap();
             fires.iter().any(|fire| fire.trigger.name() == name && fire.state == FiredState::Acquired)

@@ -4,9 +4,9 @@ use crate::scheduler::fixture::{Cluster, LONG};
 use crate::support::{self, kept_log, wait_until};
 use std::time::Duration;
 
-/// H19: without a back-off a peer wrote 300 GB of log in one night of a database that was down. Here tries become
-/// rarer, and most of them are not worth a line. The first is (QZ-38), and then every fourth:
-/// whoever looks at the log at once sees that there is an outage.
+/// H19: without a back-off a peer wrote 300 GB of log in one night of a database that was down.
+/// Here tries become rarer, and most of them are not worth a line. The first is (QZ-38), and then
+/// every fourth: whoever looks at the log at once sees that there is an outage.
 #[test]
 fn an_outage_fills_no_log() {
     if !support::is_alone(module_path!(), "an_outage_fills_no_log") {

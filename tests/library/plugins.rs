@@ -102,7 +102,8 @@ fn a_node_starts_from_the_files_of_a_java_service_as_they_are_and_its_jobs_run()
     assert!(scheduler.health().services.iter().any(|service| service.name == "job-files"));
     assert_eq!(scheduler.triggers(&GroupMatcher::Any).unwrap().len(), 4);
 
-    // One whose time is now, and one whose time was years ago and is begun anew by its misfire instruction.
+    // One whose time is now, and one whose time was years ago and is begun anew by its misfire
+    // instruction.
     let has_run = |job: &str, trigger: &str| ran.lock().iter().any(|(j, t, _)| j == job && t == trigger);
     wait_until("the jobs run", LONG, || {
         has_run("DEFAULT.Heartbeat", "DEFAULT.heartbeat") && has_run("warehouse.Inventory", "warehouse.inventory")
@@ -168,8 +169,8 @@ fn failures_and_vetoes_have_their_own_words() {
 /// The runs that have ended, and the reason for which each was told to stop.
 type Stopped = Arc<Mutex<Vec<(String, Option<StopReason>)>>>;
 
-/// LT-83: `JobInterruptMonitorPlugin` as Quartz has it: who asks for it in the job's data is interrupted after `MaxRunTime`,
-/// or after the plugin's own time; nobody else.
+/// LT-83: `JobInterruptMonitorPlugin` as Quartz has it: who asks for it in the job's data is
+/// interrupted after `MaxRunTime`, or after the plugin's own time; nobody else.
 #[test]
 fn runs_that_take_too_long_are_interrupted_as_the_plugin_says() {
     let properties = "plugin.m.class = org.quartz.plugins.interrupt.JobInterruptMonitorPlugin\n\

@@ -204,8 +204,8 @@ fn tables_are_made_in_a_schema_of_63_characters() {
     mysql.batch_execute(&format!("DROP DATABASE {schema}")).unwrap();
 }
 
-/// The pool doubles its pause between two tries to connect, to half of the time that a connection is
-/// waited for: after seven seconds without the server the next try was five seconds away.
+/// The pool doubles its pause between two tries to connect, to half of the time that a connection
+/// is waited for: after seven seconds without the server the next try was five seconds away.
 #[test]
 fn after_an_outage_connections_are_there_as_soon_as_the_server_is() {
     const OUTAGE: Duration = Duration::from_secs(7);

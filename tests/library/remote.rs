@@ -110,7 +110,8 @@ impl Cluster {
         (database, store)
     }
 
-    /// A node whose job type `t` says that it has begun, and for the job `long` goes on until it is told to stop.
+    /// A node whose job type `t` says that it has begun, and for the job `long` goes on until it is
+    /// told to stop.
     fn node(&self, instance: &str, properties: &str) -> Node {
         let (database, store) = self.open();
         let settings = Settings::from_text("test", properties, |_| None).unwrap();
@@ -189,8 +190,8 @@ fn run_remotely(teller: &Node, runner: &Node, name: &str) -> String {
     runner.begins.recv_timeout(LONG).expect("it begins on the other node").0
 }
 
-/// DS-42: schedule, pause, resume, unschedule and cancel on one node are seen by the other, on every database; and what is
-/// reserved in its memory is let go when it was taken back.
+/// DS-42: schedule, pause, resume, unschedule and cancel on one node are seen by the other, on
+/// every database; and what is reserved in its memory is let go when it was taken back.
 #[test]
 fn what_one_node_does_the_other_sees() {
     for cluster in Cluster::all() {
@@ -244,8 +245,8 @@ fn a_busy_node_sees_orders_to_stop() {
     }
 }
 
-/// On PostgreSQL news is heard, not found by looking; a listening session that is killed is replaced, and what was announced
-/// meanwhile is found.
+/// On PostgreSQL news is heard, not found by looking; a listening session that is killed is
+/// replaced, and what was announced meanwhile is found.
 #[test]
 fn what_is_announced_is_heard_also_after_the_ear_was_killed() {
     let cluster = Cluster::postgres();
@@ -280,8 +281,8 @@ fn what_is_announced_is_heard_also_after_the_ear_was_killed() {
     teller.database.forget_scheduler().unwrap();
 }
 
-/// A change that nobody announces, as a node of Quartz makes them, is found by the look at what is due, whether the node
-/// listens or not.
+/// A change that nobody announces, as a node of Quartz makes them, is found by the look at what is
+/// due, whether the node listens or not.
 #[test]
 fn what_is_not_announced_is_found() {
     let [sqlite, postgres, mysql] = Cluster::all();
@@ -306,8 +307,8 @@ fn what_is_not_announced_is_found() {
     }
 }
 
-/// A counter that is as large as a number can be, and one that is not there, keep nothing from being changed; the first goes
-/// on from the beginning and is seen to.
+/// A counter that is as large as a number can be, and one that is not there, keep nothing from
+/// being changed; the first goes on from the beginning and is seen to.
 #[test]
 fn counters_that_overflow_or_are_missing_do_no_harm() {
     for cluster in Cluster::all() {
@@ -389,7 +390,8 @@ fn wanted(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Prints how long it takes from the call of schedule on one node to the start on another, and what an idle node sends.
+/// Prints how long it takes from the call of schedule on one node to the start on another, and what
+/// an idle node sends.
 #[test]
 fn figures() {
     let (samples, seconds) = (wanted("CARNELIAN_REMOTE_SAMPLES", 3), wanted("CARNELIAN_REMOTE_SECONDS", 0));

@@ -42,8 +42,8 @@ fn marked(count: usize) -> Vec<Submission> {
     all.map(|(n, work)| work.biz_key(format!("order-{n}")).tag("mail").tag("v2")).collect()
 }
 
-/// The statements that a thousand submissions take: at most `most`, in one commit; in the order plain, with request ids, the
-/// same asked again, with a business key and two tags.
+/// The statements that a thousand submissions take: at most `most`, in one commit; in the order
+/// plain, with request ids, the same asked again, with a business key and two tags.
 fn census(database: &str, url: &str, most: [u64; 4]) {
     let scheduler = scheduler(url, "QRTZ_");
     let mut over = Vec::new();
@@ -64,7 +64,8 @@ fn census(database: &str, url: &str, most: [u64; 4]) {
     scheduler.store().database().forget_scheduler().unwrap();
 }
 
-/// One text for any number of rows: the number of statements does not depend on that of submissions.
+/// One text for any number of rows: the number of statements does not depend on that of
+/// submissions.
 #[test]
 fn postgres_takes_a_thousand_submissions_in_a_handful_of_statements() {
     census("postgres", &support::postgres_url(), [11, 13, 6, 15]);
@@ -75,8 +76,9 @@ fn mysql_takes_a_thousand_submissions_in_batches() {
     census("mysql", &support::mysql_url(), [56, 74, 13, 99]);
 }
 
-/// In this process a statement is no round trip: SQLite loops over prepared ones. Each job has three: whether
-/// the job is there, whether its trigger is, and whether a fire of such a job executes.
+/// In this process a statement is no round trip: SQLite loops over prepared ones. Each job has
+/// three: whether the job is there, whether its trigger is, and whether a fire of such a job
+/// executes.
 #[test]
 fn sqlite_takes_a_thousand_submissions_in_one_commit() {
     let (_folder, url) = sqlite();
@@ -114,8 +116,8 @@ fn execute(url: &str, text: &str) {
     }
 }
 
-/// A program that knows nothing of marks has put another job in the place of a marked one: the new one does not have them,
-/// is not found by them, and the audit sweeps them.
+/// A program that knows nothing of marks has put another job in the place of a marked one: the new
+/// one does not have them, is not found by them, and the audit sweeps them.
 #[test]
 fn marks_are_not_those_of_a_job_that_another_program_has_put_in_place() {
     let (_folder, sqlite) = sqlite();

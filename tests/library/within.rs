@@ -168,7 +168,8 @@ fn a_fire_ends_with_its_effect(app: &App) {
     end(app, &scheduler);
 }
 
-/// The end that a job records in its own transaction is followed like any other: once, and only if it is committed (LT-12).
+/// The end that a job records in its own transaction is followed like any other: once, and only if
+/// it is committed (LT-12).
 fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
     let its = app.clone();
     let work = move |ctx: &mut JobContext| {
@@ -215,7 +216,8 @@ fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
     end(app, &scheduler);
 }
 
-/// A node that was declared dead while its job ran: its effect is refused, the successor's is the one.
+/// A node that was declared dead while its job ran: its effect is refused, the successor's is the
+/// one.
 fn a_node_that_was_declared_dead_leaves_no_effect(app: &App) {
     let its = app.clone();
     let (begun, begins): (Sender<String>, Receiver<String>) = unbounded();
@@ -252,8 +254,8 @@ fn a_node_that_was_declared_dead_leaves_no_effect(app: &App) {
     end(app, &second);
 }
 
-/// The job's transaction is rolled back after it had ended the fire in it: nothing of it stays, and the fire ends by the
-/// job's return.
+/// The job's transaction is rolled back after it had ended the fire in it: nothing of it stays, and
+/// the fire ends by the job's return.
 fn an_end_that_is_rolled_back_did_not_happen(app: &App) {
     let its = app.clone();
     let work = move |ctx: &mut JobContext| {
@@ -274,7 +276,8 @@ fn an_end_that_is_rolled_back_did_not_happen(app: &App) {
     end(app, &scheduler);
 }
 
-/// While a guarded transaction is open nobody can take the fire away; afterwards one that begins with a guard is refused.
+/// While a guarded transaction is open nobody can take the fire away; afterwards one that begins
+/// with a guard is refused.
 fn a_guard_keeps_the_fire_until_the_transaction_ends(app: &App) {
     let its = app.clone();
     let (inside, is_inside) = unbounded();
@@ -491,7 +494,8 @@ fn work_is_stored_with_what_the_caller_writes(app: &App) {
     end(app, &scheduler);
 }
 
-/// PA-10, X-06: work is submitted with what the caller writes, or not at all; and a request id that was rolled back is free.
+/// PA-10, X-06: work is submitted with what the caller writes, or not at all; and a request id that
+/// was rolled back is free.
 fn work_is_submitted_with_what_the_caller_writes(app: &App) {
     let (ran, runs) = unbounded();
     let work = move |ctx: &mut JobContext| Ok(ran.send(ctx.data().text("n").unwrap_or_default().to_owned())?);

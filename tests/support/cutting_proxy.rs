@@ -17,9 +17,10 @@ pub struct Proxy {
 struct Shared {
     /// Host and port of the server.
     server: Mutex<String>,
-    /// How long the begin of a transaction is kept back.
+    /// The time for which the begin of a transaction is kept back.
     delay: Mutex<Duration>,
-    /// What a transaction has to mention to be cut at its commit, and how long nobody is let in then.
+    /// A transaction that mentions these bytes is cut at its commit, and nobody is let in for so
+    /// long.
     armed: Mutex<Option<(Vec<u8>, Duration)>>,
     /// By the client's address.
     open: Mutex<Vec<(Option<SocketAddr>, [TcpStream; 2])>>,
@@ -49,18 +50,18 @@ impl Proxy {
         Self { port, shared }
     }
 
-    /// The same URL by way of the proxy.
+    /// A URL of the server, by way of the proxy.
     pub fn url(&self, url: &str) -> String {
         let (before, _, after) = split(url);
         format!("{before}127.0.0.1:{}{after}", self.port)
     }
 
-    /// How many connections are open.
+    /// The number of open connections.
     pub fn connections(&self) -> usize {
         self.shared.open.lock().expect("no panic").len()
     }
 
-    /// How many commits were cut.
+    /// The number of commits that were cut.
     pub fn cuts(&self) -> usize {
         self.shared.cuts.load(Ordering::SeqCst)
     }
@@ -140,7 +141,7 @@ impl Shared {
         let mut buffer = vec![0; 65536];
         while let Ok(length @ 1..) = from.read(&mut buffer) {
             if *muted.lock().expect("no panic") {
-                // It is committed.
+                // The transaction is committed.
                 let armed = self.armed.lock().expect("no panic").take();
                 if let Some((_, outage)) = armed {
                     *self.closed_until.lock().expect("no panic") = Some(Instant::now() + outage);

@@ -1,4 +1,4 @@
-//! The history that the jobs themselves logged: every due fire with its runs. It knows nothing of the store.
+//! The history that the jobs themselves logged, without the store: every due fire with its runs.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 use carnelian::Schedule;
@@ -27,14 +27,15 @@ pub struct Run {
     pub job: String,
     pub attempt: i64,
     pub recovering: bool,
-    /// Whether it goes on where a run was given up, since its node was asked to stop it or had stood still.
+    /// True if the run goes on where one was given up, since its node was asked to stop that run or
+    /// had stood still.
     pub resuming: bool,
     pub started_ns: i64,
     pub ended: Option<(i64, String)>,
 }
 
 impl Run {
-    /// Whether the other run was given up before this one resumed it.
+    /// True if the other run was given up before this one resumed it.
     fn goes_on_from(&self, other: &Run) -> bool {
         let given_up = |(at, outcome): &(i64, String)| outcome == "lost" && *at < self.started_ns;
         self.resuming && other.ended.as_ref().is_some_and(given_up)
@@ -44,7 +45,7 @@ impl Run {
 /// A due fire: the trigger it was due for, and the time it was due, epoch milliseconds.
 pub type Due = (String, i64);
 
-/// What is wrong with a history.
+/// A fault of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wrong {
     /// One fire id was started twice.
@@ -130,7 +131,7 @@ impl History {
         history
     }
 
-    /// What the runs of a process that was killed then have for an end: outcome `killed`.
+    /// The runs of a process that was killed end then, with outcome `killed`.
     pub fn end_at_death(&mut self, pid: u64, at_ns: i64) {
         for run in self.chains.values_mut().flatten().filter(|run| run.pid == pid && run.ended.is_none()) {
             run.ended = Some((at_ns, "killed".to_owned()));
@@ -142,8 +143,9 @@ impl History {
         self.chains.values().flatten()
     }
 
-    /// What is wrong: every due fire runs once, once more for each interruption, and to its end; every due time of the
-    /// expected simple schedules has a run, and no other time.
+    /// Faults, of which a good history has none: every due fire runs once, once more for each
+    /// interruption, and to its end; every due time of the expected simple schedules has a run, and
+    /// no other time.
     pub fn problems(mut self, expected: &[(String, Schedule)]) -> Vec<Problem> {
         for (due, runs) in std::mem::take(&mut self.chains) {
             let fired = runs.iter().filter(|run| !run.recovering && !run.resuming).count();
@@ -151,7 +153,8 @@ impl History {
             if fired > 1 || runs.windows(2).any(is_resumed_wrongly) {
                 self.problem(Wrong::FiredTwice, &due, &runs);
             }
-            // An interruption without a START (killed between firing and starting) leaves a gap in the attempts.
+            // An interruption without a START (killed between firing and starting) leaves a gap in
+            // the attempts.
             let attempts: BTreeSet<_> = runs.iter().map(|run| (run.recovering, run.attempt)).collect();
             if runs.iter().filter(|run| run.recovering).count() > attempts.iter().filter(|(again, _)| *again).count() {
                 self.problem(Wrong::RecoveredTwice, &due, &runs);
@@ -201,7 +204,7 @@ fn due_of(event: &Value) -> Due {
         }
         false => text(event, "trigger").to_owned(),
     };
-    // Such a trigger is one of ours, and jobs of storms have triggers of their names.
+    // A trigger that resumes is one of ours, and jobs of storms have triggers of their names.
     let trigger = if is_resuming(&trigger) { text(event, "job").to_owned() } else { trigger };
     (trigger, event["original_scheduled_ms"].as_i64().unwrap_or_default())
 }

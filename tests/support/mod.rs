@@ -1,6 +1,7 @@
-//! What integration tests share. A test file says `mod support;` and, since clippy's allowances for tests do not reach
-//! helper functions outside of `#[test]`, begins with
-//! `#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]`.
+//! Helpers that integration tests share. A test file says `mod support;` and, since clippy's
+//! allowances for tests do not reach helper functions outside of `#[test]`, begins with
+//! `#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing,
+//! reason = "a test")]`.
 #![allow(dead_code, reason = "no test file uses all of it")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests wait for other processes in real time")]
@@ -32,8 +33,8 @@ fn server_url(variable: &str) -> String {
     }
 }
 
-/// A name that no other test has, in this run or another on the same server: for schedulers, tables and files.
-/// Lower case letters, digits and `_`, `prefix` and at most 27 bytes.
+/// A name that no other test has, in this run or another on the same server: for schedulers, tables
+/// and files. Lower case letters, digits and `_`, `prefix` and at most 27 bytes.
 pub fn fresh_name(prefix: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +50,8 @@ pub fn free_port() -> u16 {
         .port()
 }
 
-/// Waits for a fact, looking often, and panics with `what` should have come true when `limit` is over.
+/// Waits for a fact, looking often, and panics with `what` should have come true when `limit` is
+/// over.
 #[track_caller]
 pub fn wait_until(what: &str, limit: Duration, mut fact: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -62,8 +64,9 @@ pub fn wait_until(what: &str, limit: Duration, mut fact: impl FnMut() -> bool) {
     }
 }
 
-/// Whether the calling test has its process for itself, as a test needs that replaces the process's logger. If it has not,
-/// it has just been run in a process of its own, and has nothing more to do: `is_alone(module_path!(), "name_of_the_test")`.
+/// True if the calling test has its process for itself, as a test needs that replaces the process's
+/// logger: `is_alone(module_path!(), "name_of_the_test")`. If false, the test has just been run in
+/// a process of its own, and has nothing more to do.
 pub fn is_alone(module: &str, test: &str) -> bool {
     const MARK: &str = "CARNELIAN_TEST_ALONE";
     // nextest gives each test a process.
@@ -80,7 +83,8 @@ pub fn is_alone(module: &str, test: &str) -> bool {
     false
 }
 
-/// Ends the calling thread, and only it, in a way that nothing in the process notices: the kernel takes it away.
+/// Ends the calling thread, and only it, in a way that nothing in the process notices: the kernel
+/// takes it away.
 #[cfg(target_os = "linux")]
 pub fn end_this_thread() {
     use rustix::thread::{SecureComputingMode, set_secure_computing_mode};

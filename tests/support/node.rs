@@ -29,7 +29,7 @@ impl NodeProcess {
         Self::start(&mut Self::command(config), errors)
     }
 
-    /// What starts a `demo_node`.
+    /// The command that starts a `demo_node`.
     pub fn command(config: &Path) -> Command {
         let mut command = Command::new(demo_node());
         let level = std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned());
@@ -80,12 +80,12 @@ impl NodeProcess {
         assert!(status.success(), "the node {} ended with {status}", self.instance.as_deref().unwrap_or("(not ready)"));
     }
 
-    /// How it ended, if it has.
+    /// The exit status of the process, if it has ended.
     pub fn end(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
 
-    /// Whether it has not ended.
+    /// True if the process has not ended.
     pub fn is_alive(&mut self) -> bool {
         self.end().is_none()
     }

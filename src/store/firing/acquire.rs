@@ -129,7 +129,11 @@ impl Firing<'_> {
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
         let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
-        let mut firing = firing.leaving_batch(request.prefetch.is_some());
+        // Nobody takes over from the only node of a store that ends with its process: fires that it
+        // has prefetched need no rows.
+        let outlives_process = self.store.database().outlives_process();
+        let prefetches = request.prefetch.is_some() && (outlives_process || s.instances()?.len() > 1);
+        let mut firing = firing.leaving_batch(prefetches);
         deferred.into_iter().for_each(|deferred| firing.defer(deferred));
         let fan_out = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
         let mut reserved = Vec::new();
@@ -141,7 +145,7 @@ impl Firing<'_> {
             let may_meet = firable.candidate.trigger_is_executing && firable.trigger.overlap() != Overlap::AllowAll;
             let in_time = may_meet && scheduled_ms > now_ms;
             if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
-                firing.fire(firable, fence, request.prefetch.is_some());
+                firing.fire(firable, fence, prefetches);
             } else {
                 let may_precommit =
                     firable.trigger.policies == Policies::default() && !firable.job.disallow_concurrent_execution;

@@ -108,6 +108,10 @@ impl Database for MemoryDatabase {
         Ok(Vec::new())
     }
 
+    fn outlives_process(&self) -> bool {
+        false
+    }
+
     fn fences(&self) -> Option<&super::Fences> {
         Some(&self.fences)
     }

@@ -24,7 +24,8 @@ fn policy(name: &str) -> JobPolicy {
     if name == "timeout" { policy.timeout(Duration::from_millis(100)) } else { policy }
 }
 
-/// Stops a run of each job (the one with a timeout may have ended before), from the node `peer` where the cause may come from anywhere.
+/// Stops a run of each job (the one with a timeout may have ended before), from the node `peer`
+/// where the cause may come from anywhere.
 fn stop_all(node: &Scheduler, peer: &Scheduler) {
     let fires = node.running_here();
     let fire = |name: &str| fires.iter().find(|fire| fire.job.name() == name).unwrap();
@@ -88,8 +89,8 @@ fn four_causes_stop_a_job_that_looks_and_the_history_tells_them_apart() {
     });
 }
 
-/// Jobs that do not look are asked again and again, and given up; their fires are recorded by the cause, and nothing is left
-/// behind for others to recover.
+/// Jobs that do not look are asked again and again, and given up; their fires are recorded by the
+/// cause, and nothing is left behind for others to recover.
 #[test]
 fn four_causes_give_up_a_job_that_does_not_look() {
     everywhere(|cluster| {
@@ -129,7 +130,8 @@ fn four_causes_give_up_a_job_that_does_not_look() {
     });
 }
 
-/// DS-120: somebody outside declares a fire failed; the node that runs it learns it, and the work is tried again there.
+/// DS-120: somebody outside declares a fire failed; the node that runs it learns it, and the work
+/// is tried again there.
 #[test]
 fn a_run_learns_that_it_was_declared_failed() {
     everywhere(|cluster| {

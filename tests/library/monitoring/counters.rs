@@ -9,8 +9,8 @@ use crossbeam_channel::bounded;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// DS-70, DS-74: a success, a failure, a misfire, the recovery of a dead node's run, a fenced write and a failure of the
-/// database, each counted once, where it belongs.
+/// DS-70, DS-74: a success, a failure, a misfire, the recovery of a dead node's run, a fenced write
+/// and a failure of the database, each counted once, where it belongs.
 fn each_event_is_counted(mut cluster: Cluster) {
     cluster.checkin_interval = Duration::from_millis(300);
     cluster.tolerance = Duration::from_millis(1500);
@@ -122,7 +122,8 @@ fn each_event_is_counted_on_mysql() {
     each_event_is_counted(Cluster::on_server(&crate::support::mysql_url()));
 }
 
-/// DS-70: by the group of the job and by node, where the settings ask for it; groups beyond the bound are one.
+/// DS-70: by the group of the job and by node, where the settings ask for it; groups beyond the
+/// bound are one.
 #[test]
 fn fires_are_told_apart_by_group_if_that_is_asked_for() {
     let cluster = Cluster::new();

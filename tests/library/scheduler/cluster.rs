@@ -136,8 +136,8 @@ fn in_an_outage_a_node_suspects_itself_and_afterwards_holds_its_fires_again() {
     cluster.assert_sound();
 }
 
-/// H9: a peer sleeps its retry interval of 15 s after a failed check-in, and one blip of the database is a conviction.
-/// Here it is tried again inside what remains of the window.
+/// H9: a peer sleeps its retry interval of 15 s after a failed check-in, and one blip of the
+/// database is a conviction. Here it is tried again inside what remains of the window.
 #[test]
 fn a_check_in_that_fails_once_is_repeated_before_anybody_can_convict() {
     let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_secs(10));
@@ -156,8 +156,9 @@ fn a_check_in_that_fails_once_is_repeated_before_anybody_can_convict() {
     }
 }
 
-/// H10: after an outage a peer's scheduler thread fires before its cluster thread has checked in, while others convict
-/// the node. Here nothing is acquired, and nothing reserved is fired, as long as the own check-in is too old.
+/// H10: after an outage a peer's scheduler thread fires before its cluster thread has checked in,
+/// while others convict the node. Here nothing is acquired, and nothing reserved is fired, as long
+/// as the own check-in is too old.
 #[test]
 fn a_node_that_cannot_check_in_takes_no_work() {
     let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_millis(400));

@@ -129,7 +129,8 @@ fn retries_are_followed_at_their_end() {
     cluster.assert_sound();
 }
 
-/// A database that fails at every turn, two nodes, sixty parents: each child runs once for each parent's end.
+/// A database that fails at every turn, two nodes, sixty parents: each child runs once for each
+/// parent's end.
 #[test]
 fn children_follow_once_whatever_fails() {
     let cluster = Cluster::flaky();

@@ -83,8 +83,9 @@ fn key(name: &str) -> JobKey {
     JobKey::new("g", name)
 }
 
-/// S9, DS-90…98: old nodes without the new type, new nodes without the old, and data in two forms. Nothing goes to
-/// `ERROR`, each job runs on the node that knows it, and what nobody knows is named before it is due.
+/// S9, DS-90…98: old nodes without the new type, new nodes without the old, and data in two forms.
+/// Nothing goes to `ERROR`, each job runs on the node that knows it, and what nobody knows is named
+/// before it is due.
 fn rolling_upgrade(cluster: Cluster) {
     let cluster = hasty(cluster);
     let (runs, ran) = unbounded();
@@ -110,7 +111,8 @@ fn rolling_upgrade(cluster: Cluster) {
     assert_eq!(next(), "new r1 report to=r1");
     new.trigger_job(&key("l1"), JobDataMap::new()).unwrap();
     assert_eq!(next(), "old l1 legacy to=l1");
-    // Data in the new form are left to the new node, however busy it is; in the old form they run anywhere.
+    // Data in the new form are left to the new node, however busy it is; in the old form they run
+    // anywhere.
     let detail = JobDetail::builder(key("m2"), "mail").durable(true).data("recipient", "m2").build().unwrap();
     new.add_job(&detail, IfExists::Refuse).unwrap();
     for _ in 0..5 {

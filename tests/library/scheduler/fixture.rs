@@ -17,8 +17,8 @@ use std::time::Duration;
 /// Longer than anything here takes.
 pub const LONG: Duration = Duration::from_secs(30);
 
-/// A database that can be switched off, for everything or for one purpose, can lose the answer of one commit and then
-/// be off, can keep one waiting for its answer, and can fail by dice.
+/// A database that can be switched off, for everything or for one purpose, can lose the answer of
+/// one commit and then be off, can keep one waiting for its answer, and can fail by dice.
 pub struct Switch {
     inner: Arc<dyn Database>,
     off: AtomicBool,
@@ -31,8 +31,9 @@ pub struct Switch {
 /// An answer that is kept back, the channel that tells of it, and the channel that lets it go.
 type Hold = (&'static str, Sender<()>, Receiver<()>);
 
-/// One transaction in five gets no connection, of the others one in five is not committed, and of the rest one in five
-/// is, and nobody is told: what Quartz does to its own stores. The thread that made it is spared.
+/// One transaction in five gets no connection, of the others one in five is not committed, and of
+/// the rest one in five is, and nobody is told: what Quartz does to its own stores. The thread that
+/// made it is spared.
 struct Dice {
     seed: u64,
     thrown: AtomicU64,
@@ -65,7 +66,8 @@ impl Switch {
         *self.refused.lock() = purpose;
     }
 
-    /// The next transaction of this purpose that commits is not answered, and the database is off afterwards.
+    /// The next transaction of this purpose that commits is not answered, and the database is off
+    /// afterwards.
     pub fn lose_answer_of(&self, purpose: &'static str) {
         *self.lose_next.lock() = Some(purpose);
     }
@@ -74,8 +76,8 @@ impl Switch {
         self.off.load(Ordering::SeqCst)
     }
 
-    /// The next transaction of this purpose is committed, and answered when the second channel is. The first says that
-    /// it has come so far.
+    /// The next transaction of this purpose is committed, and answered when the second channel is.
+    /// The first says that it has come so far.
     pub fn hold_answer_of(&self, purpose: &'static str) -> (Receiver<()>, Sender<()>) {
         let ((come, comes), (go, goes)) = (bounded(1), bounded(1));
         *self.hold_next.lock() = Some((purpose, come, goes));

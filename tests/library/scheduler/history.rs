@@ -51,7 +51,8 @@ fn messages(lines: &[LogLine]) -> Vec<&str> {
     lines.iter().map(|line| line.message.as_str()).collect()
 }
 
-/// LT-58, LT-106: what the program logs on the run's thread, and what the job says itself; also of a run that panicked.
+/// LT-58, LT-106: what the program logs on the run's thread, and what the job says itself; also of
+/// a run that panicked.
 #[test]
 fn a_run_has_what_was_logged_while_it_went_on() {
     if !support::is_alone(module_path!(), "a_run_has_what_was_logged_while_it_went_on") {
@@ -131,7 +132,8 @@ fn a_run_that_was_given_up_has_its_log() {
     drop(go);
 }
 
-/// LT-53, LT-58: a row from the start; then four times, of which the third is that of the worker, also after repetitions.
+/// LT-53, LT-58: a row from the start; then four times, of which the third is that of the worker,
+/// also after repetitions.
 #[test]
 fn a_run_is_seen_from_its_start_and_has_four_times() {
     let cluster = Cluster::new();

@@ -65,7 +65,8 @@ fn a_shutdown_waits_for_jobs_and_can_be_repeated() {
     cluster.assert_sound();
 }
 
-/// H23: a shutdown of a peer waits for its scheduler thread, which waits for a free worker: a full pool never stops.
+/// H23: a shutdown of a peer waits for its scheduler thread, which waits for a free worker: a full
+/// pool never stops.
 #[test]
 fn a_job_that_never_ends_is_left_behind_at_the_deadline_and_its_fire_to_others() {
     let cluster = Cluster::new();
@@ -211,7 +212,8 @@ fn standby_gives_reservations_back_and_start_resumes() {
     cluster.assert_sound();
 }
 
-/// With a backlog, ends of fires go along with the next acquisition. In standby there is none: they waited for it for ever.
+/// With a backlog, ends of fires go along with the next acquisition. In standby there is none: they
+/// waited for it for ever.
 #[test]
 fn what_ends_after_a_standby_in_the_middle_of_a_backlog_is_recorded() {
     let cluster = Cluster::new();

@@ -43,7 +43,8 @@ fn node(cluster: &Cluster, name: &str, ran: &Arc<Mutex<BTreeMap<String, u32>>>) 
     node
 }
 
-/// Two nodes work off jobs, some alone and some not, while the answers of `purpose` are lost and the database with them.
+/// Two nodes work off jobs, some alone and some not, while the answers of `purpose` are lost and
+/// the database with them.
 fn gone_in_the_middle_of(purpose: &'static str, database: &str) {
     let cluster = cluster(database);
     let ran = Arc::default();
@@ -66,7 +67,8 @@ fn gone_in_the_middle_of(purpose: &'static str, database: &str) {
         }
     }
     if purpose == CHECK_IN {
-        // Nodes that cannot check in distrust themselves, take nothing, and have not been heard of for a whole window.
+        // Nodes that cannot check in distrust themselves, take nothing, and have not been heard of
+        // for a whole window.
         let silent = |node: &Scheduler| node.health().since_checkin.is_some_and(|silence| silence >= OUTAGE);
         wait_until("both are silent", LONG, || nodes.iter().all(silent));
         assert!(nodes.iter().all(|node| node.health().is_suspicious));

@@ -215,7 +215,8 @@ fn a_backfill_runs_for_each_time_of_the_past() {
     cluster.await_quiet();
 }
 
-/// The node that finds the trigger due is not the one that runs it: that one learns of it with its next heartbeat.
+/// The node that finds the trigger due is not the one that runs it: that one learns of it with its
+/// next heartbeat.
 #[test]
 fn a_run_on_another_node_is_cancelled_too() {
     let cluster = Cluster::new();

@@ -78,7 +78,8 @@ impl Jam {
     }
 }
 
-/// The story of mixed work: jobs were short, and suddenly they are long. Another node has nothing to do.
+/// The story of mixed work: jobs were short, and suddenly they are long. Another node has nothing
+/// to do.
 fn what_waits_behind_long_jobs_runs_elsewhere(cluster: &Cluster) {
     let (jam, n1) = Jam::begin(cluster);
     let n2 = jam.node(cluster, "n2", false, "");

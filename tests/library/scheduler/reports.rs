@@ -31,8 +31,9 @@ fn noting(cluster: &Cluster, properties: &str) -> (Scheduler, Receiver<(String, 
     (cluster.node_with("n1", properties).job_fn("note", note).build().unwrap(), runs)
 }
 
-/// A scheduler that ended in the middle of a job that may run once at a time leaves a blocked trigger and a fired row.
-/// Once the trigger has misfired as well, neither may keep the next start from firing it again.
+/// A scheduler that ended in the middle of a job that may run once at a time leaves a blocked
+/// trigger and a fired row. Once the trigger has misfired as well, neither may keep the next start
+/// from firing it again.
 #[test]
 fn a_start_after_an_end_in_mid_job_fires_again_what_was_blocked_and_has_misfired() {
     let mut cluster = Cluster::new();
@@ -71,7 +72,8 @@ fn a_start_after_an_end_in_mid_job_fires_again_what_was_blocked_and_has_misfired
     cluster.assert_sound();
 }
 
-/// QTZ-385: the end of the scheduler comes between the fire in the store and its hand-over to a worker.
+/// QTZ-385: the end of the scheduler comes between the fire in the store and its hand-over to a
+/// worker.
 #[test]
 fn a_shutdown_between_a_fire_and_its_worker_still_runs_it_and_leaves_nothing_to_recover() {
     for (purpose, delay_ms) in [("acquire triggers", 0), ("fire triggers", 300)] {
@@ -126,7 +128,8 @@ fn what_was_reserved_when_the_database_went_fires_once_when_it_is_back() {
     cluster.assert_sound();
 }
 
-/// QTZ-336: a change that is signalled after the look for due triggers and before the wait that follows it.
+/// QTZ-336: a change that is signalled after the look for due triggers and before the wait that
+/// follows it.
 #[test]
 fn a_change_between_the_look_for_due_triggers_and_the_wait_is_not_missed() {
     let cluster = Cluster::new();
@@ -242,8 +245,8 @@ fn a_trigger_ends_once_for_its_listeners_whichever_of_its_fires_is_vetoed() {
     }
 }
 
-/// Quartz marks a map as dirty that was touched and then put back. Ours compares: what is as it was is not written, and
-/// cannot overwrite what somebody else stored meanwhile.
+/// Quartz marks a map as dirty that was touched and then put back. Ours compares: what is as it was
+/// is not written, and cannot overwrite what somebody else stored meanwhile.
 #[test]
 fn data_that_a_run_leaves_as_it_was_is_not_written_back() {
     let cluster = Cluster::new();

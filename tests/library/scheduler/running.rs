@@ -326,7 +326,8 @@ fn an_interrupted_job_wakes_and_is_cancelled() {
     cluster.await_quiet();
 }
 
-/// A job that makes the next one: Quartz's chains of jobs are made by jobs, through the scheduler in their context.
+/// A job that makes the next one: Quartz's chains of jobs are made by jobs, through the scheduler
+/// in their context.
 #[test]
 fn a_job_schedules_another_and_finds_what_a_listener_left() {
     struct Mark(u32);
@@ -372,7 +373,8 @@ fn a_job_schedules_another_and_finds_what_a_listener_left() {
     cluster.assert_sound();
 }
 
-/// PA-40: what a run kept is there for the next one of the same work, and gone when the work is done.
+/// PA-40: what a run kept is there for the next one of the same work, and gone when the work is
+/// done.
 #[test]
 fn a_run_goes_on_from_the_last_checkpoint() {
     let cluster = Cluster::new();

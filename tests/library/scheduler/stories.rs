@@ -45,8 +45,8 @@ fn much_later(name: &str, job: &JobDetail) -> Trigger {
     Trigger::builder(TriggerKey::new("g", name), job.key().clone()).start_at(start).build().unwrap()
 }
 
-/// A node that says which triggers it ran. A fire that a lost answer left in doubt runs by a recovery trigger, so the jobs
-/// of these stories ask for recovery.
+/// A node that says which triggers it ran. A fire that a lost answer left in doubt runs by a
+/// recovery trigger, so the jobs of these stories ask for recovery.
 fn noting(cluster: &Cluster) -> (Scheduler, Receiver<String>) {
     let (ran, runs) = unbounded();
     let note = move |ctx: &mut JobContext| {
@@ -245,8 +245,8 @@ fn a_shutdown_that_does_not_wait_leaves_the_job_running_and_no_thread_after_it(c
     wait_until("no thread is left", LONG, || threads(&cluster).is_empty());
 }
 
-/// Quartz asks that each counter ends at five or more: at least once. Ours counts each due time once, since what a lost
-/// answer leaves in doubt is looked up.
+/// Quartz asks that each counter ends at five or more: at least once. Ours counts each due time
+/// once, since what a lost answer leaves in doubt is looked up.
 fn a_hundred_counters_are_raised_by_every_fire(cluster: Cluster) {
     const JOBS: usize = 100;
     const FIRES: i64 = 5;

@@ -23,7 +23,8 @@ fn node(cluster: &Cluster, name: &'static str, seen: &Seen) -> Scheduler {
     cluster.node(name, 4).job_fn("note", note).build().unwrap()
 }
 
-/// Five nodes, one on the blacklist, one not allowed: each tick runs on three, once each, while one leaves and one joins.
+/// Five nodes, one on the blacklist, one not allowed: each tick runs on three, once each, while one
+/// leaves and one joins.
 fn each_tick_runs_once_on_each_node_that_may(mut cluster: Cluster) {
     const TICKS: usize = 100;
     (cluster.checkin_interval, cluster.tolerance) = (Duration::from_millis(500), Duration::from_secs(60));
@@ -121,8 +122,8 @@ fn items_are_split_over_the_nodes() {
     cluster.assert_sound();
 }
 
-/// LT-13: a strategy of the user's own is registered with the builder, and a run reads what its part is told; one that has
-/// no answer ends nothing, and is named.
+/// LT-13: a strategy of the user's own is registered with the builder, and a run reads what its
+/// part is told; one that has no answer ends nothing, and is named.
 #[test]
 fn nodes_run_the_parts_that_a_strategy_of_the_users_gives_them() {
     let cluster = Cluster::new();

@@ -278,3 +278,20 @@ fn a_node_that_starts_while_a_peer_recovers_it_loses_nothing() {
     cluster.check();
     assert_eq!(prefetch(&again).fired.len(), 600);
 }
+
+#[test]
+fn the_only_node_of_a_store_in_memory_marks_nothing_for_others() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [once("t", "a", NOW), minutely("m", "a", NOW)]);
+    let before = cluster.snapshot();
+    let fired = prefetch(&a).fired;
+    let outlives_process = cluster.store.database().outlives_process();
+    assert_eq!(fired.iter().map(|fire| fire.prefetched).collect::<Vec<_>>(), [outlives_process; 2]);
+    // The node itself can give the fires back all the same.
+    cluster.store.firing().unfire(&a.owner(), &fired.iter().collect::<Vec<_>>()).unwrap();
+    assert_eq!(format!("{:?}", cluster.snapshot().triggers), format!("{:?}", before.triggers));
+
+    let _b = cluster.node("B");
+    assert!(prefetch(&a).fired.iter().all(|fire| fire.prefetched), "another node can take over");
+}
