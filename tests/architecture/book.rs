@@ -1,4 +1,5 @@
-//! The pages are a book: the summary has them all, links and anchors lead somewhere, and programs are compiled.
+//! The pages are a book: the summary has them all, links and anchors lead somewhere, names exist,
+//! and programs are compiled.
 
 use super::{none, read};
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,7 +113,8 @@ fn links_of_pages_stay_in_the_book() {
     none("links that leave the book", &outside.collect::<Vec<_>>());
 }
 
-/// Comments, error texts, tests and scripts name a page by its path from the root, so that each of them can be opened.
+/// Comments, error texts, tests and scripts name a page by its path from the root, so that an
+/// editor can open it.
 #[test]
 fn pages_that_code_and_scripts_name_exist() {
     let files = files();
@@ -174,7 +176,8 @@ fn names_of_the_crate_in_pages_exist() {
     assert_eq!(names_of_the_crate("ctx.log(a, A::B) c.d"), ["log", "A", "B"]);
 }
 
-/// `docs/configuration.md` is made of the keys that the loader knows, and is held by a test of its own.
+/// `docs/configuration.md` is made of the keys that the loader knows; a test of the settings holds
+/// it.
 #[test]
 fn keys_that_pages_name_exist() {
     let files = files();

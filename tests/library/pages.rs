@@ -1,4 +1,5 @@
-//! What the pages show is so: their settings are read without a complaint, and their SQL runs on every database.
+//! The settings that the pages show are read without a complaint, and their SQL runs on every
+//! database.
 
 use carnelian::settings::Settings;
 use std::path::{Path, PathBuf};
