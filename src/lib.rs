@@ -96,6 +96,7 @@
 //! `sqlite` (default), `postgres`, `mysql`: the databases. `signals` (default): a clean end at
 //! SIGTERM and Ctrl-C. `cli`: the command line. `metrics`: metrics through the facade of that name.
 //! `recurrence`: rules of iCalendar. `test-util`: a manual clock and faults for tests.
+#![warn(clippy::disallowed_methods)]
 
 mod alarm;
 pub mod backfill;

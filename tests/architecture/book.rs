@@ -8,6 +8,8 @@ const PARTS: [&str; 5] = ["Start", "Guide", "Operate", "Quartz", "Inside"];
 const SUMMARY: &str = "docs/SUMMARY.md";
 /// More pages than a reader keeps apart.
 const MOST_PAGES: usize = 18;
+/// As many as a reader looks through.
+const MOST_EXAMPLES: usize = 18;
 
 type Files = BTreeMap<String, String>;
 
@@ -191,4 +193,20 @@ fn keys_that_pages_name_exist() {
         unknown.map(|key| format!("{file}: {key}")).collect::<Vec<_>>()
     });
     none("keys in pages that `docs/configuration.md` does not have", &unknown.collect::<Vec<_>>());
+}
+
+/// An example shows what a program may use: hidden modules and lints of this project are not of it.
+#[test]
+fn examples_are_few_and_use_public_names_only() {
+    let files = files();
+    let examples: Vec<_> = files.iter().filter(|(file, _)| file.starts_with("examples/")).collect();
+    let names: Vec<_> =
+        examples.iter().filter_map(|(file, _)| file.strip_prefix("examples/")?.strip_suffix(".rs")).collect();
+    let names: Vec<_> = names.into_iter().filter(|name| !name.contains('/')).collect();
+    assert!(names.len() <= MOST_EXAMPLES, "{} examples: join two of them", names.len());
+    let readme = &files["README.md"];
+    let unnamed = names.iter().filter(|name| !readme.contains(&format!("`{name}`")));
+    none("examples that README does not name", &unnamed.map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    let hidden = examples.iter().filter(|(_, text)| text.contains("carnelian::store") || text.contains("#![allow"));
+    none("examples with hidden names or lints", &hidden.map(|(file, _)| (*file).clone()).collect::<Vec<_>>());
 }
