@@ -1,5 +1,4 @@
 //! Calendars: office hours without weekends and holidays, and a calendar that is replaced while its trigger runs.
-#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::calendar::{Calendar, CronTimes, DailyRange, Holidays, Weekdays};
 use carnelian::{IfExists, JobContext, JobDetail, JobError, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};

@@ -1,5 +1,4 @@
 //! Jobs that follow the runs of another: a report after each load that succeeded, an alarm after one that failed.
-#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::{Continuation, IfExists, JobContext, JobDataMap, JobDetail, JobError, JobKey, On, Scheduler};
 use std::sync::mpsc::channel;

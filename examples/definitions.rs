@@ -1,7 +1,6 @@
 //! Jobs that the program defines in its code: stored at the first start, left alone at the second, updated by new code.
 //!
 //! `cargo run --example definitions`
-#![allow(clippy::print_stdout, reason = "an example")]
 
 use carnelian::settings::Settings;
 use carnelian::{JobDefinition, JobDetail, JobKey, Scheduler};

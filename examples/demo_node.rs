@@ -3,7 +3,6 @@
 //! Prints `READY <instance>` when it has checked in and acquires. SIGTERM or SIGINT stops it gracefully within
 //! `carnelian.shutdown.deadline`, with exit code 0. Exit code 2: bad configuration; 3: database
 //! unusable, or a node with this instance id runs already.
-#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 mod demo;
 

@@ -1,5 +1,4 @@
 //! Exactly-once effects: a transfer that ends its fire in its own transaction, asked for twice under one request id.
-#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::{JobContext, JobError, Scheduler, Submission};
 use diesel::connection::SimpleConnection;

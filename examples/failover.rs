@@ -4,7 +4,6 @@
 //! again, with a hidden argument), gives them work, kills one with SIGKILL, prints what happens, and ends with exit
 //! code 0 only if every expectation held. The check-in interval is 1 s instead of 15 s, for the show; the tolerance is
 //! the real one, 7.5 s.
-#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 #[path = "failover/cluster.rs"]
 mod cluster;
@@ -14,18 +13,16 @@ mod expectations;
 #[path = "failover/timeline.rs"]
 mod timeline;
 
-use carnelian::FiredTrigger;
-use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
-use carnelian::store::JobStore;
-use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
+use carnelian::{
+    FiredTrigger, GroupMatcher, IfExists, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey,
+};
 use chrono::DateTime;
 use cluster::Node;
 use expectations::Facts;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 use timeline::Timeline;
 
@@ -73,27 +70,27 @@ fn node(config: &str) -> ExitCode {
 fn show() -> Result<bool, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let (config, log) = write_config(folder.path())?;
-    let settings = Settings::from_file(&config)?;
-    let store = carnelian::store::open(&settings, Arc::new(SystemClock::default()))?;
-    store.database().migrate()?;
+    // A scheduler that is never started: it stores jobs and looks at the cluster.
+    let scheduler = Scheduler::builder().settings_file(&config).build()?;
+    scheduler.migrate()?;
     let mut timeline = Timeline::new(&log, LIMIT);
     println!("Three nodes on one SQLite file, check-in every {CHECKIN_MS} ms.\n");
 
     let mut victim = Node::start("node-a", &config, &timeline)?;
     timeline.say("node-a", "is up, and gets two long jobs: `work.report` asks for recovery, `work.mail` does not");
-    store.catalogue().schedule(vec![long_job("report", true)?, long_job("mail", false)?], false)?;
+    scheduler.schedule_jobs(vec![long_job("report", true)?, long_job("mail", false)?], IfExists::Refuse)?;
     timeline.until("both long jobs run", |events| events.iter().filter(|event| event.is("START")).count() == 2)?;
 
     let mut survivors = [Node::start("node-b", &config, &timeline)?, Node::start("node-c", &config, &timeline)?];
     timeline.say("node-b", "and node-c are up; a job begins that fires every second, the grid");
-    let first_grid_ms = schedule_grid(&store, &timeline)?;
+    let first_grid_ms = schedule_grid(&scheduler, &timeline)?;
     // Half-way between two fires of the grid, so that none is in progress, and while the victim has
     // reserved the next one.
     let mut grid_ms = first_grid_ms + 2 * GRID_MS;
     loop {
         timeline.rest_until(grid_ms + GRID_MS / 2)?;
         let is_its = |fire: &FiredTrigger| fire.instance == "node-a" && fire.trigger.group() == "grid";
-        if grid_ms >= first_grid_ms + LAST_KILL_MS || store.upkeep().fired_triggers()?.iter().any(is_its) {
+        if grid_ms >= first_grid_ms + LAST_KILL_MS || scheduler.running_fires()?.iter().any(is_its) {
             break;
         }
         grid_ms += GRID_MS;
@@ -101,8 +98,7 @@ fn show() -> Result<bool, Box<dyn Error>> {
 
     victim.kill()?;
     let killed_ms = timeline.now_ms();
-    let last_checkin_ms = store
-        .upkeep()
+    let last_checkin_ms = scheduler
         .instances()?
         .iter()
         .find(|node| node.instance == "node-a")
@@ -112,7 +108,7 @@ fn show() -> Result<bool, Box<dyn Error>> {
     timeline.say("node-a", &format!("is KILLED with SIGKILL in mid-job, {before} ms after its last check-in"));
 
     timeline.until_true("node-a is declared dead", || {
-        Ok(store.upkeep().instances()?.iter().all(|node| node.instance != "node-a"))
+        Ok(scheduler.instances()?.iter().all(|node| node.instance != "node-a"))
     })?;
     let noticed = timeline.now_ms() - last_checkin_ms;
     timeline.say("cluster", &format!("node-a is declared dead, {noticed} ms after its last check-in"));
@@ -131,9 +127,8 @@ fn show() -> Result<bool, Box<dyn Error>> {
         first_grid_ms,
         last_checkin_ms,
         killed_ms,
-        triggers_left: store.catalogue().trigger_summaries(&carnelian::GroupMatcher::any())?,
-        fires_left: store.upkeep().fired_triggers()?.len(),
-        violations: carnelian::store::violations(&store.upkeep().snapshot()?).iter().map(ToString::to_string).collect(),
+        triggers_left: scheduler.triggers(&GroupMatcher::any())?,
+        fires_left: scheduler.running_fires()?.len(),
     }))
 }
 
@@ -170,7 +165,7 @@ fn long_job(name: &str, requests_recovery: bool) -> carnelian::Result<(JobDetail
 }
 
 /// Schedules the grid from the next full second but one; gives its first time.
-fn schedule_grid(store: &JobStore, timeline: &Timeline) -> Result<i64, Box<dyn Error>> {
+fn schedule_grid(scheduler: &Scheduler, timeline: &Timeline) -> Result<i64, Box<dyn Error>> {
     let first_ms = (timeline.now_ms() / 1_000 + 2) * 1_000;
     let job = JobDetail::builder(JobKey::new("grid", "tick"), "demo.append").build()?;
     let interval = Duration::from_millis(GRID_MS.unsigned_abs());
@@ -178,6 +173,6 @@ fn schedule_grid(store: &JobStore, timeline: &Timeline) -> Result<i64, Box<dyn E
         .start_at(DateTime::from_timestamp_millis(first_ms).ok_or("no such time")?)
         .schedule(SimpleSchedule::every(interval).repeat(u32::try_from(GRID_FIRES - 1)?))
         .build()?;
-    store.catalogue().schedule(vec![(job, vec![trigger])], false)?;
+    scheduler.schedule_jobs(vec![(job, vec![trigger])], IfExists::Refuse)?;
     Ok(first_ms)
 }

@@ -1,5 +1,4 @@
 //! The smallest scheduler: one job, in memory, three times.
-#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::{JobContext, JobDetail, JobError, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
 use std::error::Error;

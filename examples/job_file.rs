@@ -1,5 +1,4 @@
 //! A job file of Quartz: read, looked at, stored; its jobs run under their Java class names.
-#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::job_file::{JobFile, JobFlags};
 use carnelian::{Job, JobContext, JobError, Outcome, Scheduler};

@@ -1,5 +1,4 @@
 //! Listeners: one that reports what ran, one that says no to every second fire.
-#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::listener::{FireEnd, FireEvent, JobListener, TriggerListener};
 use carnelian::{JobContext, JobDetail, JobError, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};

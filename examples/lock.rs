@@ -1,6 +1,5 @@
 //! A lock of the application: two nodes on one SQLite file write a report in turn, never both at once; and a holder that
 //! stood still is refused by its fence.
-#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
 
 use carnelian::Scheduler;
 use carnelian::settings::Settings;

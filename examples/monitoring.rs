@@ -1,4 +1,5 @@
-//! What a program shows of its scheduler: metrics and health for its own endpoints, alarms as they come. Ends by itself.
+//! What a program shows of its scheduler: metrics and health for its own endpoints, a file for a liveness probe, alarms
+//! as they come. Ends by itself.
 
 use carnelian::listener::SchedulerListener;
 use carnelian::monitoring::Alarm;
@@ -41,6 +42,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // There should be two nodes, and there is one.
     let alarm = pages.recv_timeout(Duration::from_secs(30))?;
     println!("alarm {}: {}", alarm.kind, alarm.detail);
+    // A program without a server touches a file every ten seconds, and the probe looks at its age. No probe asks the
+    // database: its absence is no reason to end a process.
+    let alive = std::env::temp_dir().join("carnelian-alive");
+    if scheduler.health().is_live() {
+        std::fs::write(&alive, b"alive\n")?;
+    }
+    println!("{} is there: {}", alive.display(), alive.exists());
     // Recorded, and so counted.
     let report = scheduler.shutdown_and_wait();
     println!("stopped cleanly: {}", report.is_clean());

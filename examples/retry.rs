@@ -1,35 +1,35 @@
-//! A job that fails, and is tried again by its policy; what became of it is in the history.
-#![allow(clippy::disallowed_methods, reason = "an example is an application: it may read clocks and sleep")]
+//! A job that fails half-way: its policy has it tried again, and the next attempt goes on where the last one was, on
+//! whichever node. What became of it is in the history.
 
 use carnelian::history::HistoryQuery;
-use carnelian::{
-    IfExists, JobContext, JobDetail, JobError, JobKey, JobPolicy, RetryPolicy, Scheduler, Trigger, TriggerKey,
-};
-use std::time::{Duration, Instant};
+use carnelian::{JobContext, JobError, RetryPolicy, Scheduler, Submission};
+use std::time::Duration;
 
-/// The first two times the server is busy.
-fn deliver(ctx: &mut JobContext) -> Result<(), JobError> {
-    match ctx.attempt() {
-        0 | 1 => Err(JobError::new("the server is busy").class("busy")),
-        _ => Ok(()),
+/// Copies ten pages, and loses its connection after the sixth.
+fn copy(ctx: &mut JobContext) -> Result<(), JobError> {
+    let begin = ctx.resume::<u32>()?.unwrap_or(0);
+    println!("attempt {} begins with page {begin}", ctx.attempt());
+    for page in begin..10 {
+        if page == 6 && ctx.attempt() == 0 {
+            return Err(JobError::new("the connection was lost").class("network"));
+        }
+        println!("  page {page}");
+        ctx.checkpoint(&(page + 1))?;
     }
+    Ok(())
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let scheduler = Scheduler::builder().job_fn("deliver", deliver).build()?;
+    let scheduler = Scheduler::builder().job_fn("copy", copy).build()?;
+    scheduler.start()?;
     // A tenth of a second, then a fifth, then two fifths …; a wrong address is not tried again.
     let retry =
         RetryPolicy::exponential(Duration::from_millis(100), 2.0).jitter(0.2).max_attempts(5).never_on("wrong-address");
-    let key = JobKey::named("letter");
-    let job = JobDetail::builder(key.clone(), "deliver").policy(JobPolicy::new().retry(retry)).build()?;
-    let trigger = Trigger::builder(TriggerKey::named("letter"), key.clone()).build()?;
-    scheduler.schedule_jobs(vec![(job, vec![trigger])], IfExists::Refuse)?;
-    scheduler.start()?;
+    let taken = scheduler.submit(Submission::new("copy").retry(retry))?;
 
-    let query = HistoryQuery::new().job(key);
-    let begun = Instant::now();
+    let query = HistoryQuery::new().job(taken.job);
     let mut fires = scheduler.history(&query)?;
-    while fires.len() < 3 && begun.elapsed() < Duration::from_secs(30) {
+    while fires.len() < 2 {
         std::thread::sleep(Duration::from_millis(20));
         fires = scheduler.history(&query)?;
     }

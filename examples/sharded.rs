@@ -1,46 +1,36 @@
-//! Three nodes share the work of each tick.
+//! Three nodes share the work of each tick. They are in one process here, and meet in a file.
 //!
 //! `cargo run --example sharded`
 
-use carnelian::clock::{Clock, SystemClock};
 use carnelian::placement::Strategy;
-use carnelian::settings::Settings;
-use carnelian::store::{JobStore, MemoryDatabase};
-use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Result, Scheduler, Trigger, TriggerKey};
-use crossbeam_channel::{Sender, unbounded};
-use std::sync::Arc;
+use carnelian::{JobContext, JobDetail, JobKey, JobPolicy, Scheduler, Trigger, TriggerKey};
+use std::error::Error;
+use std::sync::mpsc::{Sender, channel};
 
-fn node(name: &str, database: &Arc<MemoryDatabase>, clock: &Arc<dyn Clock>, done: Sender<String>) -> Result<Scheduler> {
+fn node(name: &str, url: &str, done: Sender<String>) -> carnelian::Result<Scheduler> {
     let work = move |ctx: &mut JobContext| {
         let shard = ctx.shard();
         let share = ctx.my_share(["ann", "bob", "cid", "dan", "eve", "fay", "gus"]);
-        let line =
-            format!("{} does part {} of {}: {}", ctx.instance_id(), shard.index + 1, shard.count, share.join(", "));
-        done.send(line).map_err(Into::into)
+        let share = share.join(", ");
+        done.send(format!("{} does part {} of {}: {share}", ctx.instance_id(), shard.index + 1, shard.count))?;
+        Ok(())
     };
-    let database = Arc::clone(database);
-    let store = JobStore::new(database, Arc::clone(clock), Settings::default());
-    let node =
-        Scheduler::builder().store(store).clock(Arc::clone(clock)).instance_id(name).job_fn("mail", work).build()?;
+    let node = Scheduler::builder().database(url).clustered().instance_id(name).job_fn("mail", work).build()?;
+    node.migrate()?;
     node.start()?;
     Ok(node)
 }
 
-fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let database = Arc::new(MemoryDatabase::new(Arc::clone(&clock)));
-    let (done, lines) = unbounded();
-    let mut nodes = Vec::new();
-    for name in ["n1", "n2", "n3"] {
-        nodes.push(node(name, &database, &clock, done.clone())?);
-    }
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let url = format!("sqlite:{}", folder.path().join("jobs.db").display());
+    let (done, lines) = channel();
+    let nodes = [node("n1", &url, done.clone())?, node("n2", &url, done.clone())?, node("n3", &url, done)?];
+
     let policy = JobPolicy::new().strategy(Strategy::Sharded);
     let job = JobDetail::builder(JobKey::named("newsletter"), "mail").policy(policy).requests_recovery(true).build()?;
     let now = Trigger::builder(TriggerKey::named("now"), job.key().clone()).build()?;
-    let Some(first) = nodes.first() else { return Ok(()) };
-    while first.instances()?.len() < nodes.len() {
-        std::thread::yield_now();
-    }
+    let [first, ..] = &nodes;
     first.schedule_job(job, now)?;
     for _ in &nodes {
         println!("{}", lines.recv()?);

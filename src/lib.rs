@@ -96,6 +96,7 @@
 //! `sqlite` (default), `postgres`, `mysql`: the databases. `signals` (default): a clean end at
 //! SIGTERM and Ctrl-C. `cli`: the command line. `metrics`: metrics through the facade of that name.
 //! `recurrence`: rules of iCalendar. `test-util`: a manual clock and faults for tests.
+#![warn(clippy::disallowed_methods)]
 
 mod alarm;
 pub mod backfill;
@@ -174,7 +175,25 @@ pub use rules::measured;
 #[doc(hidden)]
 pub use scheduler::stepped;
 
-/// The README's program compiles.
+/// The programs of the README and of the pages compile and run.
+///
+/// An architecture test fails if a page with a program is missing here.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+mod pages {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/choosing-a-policy.md")]
+    struct ChoosingAPolicy;
+    #[doc = include_str!("../docs/coming-from-quartz.md")]
+    struct ComingFromQuartz;
+    #[doc = include_str!("../docs/doing-it-once.md")]
+    struct DoingItOnce;
+    #[doc = include_str!("../docs/executions.md")]
+    struct Executions;
+    #[doc = include_str!("../docs/jobs.md")]
+    struct Jobs;
+    #[doc = include_str!("../docs/monitoring.md")]
+    struct Monitoring;
+    #[doc = include_str!("../docs/placement.md")]
+    struct Placement;
+}

@@ -1,7 +1,10 @@
 //! The order of the house: who may import whom, who may name a database library, and what stands
 //! nowhere in the tree.
+#![warn(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
+#[path = "architecture/book.rs"]
+mod book;
 #[path = "architecture/circles.rs"]
 mod circles;
 #[path = "architecture/comments.rs"]

@@ -4,6 +4,7 @@
 //! After each fault the invariants must hold, and the operation must have happened whole or not at
 //! all. Then every node that took part falls silent, another node takes over and runs the rest, and
 //! every fire must be accounted for.
+#![warn(clippy::disallowed_methods)]
 #![cfg(feature = "test-util")]
 #![allow(
     clippy::unwrap_used,

@@ -3,6 +3,7 @@
 //! The data are beside this file, or in the folder that `CARNELIAN_GOLDEN` names. A rule in
 //! `tests/golden/deviations` stands for each difference on purpose. To add a file: a module with a
 //! test that calls [`report::check_file`] with a closure from record to outcome.
+#![warn(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 #[path = "golden/calendars.rs"]

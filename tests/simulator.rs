@@ -3,6 +3,7 @@
 //!
 //! `tests/simulator/run --seed N` repeats a run to the letter and shows its history; `--seconds N`
 //! runs new seeds.
+#![warn(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 #[path = "simulator/clocks.rs"]

@@ -2,6 +2,7 @@
 //!
 //! After each test the invariants are checked (`Cluster`'s drop). PostgreSQL and MySQL need a
 //! server: run `./tests/run`.
+#![warn(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::duplicate_mod, reason = "the suite is compiled for each database")]
 

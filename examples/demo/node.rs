@@ -3,7 +3,6 @@
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use super::effects::{Entry, write};
 use super::{jobs, log::EventLog};
-use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
 use carnelian::{Error, Scheduler};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -11,7 +10,6 @@ use signal_hook::iterator::Signals;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::exit;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Kept back of the shutdown deadline, so that the process is gone by then.
@@ -67,7 +65,7 @@ fn check_database(settings: &Settings) -> carnelian::Result<()> {
     let mut settings = settings.clone();
     let Some(source) = &mut settings.data_source else { return Ok(()) };
     source.connection_timeout = source.connection_timeout.min(CONNECTION_TIMEOUT);
-    carnelian::store::open(&settings, Arc::new(SystemClock::default()))?.database().check_schema()
+    Scheduler::builder().settings(settings).build()?.job_groups().map(drop)
 }
 
 /// Ends with the exit code that belongs to the error: 2 bad configuration, 3 database unusable, or

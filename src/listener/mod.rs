@@ -168,7 +168,7 @@ pub trait SchedulerListener: Send + Sync + 'static {
     fn work_parked(&self, parked: &[Parked]) {}
     /// This node was declared dead while it lived; so many of its fires are lost.
     fn ownership_lost(&self, lost_fires: usize) {}
-    /// No node ran for a while; this one was the first after it. See `outages.md`.
+    /// No node ran for a while; this one was the first after it. See `docs/cluster.md`.
     fn outage_ended(&self, outage: &Outage) {}
     /// This node drains a backlog from now on: the cluster is in recovery mode.
     fn recovery_started(&self) {}

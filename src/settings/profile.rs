@@ -5,7 +5,7 @@ use crate::words::words;
 
 /// The scheduler whose defaults hold for keys that are not given. A key that is given goes before.
 ///
-/// `docs/choosing-a-profile.md` has the whole table.
+/// `docs/cluster.md` has the whole table.
 ///
 /// ```
 /// use carnelian::settings::{Profile, Settings};

@@ -90,28 +90,6 @@ fn every_requirement_has_one_line_that_says_something() {
 }
 
 #[test]
-fn pages_that_are_linked_exist() {
-    let files = read("");
-    let names: BTreeSet<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
-    let mut missing = Vec::new();
-    for (file, text) in files.iter().filter(|(file, _)| file.ends_with(".md")) {
-        let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = link.split('#').next().unwrap_or_default();
-            if target.is_empty() || target.contains("://") || !target.ends_with(".md") {
-                continue;
-            }
-            let path = if folder.is_empty() { target.to_owned() } else { format!("{folder}/{target}") };
-            let path = path.replace("docs/../", "");
-            if !names.contains(path.as_str()) {
-                missing.push(format!("{file}: {link}"));
-            }
-        }
-    }
-    none("links to pages that do not exist", &missing);
-}
-
-#[test]
 fn the_floors_are_those_that_the_tests_hold() {
     let text = page(&read(""), "docs/architecture.md");
     let modules = |row: &[&str]| row[1].split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();

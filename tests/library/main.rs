@@ -1,5 +1,6 @@
 //! The library in one process, through its public interface: the engine, whole nodes, sessions on
 //! real servers, settings, job files. A module is a suite: `./tests/run --test census`.
+#![warn(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 #[path = "../support/mod.rs"]
@@ -18,6 +19,7 @@ mod lost_answers;
 mod monitoring;
 mod nodes;
 mod outage;
+mod pages;
 mod plans;
 mod plugins;
 mod pool;

@@ -1,5 +1,7 @@
 //! The command line's grammar: commands, options and their help.
 
+#[cfg(test)]
+mod pages;
 mod schedule;
 
 pub use schedule::{JobFlags, Policy, Schedule};

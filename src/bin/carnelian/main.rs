@@ -1,4 +1,5 @@
 //! The `carnelian` command: an operator's hand on a scheduler's database, and a stand-alone node.
+#![warn(clippy::disallowed_methods)]
 
 mod args;
 mod backfill;

@@ -8,7 +8,7 @@ use crate::store::row::Parked;
 impl Scheduler {
     /// The work that is set aside until somebody has looked at it: what was taken over too often
     /// from runs that died, and what could not be stored as a recovery or as parts. See
-    /// `retries.md`.
+    /// `docs/executions.md`.
     ///
     /// # Errors
     /// What can go wrong with the store.

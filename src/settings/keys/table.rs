@@ -258,7 +258,7 @@ pub const KEYS: &[Key] = &[
 
     // Only here
     key("carnelian.profile", Kind::Choice(&["quartz", "db-scheduler", "logi"]), "quartz",
-        "Whose defaults hold for keys that are not given: see `choosing-a-profile.md`."),
+        "Whose defaults hold for keys that are not given: see `docs/cluster.md`."),
     optional("carnelian.scheduler.nodeName", Kind::Name { most: 200 },
         "The name of the machine or place of this node, which stays when it is started again.")
         .derived("address and host name, as `10.1.2.3_web7`"),

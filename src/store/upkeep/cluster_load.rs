@@ -22,7 +22,8 @@ pub struct ClusterLoad {
     pub overdue: usize,
     /// The time of the oldest of those that wait, epoch milliseconds.
     pub oldest_overdue_ms: Option<i64>,
-    /// The amount of work that is parked: see `retries.md`. No more is counted than was asked for.
+    /// The amount of work that is parked: see `docs/executions.md`. No more is counted than was
+    /// asked for.
     pub parked: usize,
     /// Since when the cluster drains a backlog in recovery mode, epoch milliseconds; none if it
     /// does not.

@@ -1,7 +1,9 @@
-//! How fast fires go through a whole scheduler when no database is in the way: stores one-shots that are due in a memory
-//! store, starts the scheduler and counts until the last end is recorded.
+//! The speed of fires through a whole scheduler when no database is in the way. One-shots that are
+//! due are stored in memory; the time runs from the start of the scheduler until the last end is
+//! recorded.
 //!
-//! `cargo run --release --no-default-features --example memory_drain -- 200000 20` drains 200,000 with 20 workers.
+//! `cargo bench --no-default-features --bench memory_drain -- 200000 20` drains 200,000 one-shots
+//! with 20 workers.
 
 use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = std::env::args().skip(1).filter(|text| !text.starts_with('-'));
     let fires: usize = arguments.next().map_or(Ok(200_000), |text| text.parse())?;
     let threads: u32 = arguments.next().map_or(Ok(20), |text| text.parse())?;
 
