@@ -4,8 +4,9 @@ use super::node::SimNode;
 use super::operators::Operators;
 use super::plan::{Event, MS, SECOND};
 use super::world::World;
-use carnelian::store::MemoryBackup;
 use carnelian::store::row::FiredState;
+use carnelian::store::{MemoryBackup, Violation};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// The state of those events that last.
@@ -17,6 +18,8 @@ pub struct Lasting {
     pub lost: Vec<(u64, u64)>,
     /// Fired rows that transactions of callers hold, each with the end.
     holds: Vec<(u64, String)>,
+    /// Rows that were held once. Their node may be recovered without them, until a later check-in.
+    were_held: BTreeSet<String>,
 }
 
 impl World {
@@ -85,7 +88,9 @@ impl World {
         let id = ids.swap_remove(at);
         self.say(format_args!("somebody holds {id} for {} ms", time / MS));
         memory.hold(&id);
-        self.lasting.borrow_mut().holds.push((self.now() + time, id));
+        let mut lasting = self.lasting.borrow_mut();
+        lasting.were_held.insert(id.clone());
+        lasting.holds.push((self.now() + time, id));
     }
 
     /// The end of the transactions that end before this.
@@ -98,6 +103,12 @@ impl World {
             }
             *until >= before
         });
+    }
+
+    /// True if a violation is of a row that recovery has passed over, since somebody held it.
+    pub fn was_passed_over(&self, violation: &Violation) -> bool {
+        let is_of = |id: &String| violation.subject.ends_with(id.as_str());
+        violation.invariant == "I5" && self.lasting.borrow().were_held.iter().any(is_of)
     }
 
     /// True if commits were lost from shortly before these times on, or around them.

@@ -210,11 +210,12 @@ fn judge_runs(world: &World, history: History) {
         let is_loose = problem.runs.first().is_some_and(|run| run.job.starts_with("loose."));
         let is_excused =
             has_ended("failed") || has_ended("panicked") || is_loose && (has_ended("killed") || has_ended("fenced"));
-        // What a store has forgotten is done again.
-        let is_again = matches!(problem.wrong, Wrong::FiredTwice | Wrong::RecoveredTwice);
+        // What a store has forgotten is done again; of work that it has forgotten nothing is left.
+        let is_lost = is_lost(world, &problem.runs);
         let is_excused = match problem.wrong {
-            Wrong::NeverEnded => is_excused,
-            _ => is_again && is_lost(world, &problem.runs),
+            Wrong::NeverEnded => is_excused || is_lost && !problem.due.0.starts_with(GRID),
+            Wrong::FiredTwice | Wrong::RecoveredTwice => is_lost,
+            _ => false,
         };
         if !is_excused {
             world.problem(problem.to_string());

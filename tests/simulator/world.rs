@@ -342,7 +342,7 @@ impl World {
     }
 
     pub fn check(&self) {
-        for violation in violations(&self.snapshot()) {
+        for violation in violations(&self.snapshot()).into_iter().filter(|one| !self.was_passed_over(one)) {
             self.problem(violation.to_string());
         }
     }
