@@ -6,6 +6,8 @@ mod declared;
 mod declared_tables;
 mod executions;
 mod fires;
+#[cfg(any(test, feature = "test-util"))]
+mod held_rows;
 mod history;
 mod indexes;
 mod instances;
@@ -42,7 +44,7 @@ pub struct MemoryDatabase {
     #[cfg(any(test, feature = "test-util"))]
     faults: super::faults::FaultPlan,
     #[cfg(any(test, feature = "test-util"))]
-    held: Arc<rehearsal::HeldRows>,
+    held: Arc<held_rows::HeldRows>,
 }
 
 impl MemoryDatabase {

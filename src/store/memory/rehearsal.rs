@@ -1,9 +1,7 @@
-//! `MemoryBackup` and `HeldRows`: what tests do to a database in memory that happens to servers.
+//! `MemoryBackup`: what happens to servers, done to a database in memory by tests.
 
 use super::MemoryDatabase;
 use super::tables::Tables;
-use parking_lot::Mutex;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,16 +11,6 @@ pub struct MemoryBackup(Tables);
 impl fmt::Debug for MemoryBackup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryBackup").finish_non_exhaustive()
-    }
-}
-
-/// The fired rows that transactions of callers hold.
-#[derive(Debug, Default)]
-pub(super) struct HeldRows(Mutex<BTreeSet<String>>);
-
-impl HeldRows {
-    pub(super) fn has(&self, id: &str) -> bool {
-        self.0.lock().contains(id)
     }
 }
 
@@ -43,13 +31,14 @@ impl MemoryDatabase {
         *self.tables.lock() = backup.0;
     }
 
-    /// A transaction holds a fired row. Who wants to delete the row waits in vain, or passes over it.
+    /// A transaction holds a fired row: who wants to delete the row waits in vain, or passes over
+    /// it.
     pub fn hold(&self, fire_id: &str) {
-        self.held.0.lock().insert(fire_id.to_owned());
+        self.held.add(fire_id);
     }
 
     /// The end of that transaction.
     pub fn let_go(&self, fire_id: &str) {
-        self.held.0.lock().remove(fire_id);
+        self.held.remove(fire_id);
     }
 }
