@@ -59,6 +59,9 @@ pub fn start(world: &World, node: usize, ctx: &JobContext) -> u64 {
     let job = ctx.job().key().to_string();
     let due = Due { grid: facts["job"].to_string(), scheduled: facts["original_scheduled_ms"].to_string() };
     world.check_others(&job, &due, ctx.job().disallows_concurrent_execution(), ctx.fire_id());
+    if !ctx.holds_fire() {
+        world.problem(format!("fire {} begins, and its node may have lost it", ctx.fire_id()));
+    }
     world.check_time(scheduled_ms, ctx.fire_id());
     let (length, ending) = drawn(world, grid);
     world.log(&facts, "START", ("data", Value::Object(data)));
