@@ -114,6 +114,8 @@ pub struct Plan {
     pub same_names: bool,
     /// Each node has settings of its own.
     pub mixed: bool,
+    /// The job that operators trigger by hand runs once at a time.
+    pub manual_alone: bool,
     /// The end of the faults, in microseconds.
     pub calm: u64,
     pub chances: Chances,
@@ -165,6 +167,7 @@ impl Plan {
             drift: dice.pick(&[0, 100, 1_000]),
             same_names: dice.chance(2_500),
             mixed: dice.chance(4_000),
+            manual_alone: dice.chance(5_000),
             calm,
             chances,
             events,

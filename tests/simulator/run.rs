@@ -126,7 +126,8 @@ fn store_work(world: &World) {
         work.push((job.build().expect("a job"), grid.triggers().into_iter().map(trigger).collect()));
     }
     world.console.schedule_jobs(work, IfExists::Refuse).expect("the work is stored");
-    let job = JobDetail::builder(manual(), WORK).requests_recovery(true).durable(true).build().expect("a job");
+    let job = JobDetail::builder(manual(), WORK).requests_recovery(true).durable(true);
+    let job = job.disallow_concurrent_execution(world.plan.manual_alone).build().expect("a job");
     world.console.add_job(&job, IfExists::Refuse).expect("the job is stored");
 }
 
