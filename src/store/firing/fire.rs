@@ -100,7 +100,7 @@ impl Firing<'_> {
         if !yielded.is_empty() {
             s.delete_fired(&yielded)?;
         }
-        // The reservations of blocked triggers go with the triggers: those that fire are none by then.
+        // Reservations of triggers that are blocked are deleted: those that fire are none by then.
         let rows: Vec<_> = begun.into_iter().zip(firing.take_rows()).collect();
         if s.begin_executing(&rows)? != rows.len() {
             return Err(overtaken("fire triggers"));
