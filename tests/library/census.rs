@@ -189,8 +189,8 @@ fn followed(node: &Node, most: u64) {
     node.store.catalogue().clear().unwrap();
 }
 
-/// The cost of a second trigger of a job that runs once at a time: the fire of one blocks the other,
-/// and takes it back from whoever has reserved it.
+/// The cost of a second trigger of a job that runs once at a time: the fire of one blocks the
+/// other, and takes it back from whoever has reserved it.
 fn siblings(node: &Node) {
     let key = JobKey::named("alone");
     let trigger = |name: &str| {

@@ -1,4 +1,5 @@
-//! Shrinking: a run that fails becomes one of fewer nodes, fewer faults and less work that fails alike.
+//! Shrinking: a run that fails becomes one of fewer nodes, fewer faults and less work that fails
+//! alike.
 
 use super::cut::Cut;
 use super::plan::{MS, Place, Plan};

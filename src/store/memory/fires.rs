@@ -9,8 +9,8 @@ use crate::trigger::TriggerState::{Blocked, PausedBlocked};
 use std::collections::BTreeSet;
 
 impl MemorySession<'_> {
-    /// Tells whether a transaction of somebody else holds a fired row. One session writes at a time:
-    /// only tests have such transactions.
+    /// Tells whether a transaction of somebody else holds a fired row. One session writes at a
+    /// time: only tests have such transactions.
     fn is_held(&self, id: &str) -> bool {
         #[cfg(any(test, feature = "test-util"))]
         return self.database.held.has(id);
