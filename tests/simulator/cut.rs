@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is left out; nothing by default.
+/// The parts of a plan that are left out; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
     pub nodes: Option<usize>,

@@ -18,7 +18,7 @@ pub struct Lasting {
     pub lost: Vec<(u64, u64)>,
     /// Fired rows that transactions of callers hold, each with the end.
     holds: Vec<(u64, String)>,
-    /// Rows that were held once. Their node may be recovered without them, until a later check-in.
+    /// Rows that were held once: a node may be recovered without them, until a later check-in.
     were_held: BTreeSet<String>,
 }
 

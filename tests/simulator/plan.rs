@@ -175,7 +175,7 @@ impl Plan {
         }
     }
 
-    /// What a cut may leave out, by its names.
+    /// The names of all that a cut may leave out.
     pub fn parts(&self) -> Vec<String> {
         let mut chances = self.chances;
         let chances = chances.by_name().map(|(name, chance)| (*chance > 0).then(|| name.to_owned()));

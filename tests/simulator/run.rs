@@ -211,7 +211,7 @@ fn judge_runs(world: &World, history: History) {
         let is_loose = problem.runs.first().is_some_and(|run| run.job.starts_with("loose."));
         let is_excused =
             has_ended("failed") || has_ended("panicked") || is_loose && (has_ended("killed") || has_ended("fenced"));
-        // What a store has forgotten is done again; of work that it has forgotten nothing is left.
+        // Runs that a store has forgotten are done again; forgotten work is never done.
         let is_lost = is_lost(world, &problem.runs);
         let is_excused = match problem.wrong {
             Wrong::NeverEnded => is_excused || is_lost && !problem.due.0.starts_with(GRID),

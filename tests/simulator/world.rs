@@ -353,7 +353,7 @@ impl World {
         let is_other = |id: &str, run: &Running| id != fire_id && (is_alone && run.job == job || run.due == *due);
         let running = self.running.borrow();
         let others: Vec<&String> = running.iter().filter(|(id, run)| is_other(id, run)).map(|(id, _)| id).collect();
-        // What the store has forgotten it gives out again.
+        // Fires that the store has forgotten are given out again.
         if others.is_empty() || self.has_lost_commits() {
             return;
         }

@@ -15,8 +15,8 @@ impl fmt::Debug for MemoryBackup {
 }
 
 impl MemoryDatabase {
-    /// The same rows as another process sees them: its faults and the fences that it knows are its
-    /// own.
+    /// A database of the same rows as another process has it: with faults of its own, and fences
+    /// that it knows.
     pub fn beside(&self) -> Self {
         Self { held: Arc::clone(&self.held), ..Self::over(Arc::clone(&self.clock), Arc::clone(&self.tables)) }
     }
