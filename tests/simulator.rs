@@ -8,8 +8,12 @@
 
 #[path = "simulator/clocks.rs"]
 mod clocks;
+#[path = "simulator/cut.rs"]
+mod cut;
 #[path = "simulator/dice.rs"]
 mod dice;
+#[path = "simulator/events.rs"]
+mod events;
 #[path = "support/history.rs"]
 mod history;
 #[path = "simulator/jobs.rs"]
@@ -24,12 +28,16 @@ mod operators;
 mod plan;
 #[path = "simulator/run.rs"]
 mod run;
+#[path = "simulator/shrink.rs"]
+mod shrink;
 #[path = "simulator/world.rs"]
 mod world;
 
 use carnelian::clock::{Clock, SystemClock};
+use cut::Cut;
 use plan::Place;
 use run::{Report, run};
+use shrink::shrink;
 use std::time::Duration;
 
 /// The seeds of a short run.
@@ -66,27 +74,35 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().filter(|text| !text.is_empty()).map(|text| text.parse().expect("a number"))
 }
 
-fn assert_clean(report: &Report, place: Place) {
+fn assert_clean(report: &Report, cut: &Cut, place: Place) {
     if report.problems.is_empty() {
         return;
     }
     let tail = report.lines.len().saturating_sub(60);
     panic!(
-        "seed {} on {place:?}: {} problems; the last lines of the history:\n{}\n{}\nthe whole: tests/simulator/run --seed {}",
+        "seed {} on {place:?}: {} problems; the last lines of the history:\n{}\n{}\nthe whole: {}",
         report.seed,
         report.problems.len(),
         report.lines[tail..].join("\n"),
         report.problems.join("\n"),
-        report.seed,
+        command(report.seed, cut, place),
     );
+}
+
+/// The command that repeats a run.
+fn command(seed: u64, cut: &Cut, place: Place) -> String {
+    let cut = if *cut == Cut::default() { String::new() } else { format!(" --cut {cut}") };
+    let store = if place == Place::Sqlite { " --store sqlite" } else { "" };
+    format!("tests/simulator/run --seed {seed}{cut}{store}")
 }
 
 /// Each seed twice: the second run must be the first to the letter.
 fn each_seed_twice(place: Place, seeds: impl Iterator<Item = u64>) {
     quiet_panics();
     for seed in seeds {
-        let (first, second) = (run(seed, place), run(seed, place));
-        assert_clean(&first, place);
+        let cut = Cut::default();
+        let (first, second) = (run(seed, &cut, place), run(seed, &cut, place));
+        assert_clean(&first, &cut, place);
         let differs = first.lines.iter().zip(&second.lines).find(|(one, other)| one != other);
         assert_eq!(first.hash, second.hash, "seed {seed} on {place:?} runs otherwise the second time: {differs:?}");
         assert!(first.starts > 0, "seed {seed}: a quiet run proves nothing");
@@ -111,24 +127,46 @@ fn seeds_that_were_asked_for() {
         Ok("sqlite") => Place::Sqlite,
         _ => Place::Memory,
     };
+    let cut: Cut = std::env::var("CARNELIAN_SIMULATOR_CUT").unwrap_or_default().parse().expect("a cut");
+    let shrinks = number("CARNELIAN_SIMULATOR_SHRINK").is_some();
     if let Some(seed) = number("CARNELIAN_SIMULATOR_SEED") {
-        log::set_boxed_logger(Box::new(Whisper)).expect("the first logger");
-        log::set_max_level(log::LevelFilter::Debug);
-        let report = run(seed, place);
-        println!("{}", report.lines.join("\n"));
-        println!("hash {:016x}", report.hash);
-        assert_clean(&report, place);
+        one_seed(seed, cut, place, shrinks);
+    } else if let Some(seconds) = number("CARNELIAN_SIMULATOR_SECONDS") {
+        new_seeds(Duration::from_secs(seconds), &cut, place, shrinks);
     }
-    let Some(seconds) = number("CARNELIAN_SIMULATOR_SECONDS") else { return };
+}
+
+/// The history of one run; of the smallest that fails alike, if it shrinks.
+fn one_seed(seed: u64, cut: Cut, place: Place, shrinks: bool) {
+    let mut report = run(seed, &cut, place);
+    let mut shown = cut.clone();
+    if shrinks && !report.problems.is_empty() {
+        (report, shown) = shrink(report, cut, place);
+        println!("smaller: {}", command(seed, &shown, place));
+    }
+    log::set_boxed_logger(Box::new(Whisper)).expect("the first logger");
+    log::set_max_level(log::LevelFilter::Debug);
+    let hash = report.hash;
+    report = run(seed, &shown, place);
+    println!("{}", report.lines.join("\n"));
+    println!("hash {:016x}", report.hash);
+    assert_eq!(report.hash, hash, "the run is another when the nodes log");
+    assert_clean(&report, &shown, place);
+}
+
+fn new_seeds(time: Duration, cut: &Cut, place: Place, shrinks: bool) {
     let mut seed = number("CARNELIAN_SIMULATOR_FIRST").unwrap_or_else(|| getrandom::u64().expect("a seed") >> 16);
     let (clock, mut total, mut failed) = (SystemClock::default(), Total::default(), Vec::new());
-    while clock.ticks() < Duration::from_secs(seconds) {
-        let report = run(seed, place);
+    while clock.ticks() < time {
+        let report = run(seed, cut, place);
         total.add(&report);
-        if !report.problems.is_empty() {
-            let problem = report.problems.first().map_or("", String::as_str);
+        if let Some(problem) = report.problems.first() {
             println!("after {:.1} s seed {seed}: {problem}", clock.ticks().as_secs_f64());
             failed.push(seed);
+            if shrinks {
+                let (_, smaller) = shrink(report, cut.clone(), place);
+                println!("smaller: {}", command(seed, &smaller, place));
+            }
             if number("CARNELIAN_SIMULATOR_UNTIL_FOUND").is_some() {
                 break;
             }

@@ -58,6 +58,8 @@ pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, Run
 pub use job_store::JobStore;
 pub use job_types::{Migrated, Orphan, Orphans, Upgrade};
 pub use known_types::JobTypeInfo;
+#[cfg(any(test, feature = "test-util"))]
+pub use memory::MemoryBackup;
 pub use memory::MemoryDatabase;
 pub use node_view::NodeView;
 pub use open::open;

@@ -190,6 +190,30 @@ fn followed(node: &Node, most: u64) {
     node.store.catalogue().clear().unwrap();
 }
 
+/// The cost of a second trigger of a job that runs once at a time: the fire of one blocks the
+/// other, and takes it back from whoever has reserved it.
+fn siblings(node: &Node) {
+    let key = JobKey::named("alone");
+    let trigger = |name: &str| {
+        let trigger = Trigger::builder(TriggerKey::named(name), key.clone());
+        trigger.schedule(SimpleSchedule::every(Duration::from_secs(3600)))
+    };
+    let mut costs = Vec::new();
+    for has_sibling in [false, true] {
+        let job = JobDetail::builder(key.clone(), "t").disallow_concurrent_execution(true).build().unwrap();
+        let later = trigger("later").start_at(chrono::DateTime::from_timestamp(4_000_000_000, 0).unwrap());
+        let triggers = [trigger("now")].into_iter().chain(has_sibling.then_some(later));
+        let triggers = triggers.map(|trigger| trigger.build().unwrap()).collect();
+        node.store.catalogue().schedule(vec![(job, triggers)], true).unwrap();
+        let (fires, cost) = node.drain(1, By::Calls);
+        assert_eq!(fires, 1);
+        costs.push(cost.statements);
+        node.store.catalogue().clear().unwrap();
+    }
+    println!("census sibling of a job that runs once at a time: statements_more={}", costs[1] - costs[0]);
+    assert_eq!(costs[1] - costs[0], 1, "{costs:?}");
+}
+
 /// The cost of a backlog of one-shots and of one of calendar intervals at batch 50, and of a lone
 /// repeating fire.
 fn census(database: &str, url: &str, most: &Most) {
@@ -244,6 +268,7 @@ fn census(database: &str, url: &str, most: &Most) {
     assert!(cost.statements <= most.repeating, "{cost:?}");
     node.store.catalogue().clear().unwrap();
     followed(&node, most.followed);
+    siblings(&node);
     scheduling(database, &node, most);
 }
 

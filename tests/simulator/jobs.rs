@@ -20,11 +20,19 @@ pub enum Ending {
     Panics,
 }
 
+/// The work that a run does, whichever fire it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    grid: String,
+    scheduled: String,
+}
+
 /// A run that has begun and not ended.
 #[derive(Clone, Debug)]
 pub struct Running {
     pub node: usize,
     pub job: String,
+    pub due: Due,
     pub ending: Ending,
     facts: Map<String, Value>,
 }
@@ -49,13 +57,15 @@ pub fn start(world: &World, node: usize, ctx: &JobContext) -> u64 {
         ctx.data().iter().map(|(key, value)| (key.to_owned(), value.to_string().into())).collect();
     let grid = world.plan.grids.iter().find(|grid| grid.name == ctx.job().key().name());
     let job = ctx.job().key().to_string();
-    if ctx.job().disallows_concurrent_execution() {
-        world.check_alone(&job, ctx.fire_id());
+    let due = Due { grid: facts["job"].to_string(), scheduled: facts["original_scheduled_ms"].to_string() };
+    world.check_others(&job, &due, ctx.job().disallows_concurrent_execution(), ctx.fire_id());
+    if !ctx.holds_fire() {
+        world.problem(format!("fire {} begins, and its node may have lost it", ctx.fire_id()));
     }
     world.check_time(scheduled_ms, ctx.fire_id());
     let (length, ending) = drawn(world, grid);
     world.log(&facts, "START", ("data", Value::Object(data)));
-    world.running.borrow_mut().insert(ctx.fire_id().to_owned(), Running { node, job, ending, facts });
+    world.running.borrow_mut().insert(ctx.fire_id().to_owned(), Running { node, job, due, ending, facts });
     length
 }
 

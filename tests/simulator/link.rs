@@ -14,17 +14,38 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// A database in which faults can be planned.
 pub trait Faulty: Database {
     fn faults(&self) -> &FaultPlan;
+
+    /// The database as another process sees it.
+    fn beside(self: Arc<Self>) -> Arc<dyn Faulty>;
+
+    /// The database, if it is one in memory.
+    fn memory(&self) -> Option<&MemoryDatabase> {
+        None
+    }
 }
 
 impl Faulty for MemoryDatabase {
     fn faults(&self) -> &FaultPlan {
         self.faults()
     }
+
+    fn beside(self: Arc<Self>) -> Arc<dyn Faulty> {
+        Arc::new(MemoryDatabase::beside(&self))
+    }
+
+    fn memory(&self) -> Option<&MemoryDatabase> {
+        Some(self)
+    }
 }
 
 impl Faulty for SqlDatabase {
     fn faults(&self) -> &FaultPlan {
         self.faults()
+    }
+
+    /// To open a pool of connections for each node would take longer than all that the node does.
+    fn beside(self: Arc<Self>) -> Arc<dyn Faulty> {
+        self
     }
 }
 
@@ -51,7 +72,9 @@ enum Fate {
     DiesAtCommit(bool),
     DiesAfter,
     Fails(u64, FailureClass),
-    LosesAnswer(Fault),
+    /// The answer of the commit is lost, which happened or not; so many uses after it, such as
+    /// those that look the commit up, find no store.
+    LosesAnswer(bool, u64),
     StopsBefore(u64),
     StopsAfter(u64),
     Takes(u64),
@@ -75,11 +98,8 @@ impl Fate {
             return Self::Fails(nth(dice), dice.pick(&classes));
         }
         if writes && dice.chance(chances.answer) {
-            return Self::LosesAnswer(match dice.below(3) {
-                0 => Fault::CommitLostNotApplied,
-                1 => Fault::CommitLostApplied,
-                _ => Fault::CommitLostThenAway(dice.between(1, 40)),
-            });
+            let away = if dice.chance(3_000) { dice.between(1, 40) } else { 0 };
+            return Self::LosesAnswer(dice.chance(5_000), away);
         }
         if dice.chance(chances.stop) {
             let time = dice.between(100 * MS, 40 * SECOND);
@@ -153,6 +173,10 @@ impl Link {
     }
 }
 
+fn lost(applied: bool) -> Fault {
+    if applied { Fault::CommitLostApplied } else { Fault::CommitLostNotApplied }
+}
+
 fn failure(purpose: &str, class: FailureClass) -> carnelian::Error {
     DatabaseError { operation: purpose.to_owned(), message: "of the simulation".to_owned(), class }.into()
 }
@@ -188,7 +212,7 @@ impl Database for Link {
                 died(hit, answer)
             }
             Fate::DiesAtCommit(applied) => {
-                let fault = if applied { Fault::CommitLostApplied } else { Fault::CommitLostNotApplied };
+                let fault = lost(applied);
                 let (hit, answer) = self.planned((1, fault), purpose, mode, work);
                 died(hit, answer)
             }
@@ -197,14 +221,13 @@ impl Database for Link {
                 died(true, answer.and(Err(failure(purpose, FailureClass::CommitUnknown))))
             }
             Fate::Fails(n, class) => self.planned((n, Fault::Statement(class)), purpose, mode, work).1,
-            Fate::LosesAnswer(Fault::CommitLostThenAway(uses)) => {
-                let (hit, answer) = self.planned((1, Fault::CommitLostApplied), purpose, mode, work);
+            Fate::LosesAnswer(applied, away) => {
+                let (hit, answer) = self.planned((1, lost(applied)), purpose, mode, work);
                 if hit {
-                    self.cut(uses);
+                    self.cut(away);
                 }
                 answer
             }
-            Fate::LosesAnswer(fault) => self.planned((1, fault), purpose, mode, work).1,
             Fate::StopsBefore(time) => {
                 world.stand_still(time);
                 self.reach(&world, purpose)?;
@@ -245,8 +268,9 @@ impl Database for Link {
         self.database.notification_listener()
     }
 
+    /// In memory nobody waits for a row: a claim is as good there as the lock.
     fn claims_rows(&self) -> Result<bool> {
-        self.database.claims_rows()
+        Ok(self.database.memory().is_some() || self.database.claims_rows()?)
     }
 
     fn begins_apart(&self) -> bool {

@@ -3,17 +3,18 @@
 
 use super::clocks::SimClock;
 use super::jobs;
-use super::link::{Faulty, Link};
+use super::link::Link;
 use super::plan::{MS, Plan, SECOND};
 use super::world::World;
 use carnelian::machine::{Machine, MachineReading};
-use carnelian::settings::Settings;
+use carnelian::settings::{PollingStrategy, Settings};
 use carnelian::stepped::{Began, SteppedFire, SteppedNode, SteppedRun};
 use carnelian::store::JobStore;
 use carnelian::{Result, Scheduler};
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The time after which a worker looks again whether its fire is its own.
 const LOOK_AGAIN: u64 = 200 * MS;
@@ -43,6 +44,18 @@ pub fn settings(plan: &Plan) -> Arc<Settings> {
     settings.job_store.checkin_interval = plan.checkin;
     settings.scheduler.poll_interval = Some(plan.poll);
     settings.scheduler.take_ahead = plan.take_ahead;
+    Arc::new(settings)
+}
+
+/// The settings of one node, which need not be those of the others.
+fn other_settings(world: &World) -> Arc<Settings> {
+    let mut settings = Settings::clone(&world.settings);
+    let dice = &mut *world.dice.borrow_mut();
+    settings.thread_pool.thread_count = u32::try_from(dice.between(1, 8)).expect("few workers");
+    settings.job_store.checkin_interval = Duration::from_secs(dice.pick(&[1, 2, 5, 15]));
+    settings.scheduler.poll_interval = Some(Duration::from_millis(dice.pick(&[240, 1_000, 5_000])));
+    settings.scheduler.take_ahead = Duration::from_millis(dice.pick(&[0, 20, 200]));
+    settings.job_store.polling_strategy = dice.pick(&[PollingStrategy::Lock, PollingStrategy::LockAndFetch]);
     Arc::new(settings)
 }
 
@@ -88,8 +101,9 @@ pub enum Step {
 
 impl SimNode {
     /// Starts a node; none if its first check-in fails or it dies in it.
-    pub fn start(world: &World, number: usize, name: String, database: Arc<dyn Faulty>) -> Option<Self> {
+    pub fn start(world: &World, number: usize, name: String) -> Option<Self> {
         let plan = &world.plan;
+        let settings = if plan.mixed { other_settings(world) } else { Arc::clone(&world.settings) };
         let (drift, ahead_ms) = {
             let mut dice = world.dice.borrow_mut();
             let drift = i64::try_from(dice.below(plan.drift * 2 + 1)).expect("small")
@@ -97,8 +111,8 @@ impl SimNode {
             (drift, i64::try_from(dice.below(200)).expect("small") - 100)
         };
         let clock = Arc::new(SimClock::of_node(number, world.now(), drift, ahead_ms));
-        let link = Arc::new(Link::new(number, database));
-        let scheduler = scheduler(&world.settings, &name, &clock, Arc::clone(&link)).expect("a scheduler");
+        let link = Arc::new(Link::new(number, Arc::clone(&world.database).beside()));
+        let scheduler = scheduler(&settings, &name, &clock, Arc::clone(&link)).expect("a scheduler");
         world.starting.borrow_mut().push((Arc::clone(&link), Arc::clone(&clock)));
         let started = scheduler.start_stepped();
         world.starting.borrow_mut().retain(|(one, _)| one.node != number);
@@ -203,6 +217,12 @@ impl SimNode {
             Began::Later(fire) => self.doubtful.borrow_mut().push((world.now() + LOOK_AGAIN, fire)),
             Began::Not => {}
         }
+    }
+
+    /// A run of this node that goes on believes that the fire is its own.
+    pub fn holds_fire(&self, fire_id: &str) -> bool {
+        let is_it = |run: &SteppedRun| run.context().fire_id() == fire_id && run.context().holds_fire();
+        !self.link.is_dead() && self.runs.borrow().iter().any(|(_, run)| is_it(run))
     }
 
     /// Does something as an operator beside this node would, while nothing else of it goes on.

@@ -7,15 +7,15 @@ use super::world::World;
 use carnelian::{
     GroupMatcher, IfExists, JobDataMap, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The actions of operators so far.
 #[derive(Debug, Default)]
 pub struct Operators {
     tickets: u64,
-    /// The tickets of work that was taken: each must run.
-    pub taken: BTreeSet<String>,
+    /// The tickets of work that was taken, each with its time: each must run.
+    pub taken: BTreeMap<String, u64>,
     drained: BTreeSet<String>,
 }
 
@@ -57,7 +57,7 @@ impl Operators {
                 6 => {
                     let data: JobDataMap = [("ticket", &*ticket)].into_iter().collect();
                     let key = scheduler.trigger_job(&manual(), data)?;
-                    world.operators.borrow_mut().taken.insert(ticket.clone());
+                    world.operators.borrow_mut().taken.insert(ticket.clone(), world.now());
                     format!("triggers work by hand: {key}")
                 }
                 7 => {

@@ -31,6 +31,27 @@ pub enum Event {
     SetClock,
     /// An operator does something.
     Operate,
+    /// The store loses commits that it had answered: a replica takes its place.
+    Promote,
+    /// Somebody's transaction holds the row of a fire.
+    Hold,
+}
+
+impl Event {
+    /// The name in a cut.
+    fn name(self) -> &'static str {
+        match self {
+            Event::Kill => "kill",
+            Event::KillAll => "kill-all",
+            Event::Stop => "stop",
+            Event::Away => "away",
+            Event::AwayForAll => "away-for-all",
+            Event::SetClock => "set-clock",
+            Event::Operate => "operate",
+            Event::Promote => "promote",
+            Event::Hold => "hold",
+        }
+    }
 }
 
 /// The chances of faults of a transaction, in ten thousand.
@@ -46,6 +67,19 @@ pub struct Chances {
     pub stop: u64,
     /// The answer takes its time.
     pub slow: u64,
+}
+
+impl Chances {
+    /// Each with its name in a cut.
+    fn by_name(&mut self) -> [(&'static str, &mut u64); 5] {
+        [
+            ("crash", &mut self.crash),
+            ("statement", &mut self.statement),
+            ("answer", &mut self.answer),
+            ("pause", &mut self.stop),
+            ("slow", &mut self.slow),
+        ]
+    }
 }
 
 /// A trigger with a strict grid of due times, and how its job runs.
@@ -78,6 +112,10 @@ pub struct Plan {
     pub drift: u64,
     /// Nodes come back under their old names.
     pub same_names: bool,
+    /// Each node has settings of its own.
+    pub mixed: bool,
+    /// The job that operators trigger by hand runs once at a time.
+    pub manual_alone: bool,
     /// The end of the faults, in microseconds.
     pub calm: u64,
     pub chances: Chances,
@@ -87,8 +125,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Draws a plan. `siblings`: jobs that run once at a time may have a second trigger.
-    pub fn draw(seed: u64, siblings: bool) -> Self {
+    pub fn draw(seed: u64) -> Self {
         let dice = &mut Dice::new(seed ^ 0x7061_6c6e);
         let calm = dice.between(20, 60) * SECOND;
         let mut on = |rate: &[u64]| if dice.chance(5_000) { dice.pick(rate) } else { 0 };
@@ -108,16 +145,19 @@ impl Plan {
             (Event::AwayForAll, 20),
             (Event::SetClock, 8),
             (Event::Operate, 1),
+            (Event::Hold, 2),
+            (Event::Promote, 8),
         ];
         for (event, mean) in classes {
-            if dice.chance(5_000) {
+            // A promotion excuses what else would be a failure.
+            if dice.chance(if event == Event::Promote { 1_500 } else { 5_000 }) {
                 events.push((event, mean * SECOND * dice.pick(&[1, 2, 4]) / 2));
             }
         }
         if events.is_empty() {
             events.push((Event::Kill, 3 * SECOND));
         }
-        let grids = (0..dice.between(3, 8)).map(|at| Grid::draw(dice, at, calm, siblings)).collect();
+        let grids = (0..dice.between(3, 8)).map(|at| Grid::draw(dice, at, calm)).collect();
         Self {
             nodes: usize::try_from(dice.between(2, 7)).expect("few nodes"),
             workers: u32::try_from(dice.between(2, 8)).expect("few workers"),
@@ -126,10 +166,39 @@ impl Plan {
             take_ahead: Duration::from_millis(dice.pick(&[0, 0, 20, 200])),
             drift: dice.pick(&[0, 100, 1_000]),
             same_names: dice.chance(2_500),
+            mixed: dice.chance(4_000),
+            manual_alone: dice.chance(5_000),
             calm,
             chances,
             events,
             grids,
+        }
+    }
+
+    /// The names of all that a cut may leave out.
+    pub fn parts(&self) -> Vec<String> {
+        let mut chances = self.chances;
+        let chances = chances.by_name().map(|(name, chance)| (*chance > 0).then(|| name.to_owned()));
+        let others = [(self.drift > 0, "drift"), (self.same_names, "same-names"), (self.mixed, "mixed")];
+        let grids = self.grids.iter().filter(|_| self.grids.len() > 1).map(|grid| grid.name.clone());
+        grids
+            .chain(self.events.iter().map(|(event, _)| event.name().to_owned()))
+            .chain(chances.into_iter().flatten())
+            .chain(others.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name.to_owned()))
+            .collect()
+    }
+
+    pub fn leave_out(&mut self, name: &str) {
+        self.grids.retain(|grid| grid.name != name);
+        self.events.retain(|(event, _)| event.name() != name);
+        for (_, chance) in self.chances.by_name().into_iter().filter(|(one, _)| *one == name) {
+            *chance = 0;
+        }
+        match name {
+            "drift" => self.drift = 0,
+            "same-names" => self.same_names = false,
+            "mixed" => self.mixed = false,
+            _ => {}
         }
     }
 }
@@ -142,12 +211,11 @@ impl Grid {
         std::iter::once((self.name.clone(), 0)).chain(sibling).collect()
     }
 
-    fn draw(dice: &mut Dice, at: u64, calm: u64, siblings: bool) -> Self {
+    fn draw(dice: &mut Dice, at: u64, calm: u64) -> Self {
         let every = dice.between(300, 5_000) * MS;
         let alone = dice.chance(4_000);
         let counts = alone && dice.chance(5_000);
-        // The dice are thrown in any case: a seed has the same plan with siblings and without.
-        let has_sibling = dice.chance(5_000) && alone && siblings;
+        let has_sibling = alone && dice.chance(5_000);
         let length = dice.between(0, if has_sibling { every / 5 } else { every * 2 / 5 });
         Self {
             name: format!("g{at}"),

@@ -2,7 +2,8 @@
 //! end.
 
 use super::clocks::SimClock;
-use super::history::{History, Wrong, text};
+use super::cut::Cut;
+use super::history::{History, Run, Wrong, text};
 use super::jobs::{GRID, WORK};
 use super::link::{CONSOLE, Faulty, Link};
 use super::node;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 /// The result of a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Report {
     pub seed: u64,
     pub hash: u64,
@@ -39,16 +40,19 @@ pub struct Report {
 /// Nodes that stand still in the middle of a step have the others' steps above them on the stack.
 const STACK: usize = 256 << 20;
 
-/// Runs the plan of a seed, with every choice drawn from it.
-pub fn run(seed: u64, place: Place) -> Report {
-    let siblings = std::env::var_os("CARNELIAN_SIMULATOR_SIBLINGS").is_some();
-    let plan = Plan::draw(seed, siblings);
-    let simulate = move || simulate(seed, plan, place);
+/// Runs the plan of a seed, as far as it is not cut, with every choice drawn from the seed.
+pub fn run(seed: u64, cut: &Cut, place: Place) -> Report {
+    let (plan, throw) = (cut.apply(Plan::draw(seed)), cut.throw);
+    let simulate = move || simulate(seed, throw, plan, place);
     let thread = std::thread::Builder::new().stack_size(STACK).spawn(simulate).expect("a thread");
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    thread.join().unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        let problems = vec![format!("the simulation panicked: {}", text.unwrap_or("without a text"))];
+        Report { seed, problems, ..Report::default() }
+    })
 }
 
-fn simulate(seed: u64, plan: Plan, place: Place) -> Report {
+fn simulate(seed: u64, throw: u64, plan: Plan, place: Place) -> Report {
     carnelian::stepped::seed_random_numbers(Some(seed));
     let store_clock = Arc::new(SimClock::of_store());
     let folder = folder();
@@ -57,7 +61,7 @@ fn simulate(seed: u64, plan: Plan, place: Place) -> Report {
     let link = Arc::new(Link::new(CONSOLE, Arc::clone(&database)));
     let settings = node::settings(&plan);
     let console = node::scheduler(&settings, "console", &console_clock, link).expect("a console");
-    let world = Rc::new(World::new(seed, plan, settings, database, store_clock, console));
+    let world = Rc::new(World::new(seed ^ (throw << 32), plan, settings, database, store_clock, console));
     set_world(Some(Rc::clone(&world)));
     world.console.migrate().expect("the tables are made");
     world.say(format_args!("seed {seed} {:?}", world.plan));
@@ -122,7 +126,8 @@ fn store_work(world: &World) {
         work.push((job.build().expect("a job"), grid.triggers().into_iter().map(trigger).collect()));
     }
     world.console.schedule_jobs(work, IfExists::Refuse).expect("the work is stored");
-    let job = JobDetail::builder(manual(), WORK).requests_recovery(true).durable(true).build().expect("a job");
+    let job = JobDetail::builder(manual(), WORK).requests_recovery(true).durable(true);
+    let job = job.disallow_concurrent_execution(world.plan.manual_alone).build().expect("a job");
     world.console.add_job(&job, IfExists::Refuse).expect("the job is stored");
 }
 
@@ -186,7 +191,7 @@ fn judge(world: &World) {
     let recorded = recorded(world);
     let history = told(world, &recorded);
     for (due, runs) in &history.chains {
-        if runs.iter().filter(|run| recorded.contains(&run.fire_id)).count() > 1 {
+        if runs.iter().filter(|run| recorded.contains(&run.fire_id)).count() > 1 && !is_lost(world, runs) {
             world.problem(format!("the end of {due:?} is recorded more than once: {runs:?}"));
         }
     }
@@ -206,19 +211,34 @@ fn judge_runs(world: &World, history: History) {
         let is_loose = problem.runs.first().is_some_and(|run| run.job.starts_with("loose."));
         let is_excused =
             has_ended("failed") || has_ended("panicked") || is_loose && (has_ended("killed") || has_ended("fenced"));
-        if problem.wrong != Wrong::NeverEnded || !is_excused {
+        // Runs that a store has forgotten are done again; forgotten work is never done.
+        let is_lost = is_lost(world, &problem.runs);
+        let is_excused = match problem.wrong {
+            Wrong::NeverEnded => is_excused || is_lost && !problem.due.0.starts_with(GRID),
+            Wrong::FiredTwice | Wrong::RecoveredTwice => is_lost,
+            _ => false,
+        };
+        if !is_excused {
             world.problem(problem.to_string());
         }
     }
 }
 
+/// True if the store may have forgotten something of these runs.
+fn is_lost(world: &World, runs: &[Run]) -> bool {
+    let times = runs.iter().flat_map(|run| [Some(run.started_ns), run.ended.as_ref().map(|(at, _)| *at)]);
+    world.are_lost(times.flatten().map(|ns| u64::try_from(ns / 1_000).expect("after the beginning")))
+}
+
 fn judge_work(world: &World) {
     let log = world.log.borrow();
     let began: BTreeSet<&str> = log.iter().map(|event| text(&event["data"], "ticket")).collect();
-    for ticket in world.operators.borrow().taken.iter().filter(|ticket| !began.contains(&***ticket)) {
+    let operators = world.operators.borrow();
+    let has_run = |ticket: &str, at: u64| began.contains(ticket) || world.are_lost(std::iter::once(at));
+    for (ticket, _) in operators.taken.iter().filter(|(ticket, at)| !has_run(ticket, **at)) {
         world.problem(format!("work by hand with ticket {ticket} was taken and never ran"));
     }
-    for grid in world.plan.grids.iter().filter(|grid| grid.counts) {
+    for grid in world.plan.grids.iter().filter(|grid| grid.counts && !world.has_lost_commits()) {
         let job = world.console.job(&JobKey::new(GRID, &*grid.name)).expect("an answer").expect("a durable job");
         let counted = job.data().integer("n");
         let fires = i64::from(grid.fires) * i64::try_from(grid.triggers().len()).expect("few");

@@ -3,7 +3,8 @@
 
 use super::clocks::SimClock;
 use super::dice::Dice;
-use super::jobs::Running;
+use super::events::Lasting;
+use super::jobs::{Due, Running};
 use super::link::{Faulty, Link};
 use super::node::{LONGEST_RESTART, SimNode, Step};
 use super::operators::Operators;
@@ -22,6 +23,9 @@ use std::sync::Arc;
 
 /// The invariants are checked after every so many steps.
 const BETWEEN_CHECKS: u64 = 20;
+
+/// No run takes so many steps, unless something goes round in circles.
+const MOST_STEPS: u64 = 2_000_000;
 
 /// A fire may begin so much before its time by the store's clock, in milliseconds: a node's reading
 /// of that clock may be four seconds old, and its own clock a thousandth off.
@@ -52,11 +56,11 @@ pub struct World {
     pub dice: RefCell<Dice>,
     /// Microseconds since the beginning.
     now: Cell<u64>,
-    database: Arc<dyn Faulty>,
+    pub database: Arc<dyn Faulty>,
     store_clock: Arc<SimClock>,
     /// A way to the store on which nothing fails.
     pub console: Scheduler,
-    nodes: RefCell<Vec<Rc<SimNode>>>,
+    pub nodes: RefCell<Vec<Rc<SimNode>>>,
     /// Nodes in their first check-in.
     pub starting: RefCell<Vec<(Arc<Link>, Arc<SimClock>)>>,
     /// The names of nodes that are to start, each with the time.
@@ -67,6 +71,7 @@ pub struct World {
     events: RefCell<Vec<(u64, Event, u64)>>,
     away_until: Cell<u64>,
     is_calm: Cell<bool>,
+    pub lasting: RefCell<Lasting>,
     pub operators: RefCell<Operators>,
     pub running: RefCell<BTreeMap<String, Running>>,
     /// The log of the jobs.
@@ -112,6 +117,7 @@ impl World {
             events: RefCell::new(events),
             away_until: Cell::new(0),
             is_calm: Cell::new(false),
+            lasting: RefCell::default(),
             operators: RefCell::default(),
             running: RefCell::default(),
             log: RefCell::default(),
@@ -205,6 +211,7 @@ impl World {
         self.is_calm.set(true);
         self.away_until.set(0);
         self.events.borrow_mut().clear();
+        self.let_go(u64::MAX);
         for node in self.nodes.borrow().iter() {
             node.stand_still(0);
             node.link.lose_store(0);
@@ -215,63 +222,19 @@ impl World {
         self.operators.borrow_mut().put_right(self);
     }
 
-    fn happen(&self, at: usize) {
-        let event = {
-            let mut events = self.events.borrow_mut();
-            let (due, event, mean) = &mut events[at];
-            *due = self.now() + self.dice.borrow_mut().between(10 * MS, 2 * *mean);
-            *event
-        };
-        let time = self.dice.borrow_mut().between(100 * MS, 30 * SECOND);
-        match event {
-            Event::AwayForAll => {
-                self.say(format_args!("the store is away for {} ms", time / MS));
-                self.away_until.set(self.now() + time);
-            }
-            Event::KillAll => {
-                let all: Vec<usize> = self.nodes.borrow().iter().map(|node| node.number).collect();
-                all.into_iter().for_each(|number| self.kill(number));
-            }
-            Event::Kill | Event::Stop | Event::Away | Event::SetClock | Event::Operate => {
-                let Some(node) = self.any_node() else { return };
-                self.happen_to(&node, event, time);
-            }
-        }
+    pub fn lose_store(&self, time: u64) {
+        self.say(format_args!("the store is away for {} ms", time / MS));
+        self.away_until.set(self.now() + time);
     }
 
-    fn happen_to(&self, node: &SimNode, event: Event, time: u64) {
-        let number = node.number;
-        match event {
-            Event::Kill => self.kill(number),
-            Event::Stop if !node.is_busy() => {
-                self.say(format_args!("n{number} stands still for {} ms", time / MS));
-                node.stand_still(self.now() + time);
-            }
-            Event::Away => {
-                self.say(format_args!("n{number} does not reach the store for {} ms", time / MS));
-                node.link.lose_store(self.now() + time);
-            }
-            Event::SetClock => {
-                let ahead = i64::try_from(self.dice.borrow_mut().below(7_200_000)).expect("short") - 3_600_000;
-                self.say(format_args!("the wall clock of n{number} is set by {ahead} ms"));
-                node.clock.shift(ahead);
-            }
-            Event::Operate if !node.is_busy() && !node.stands_still(self.now()) => Operators::act(self, node),
-            _ => {}
-        }
+    pub fn all_numbers(&self) -> Vec<usize> {
+        self.nodes.borrow().iter().map(|node| node.number).collect()
     }
 
-    fn any_node(&self) -> Option<Rc<SimNode>> {
-        let nodes = self.nodes.borrow();
-        let living: Vec<_> = nodes.iter().filter(|node| !node.link.is_dead()).collect();
-        if living.is_empty() {
-            return None;
-        }
-        Some(Rc::clone(living[self.dice.borrow_mut().index(living.len())]))
-    }
-
-    pub fn any_name(&self) -> Option<String> {
-        self.any_node().map(|node| node.name.clone())
+    /// All connections of all nodes die.
+    pub fn cut_all(&self, uses: u64) {
+        self.nodes.borrow().iter().for_each(|node| node.link.cut(uses));
+        self.starting.borrow().iter().for_each(|(link, _)| link.cut(uses));
     }
 
     // --- steps ---
@@ -281,19 +244,32 @@ impl World {
         let Some((at, turn)) = self.choose(limit) else { return false };
         self.advance_to(at);
         self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > MOST_STEPS {
+            self.problem(format!("the cluster does not come to rest in {MOST_STEPS} steps"));
+            return false;
+        }
         match turn {
             Turn::Node(node, step) => node.step(self, step),
             Turn::Start(at) => {
                 let (_, name) = self.starts.borrow_mut().swap_remove(at);
                 self.start(name);
             }
-            Turn::Event(at) => self.happen(at),
+            Turn::Event(at) => self.happen(self.take_event(at)),
         }
+        self.let_go(at);
         self.bury();
         if self.steps.get().is_multiple_of(BETWEEN_CHECKS) {
             self.check();
         }
         true
+    }
+
+    /// The event whose time has come; the next one of it comes later.
+    fn take_event(&self, at: usize) -> Event {
+        let mut events = self.events.borrow_mut();
+        let (due, event, mean) = &mut events[at];
+        *due = self.now() + self.dice.borrow_mut().between(10 * MS, 2 * *mean);
+        *event
     }
 
     fn choose(&self, limit: u64) -> Option<(u64, Turn)> {
@@ -329,7 +305,7 @@ impl World {
         let number = self.numbers.get() + 1;
         self.numbers.set(number);
         self.say(format_args!("n{number} starts as {name}"));
-        match SimNode::start(self, number, name.clone(), Arc::clone(&self.database)) {
+        match SimNode::start(self, number, name.clone()) {
             Some(node) => self.nodes.borrow_mut().push(Rc::new(node)),
             None => self.start_later(name),
         }
@@ -366,23 +342,27 @@ impl World {
     }
 
     pub fn check(&self) {
-        for violation in violations(&self.snapshot()) {
+        for violation in violations(&self.snapshot()).into_iter().filter(|one| !self.was_passed_over(one)) {
             self.problem(violation.to_string());
         }
     }
 
-    /// No run of a job that runs once at a time may begin while the store says that another
-    /// executes.
-    pub fn check_alone(&self, job: &str, fire_id: &str) {
+    /// No run may begin while another has the same work, or is one of a job that runs once at a
+    /// time, and the store or its node says that it holds its fire.
+    pub fn check_others(&self, job: &str, due: &Due, is_alone: bool, fire_id: &str) {
+        let is_other = |id: &str, run: &Running| id != fire_id && (is_alone && run.job == job || run.due == *due);
         let running = self.running.borrow();
-        let others: Vec<&String> =
-            running.iter().filter(|(id, run)| run.job == job && *id != fire_id).map(|(id, _)| id).collect();
-        if others.is_empty() {
+        let others: Vec<&String> = running.iter().filter(|(id, run)| is_other(id, run)).map(|(id, _)| id).collect();
+        // Fires that the store has forgotten are given out again.
+        if others.is_empty() || self.has_lost_commits() {
             return;
         }
         let snapshot = self.snapshot();
-        for other in others.iter().filter(|id| snapshot.fired.iter().any(|fire| fire.fire_id == ***id)) {
-            self.problem(format!("{job} runs as {fire_id} beside {other}, which holds its fire"));
+        for other in others {
+            let is_stored = snapshot.fired.iter().any(|fire| fire.fire_id == *other);
+            if is_stored || self.nodes.borrow().iter().any(|node| node.holds_fire(other)) {
+                self.problem(format!("{job} runs as {fire_id} beside {other}, which holds its fire"));
+            }
         }
     }
 

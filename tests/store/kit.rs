@@ -166,10 +166,8 @@ impl Cluster {
         let idle = Idle::of_a_cluster_before(open).unwrap_or_else(|| Idle::new(open));
         // A database asks its server once: later clusters on it would send a statement less.
         idle.opened.database.claims_rows().unwrap();
-        // An emptied memory still knows the fences that it has drawn; a new one costs nothing.
-        let passes_on = Some(open).filter(|_| idle.opened.database.describe() != "memory");
         let mut cluster = Self::on(idle, |_| {});
-        cluster.passes_on = passes_on;
+        cluster.passes_on = Some(open);
         cluster
     }
 

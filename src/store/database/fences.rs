@@ -48,8 +48,8 @@ impl Fences {
     }
 
     /// The scheduler is forgotten, and its fences with it.
-    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub(crate) fn forget(&self) {
         self.largest.store(0, Ordering::SeqCst);
+        *self.found.lock() = None;
     }
 }

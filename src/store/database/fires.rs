@@ -20,6 +20,8 @@ pub trait FiredRows {
     /// them gone. The rows of nodes of Quartz stay: such a node never looks for its row, and
     /// deletes it itself.
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize>;
+    /// As [`FiredRows::delete_reservations`], for the triggers of these jobs that are blocked.
+    fn delete_blocked_reservations(&mut self, jobs: &[JobKey]) -> Result<usize>;
     /// The jobs of these that are stored and of which a fire is executing, each with whether one
     /// of its fires lets no other run beside it.
     fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>>;

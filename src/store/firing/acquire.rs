@@ -139,6 +139,10 @@ impl Firing<'_> {
         }
 
         let keys: Vec<_> = reserved.iter().map(|(r, _)| r.trigger.clone()).collect();
+        if !keys.is_empty() && self.node.is_beside_quartz() {
+            // A node of Quartz that blocks a trigger leaves the reservation that one of ours has.
+            s.delete_reservations(&keys)?;
+        }
         if !keys.is_empty()
             && s.change_states(Selection::Triggers(&keys), Transition::Acquire.moves(), false)? != keys.len()
         {

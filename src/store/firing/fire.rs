@@ -78,11 +78,12 @@ impl Firing<'_> {
         if !yielded.is_empty() {
             s.delete_fired(&yielded)?;
         }
-        firing.write_triggers(s)?;
+        // Reservations of triggers that are blocked are deleted: those that fire are none by then.
         let rows: Vec<_> = begun.into_iter().zip(firing.take_rows()).collect();
         if s.begin_executing(&rows)? != rows.len() {
             return Err(overtaken("fire triggers"));
         }
+        firing.write_triggers(s)?;
         let overtaken = reservations.len() - reserved.held.len();
         let mut acquisition = Acquisition { now_ms, overtaken, ..Acquisition::default() };
         firing.report_deferred(s, &mut acquisition)?;

@@ -230,7 +230,10 @@ impl<'a> FireBatch<'a> {
         }
         if !self.one_at_a_time.is_empty() {
             let jobs: Vec<_> = self.one_at_a_time.iter().cloned().collect();
-            s.change_states(Selection::Jobs(&jobs), Transition::Block.moves(), false)?;
+            if s.change_states(Selection::Jobs(&jobs), Transition::Block.moves(), false)? > 0 {
+                // A reservation that stayed would be a second one once the run has ended.
+                s.delete_blocked_reservations(&jobs)?;
+            }
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ pub(super) struct DeclaredTable {
 }
 
 /// Every declared table that has been written, by its name.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct DeclaredTables(BTreeMap<&'static str, DeclaredTable>);
 
 impl DeclaredTable {

@@ -1,13 +1,31 @@
 //! Fired rows and fences in maps.
 
 use super::MemorySession;
-use crate::error::Result;
+use crate::error::{FailureClass, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Owner};
-use crate::store::row::{FenceRow, FiredRow, FiredSelection, FiredState, RecoveryRow, Table};
+use crate::store::row::{FenceRow, FiredRow, FiredSelection, FiredState, RecoveryRow, Selection, Table, TriggerRow};
+use crate::trigger::TriggerState::{Blocked, PausedBlocked};
 use std::collections::BTreeSet;
 
 impl MemorySession<'_> {
+    /// Tells whether a transaction of somebody else holds a fired row. One session writes at a
+    /// time: only tests have such transactions.
+    fn is_held(&self, id: &str) -> bool {
+        #[cfg(any(test, feature = "test-util"))]
+        return self.database.held.has(id);
+        #[cfg(not(any(test, feature = "test-util")))]
+        return id.is_empty();
+    }
+
+    /// Waits for these rows, in vain if somebody holds one of them.
+    pub(super) fn wait_for(&self, ids: &[impl AsRef<str>]) -> Result<()> {
+        match ids.iter().find(|id| self.is_held(id.as_ref())) {
+            None => Ok(()),
+            Some(id) => Err(self.failure(format!("fire {} is held", id.as_ref()), FailureClass::LockWait)),
+        }
+    }
+
     /// The reservations of nodes of ours other than this one, earliest first.
     pub(super) fn reserved_by_others(&self, instance: &str) -> impl Iterator<Item = &FiredRow> {
         let ours = |name: &String| self.tables.instances.get(name).is_some_and(|row| row.incarnation.is_some());
@@ -21,13 +39,17 @@ impl FiredRows for MemorySession<'_> {
         let (fires, index) = (&self.tables.fired, self.tables.fired.index());
         let mut rows: Vec<&FiredRow> = match which {
             FiredSelection::All => fires.values().collect(),
-            // One session writes at a time: nobody else holds a row.
-            FiredSelection::Ids(ids) | FiredSelection::FreeIds(ids) => {
-                ids.iter().filter_map(|id| fires.get(id)).collect()
+            FiredSelection::Ids(ids) => ids.iter().filter_map(|id| fires.get(id)).collect(),
+            FiredSelection::FreeIds(ids) => {
+                ids.iter().filter(|id| !self.is_held(id)).filter_map(|id| fires.get(id)).collect()
             }
-            FiredSelection::Held(id) => fires.get(id).into_iter().collect(),
-            FiredSelection::OfInstance(name) | FiredSelection::FreeOfInstance(name, _) => {
-                fires.values().filter(|fire| fire.instance == name).collect()
+            FiredSelection::Held(id) => {
+                self.wait_for(std::slice::from_ref(&id))?;
+                fires.get(id).into_iter().collect()
+            }
+            FiredSelection::OfInstance(name) => fires.values().filter(|fire| fire.instance == name).collect(),
+            FiredSelection::FreeOfInstance(name, _) => {
+                fires.values().filter(|fire| fire.instance == name && !self.is_held(&fire.fire_id)).collect()
             }
             FiredSelection::Acquired => index.reserved().collect(),
             FiredSelection::AcquiredByQuartz(triggers) => {
@@ -85,6 +107,7 @@ impl FiredRows for MemorySession<'_> {
 
     fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>> {
         self.changes()?;
+        self.wait_for(ids)?;
         Ok(ids.iter().filter(|id| self.tables.fired.remove(*id).is_some()).cloned().collect())
     }
 
@@ -94,6 +117,13 @@ impl FiredRows for MemorySession<'_> {
         let reserved = |f: &&FiredRow| f.state == FiredState::Acquired && ours.contains(&f.instance);
         let ids: BTreeSet<String> = self.of_triggers(triggers).filter(reserved).map(|f| f.fire_id.clone()).collect();
         Ok(ids.iter().filter(|id| self.tables.fired.remove(*id).is_some()).count())
+    }
+
+    fn delete_blocked_reservations(&mut self, jobs: &[JobKey]) -> Result<usize> {
+        let is_blocked = |t: &&TriggerRow| [Blocked.name(), PausedBlocked.name()].contains(&t.state.as_str());
+        let of_jobs = self.selected(Selection::Jobs(jobs)).into_iter();
+        let blocked: Vec<TriggerKey> = of_jobs.filter(is_blocked).map(|t| t.key.clone()).collect();
+        self.delete_reservations(&blocked)
     }
 
     fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 impl HistoryRows for MemorySession<'_> {
     fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         self.changes()?;
+        self.wait_for(ids)?;
         let mut ends = ends.into_iter().peekable();
         let mut there = Vec::with_capacity(ids.len());
         for id in ids {

@@ -20,7 +20,7 @@ type Line = BTreeMap<Place, Arc<TriggerRow>>;
 
 /// Triggers by state, by job, and, while they wait for a time, in the order in which they are
 /// taken.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TriggerIndex {
     /// Waiting triggers that the misfire handler takes when they are too late.
     in_time: Line,
@@ -134,14 +134,14 @@ impl Index<TriggerKey, TriggerRow> for TriggerIndex {
 }
 
 /// Fired rows by their triggers, those that are reserved by their times, and how many each job has.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FiredIndex {
     by_trigger: HashMap<TriggerKey, Vec<Arc<FiredRow>>>,
     reserved: BTreeMap<(i64, String), Arc<FiredRow>>,
     of_jobs: HashMap<JobKey, OfJob>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct OfJob {
     rows: usize,
     executing: usize,

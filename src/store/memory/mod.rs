@@ -6,12 +6,16 @@ mod declared;
 mod declared_tables;
 mod executions;
 mod fires;
+#[cfg(any(test, feature = "test-util"))]
+mod held_rows;
 mod history;
 mod indexes;
 mod instances;
 mod jobs;
 mod journal;
 mod placement;
+#[cfg(any(test, feature = "test-util"))]
+mod rehearsal;
 mod tables;
 mod triggers;
 
@@ -20,6 +24,8 @@ use super::row::{FiredRow, Notification, PausedGroupRow, Snapshot, SnapshotPlace
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use parking_lot::Mutex;
+#[cfg(any(test, feature = "test-util"))]
+pub use rehearsal::MemoryBackup;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tables::Tables;
@@ -31,25 +37,33 @@ use tables::Tables;
 /// writes. The rows are lost with the process.
 pub struct MemoryDatabase {
     clock: Arc<dyn Clock>,
-    tables: Mutex<Tables>,
+    tables: Arc<Mutex<Tables>>,
     statements: AtomicU64,
     commits: AtomicU64,
     fences: super::Fences,
     #[cfg(any(test, feature = "test-util"))]
     faults: super::faults::FaultPlan,
+    #[cfg(any(test, feature = "test-util"))]
+    held: Arc<held_rows::HeldRows>,
 }
 
 impl MemoryDatabase {
     /// An empty database whose time is that of `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self::over(clock, Arc::new(Mutex::new(Tables::migrated())))
+    }
+
+    fn over(clock: Arc<dyn Clock>, tables: Arc<Mutex<Tables>>) -> Self {
         Self {
             clock,
-            tables: Mutex::new(Tables::migrated()),
+            tables,
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             fences: super::Fences::default(),
             #[cfg(any(test, feature = "test-util"))]
             faults: super::faults::FaultPlan::default(),
+            #[cfg(any(test, feature = "test-util"))]
+            held: Arc::default(),
         }
     }
 
@@ -122,6 +136,7 @@ impl Database for MemoryDatabase {
 
     fn forget_scheduler(&self) -> Result<()> {
         *self.tables.lock() = Tables::migrated();
+        self.fences.forget();
         Ok(())
     }
 
@@ -163,12 +178,11 @@ impl MemorySession<'_> {
     }
 
     fn duplicate(&self, what: &str, key: impl std::fmt::Display) -> Error {
-        DatabaseError {
-            operation: self.purpose.to_owned(),
-            message: format!("{what} `{key}` exists already"),
-            class: FailureClass::UniqueViolation,
-        }
-        .into()
+        self.failure(format!("{what} `{key}` exists already"), FailureClass::UniqueViolation)
+    }
+
+    fn failure(&self, message: String, class: FailureClass) -> Error {
+        DatabaseError { operation: self.purpose.to_owned(), message, class }.into()
     }
 }
 

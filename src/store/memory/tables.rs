@@ -9,7 +9,7 @@ use crate::store::row::{FenceRow, FiredRow, HistoryRow, InstanceRow, JobRow, Tri
 /// The maps of a scheduler, all of which a transaction commits or rolls back.
 macro_rules! tables {
     ($($table:ident: $map:ty,)*) => {
-        #[derive(Default)]
+        #[derive(Clone, Default)]
         pub(super) struct Tables {
             $(pub(super) $table: $map,)*
         }

@@ -23,7 +23,7 @@ impl MemorySession<'_> {
     }
 
     /// The stored triggers that are meant, each once, in order of group and name.
-    fn selected(&self, which: Selection<'_>) -> Vec<&TriggerRow> {
+    pub(super) fn selected(&self, which: Selection<'_>) -> Vec<&TriggerRow> {
         let triggers = &self.tables.triggers;
         let mut rows: Vec<&TriggerRow> = match which {
             Selection::Triggers(keys) => keys.iter().filter_map(|key| triggers.get(key)).collect(),

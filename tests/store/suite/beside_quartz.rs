@@ -106,6 +106,27 @@ fn a_reservation_that_quartz_has_taken_over_is_left_to_it() {
     );
 }
 
+/// Quartz blocks the triggers of a job that runs once at a time, and leaves the rows of those who
+/// have reserved them.
+#[test]
+fn a_reservation_that_quartz_has_blocked_is_gone_when_the_trigger_is_reserved_again() {
+    let cluster = Cluster::new(open);
+    let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(lone_job("a"), [minutely("t", "a", NOW + SECOND)]);
+    java_joins(&cluster, &mut a);
+    b.check_in();
+    let lost = a.reserve_one();
+    let keys = [trigger_key("t")];
+    for moves in [(TriggerState::Acquired, TriggerState::Blocked), (TriggerState::Blocked, TriggerState::Waiting)] {
+        cluster.tamper(|s| s.change_states(Selection::Triggers(&keys), &[moves], false).map(drop));
+    }
+    let held = b.reserve_one();
+    assert_eq!(cluster.fires(), ["t/ACQUIRED@B"]);
+    cluster.advance(SECOND);
+    assert!(a.fire(&[lost]).is_empty());
+    assert_eq!(names(&b.fire(&[held])), ["t"]);
+}
+
 /// Quartz recovers a fire that asks for no recovery by removing its `COMPLETE` trigger, and the job
 /// with it. The job would stay for ever if the trigger's row has gone with the fire.
 #[test]

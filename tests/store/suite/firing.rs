@@ -54,6 +54,39 @@ fn of_two_reserved_triggers_of_a_lone_job_one_fires() {
     assert_eq!(cluster.fires().len(), 1);
 }
 
+/// A reservation that outlived the run would be a second one as soon as the trigger is free again.
+#[test]
+fn a_trigger_that_a_lone_job_blocks_is_reserved_no_longer() {
+    let cluster = Cluster::new(open);
+    let (a, b, c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
+    cluster.schedule(lone_job("a"), [once("t", "a", NOW + SECOND), minutely("u", "a", NOW + 10 * SECOND)]);
+    let (first, second) = (a.reserve_one(), b.reserve_one());
+    cluster.advance(SECOND);
+    // By a fire of a reservation, and by one without.
+    let fired = a.fire(std::slice::from_ref(&first)).remove(0);
+    assert_eq!(cluster.fires(), ["t/EXECUTING@A"]);
+    a.complete(&fired);
+    let third = c.reserve_one();
+    cluster.check();
+    cluster.store.catalogue().add_trigger(once("v", "a", NOW).build().unwrap(), false).unwrap();
+    let fired = a.fire_one();
+    assert_eq!((cluster.fires(), cluster.state("u").as_str()), (vec!["v/EXECUTING@A".to_owned()], "BLOCKED"));
+    a.complete(&fired);
+    let last = a.reserve_one();
+    cluster.check();
+
+    // The trigger fires once, by whoever reserved it last.
+    cluster.advance(9 * SECOND);
+    for (node, lost) in [(&b, &second), (&c, &third)] {
+        let late = node.store.firing().fire(&node.owner(), std::slice::from_ref(lost)).unwrap();
+        assert_eq!((late.fired.len(), late.overtaken), (0, 1));
+    }
+    let fired = a.fire(&[last]);
+    assert_eq!((names(&fired), fired[0].scheduled_ms), (vec!["u"], NOW + 10 * SECOND));
+    a.complete(&fired[0]);
+    assert_eq!(cluster.next("u"), Some(NOW + 10 * SECOND + MINUTE));
+}
+
 #[test]
 fn a_trigger_paused_while_reserved_is_not_fired() {
     let cluster = Cluster::new(open);

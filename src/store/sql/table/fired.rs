@@ -127,20 +127,14 @@ impl FiredRows for SqlSession<'_, '_> {
     }
 
     fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
-        self.assert_trigger_access();
-        let ours = "FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND state = 'ACQUIRED' AND EXISTS (SELECT 1 \
-             FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}FIRED_TRIGGERS.sched_name \
-             AND i.instance_name = {p}FIRED_TRIGGERS.instance_name) AND";
-        if self.backend() == Backend::Mysql {
-            // A DELETE would wait for every row that it goes through, also for one that a job's
-            // transaction holds.
-            let head = format!("SELECT entry_id AS entry_id {ours}");
-            let found: Vec<IdRow> = self.load_for_keys(&head, &[self.name()], &BARE_KEY, &trigger_keys(triggers))?;
-            let ids: Vec<Vec<Value>> = found.into_iter().map(|row| vec![(&row.entry_id).into()]).collect();
-            return if ids.is_empty() { Ok(0) } else { self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "") };
-        }
-        let head = &format!("DELETE {ours}");
-        self.execute_for_keys(head, &[self.name()], &BARE_KEY, &trigger_keys(triggers), "")
+        self.delete_reserved("", &[self.name()], &BARE_KEY, &trigger_keys(triggers), "")
+    }
+
+    fn delete_blocked_reservations(&mut self, jobs: &[JobKey]) -> Result<usize> {
+        let of_jobs = "(trigger_name, trigger_group) IN (SELECT t.trigger_name, t.trigger_group FROM {p}TRIGGERS t \
+             WHERE t.sched_name = ? AND t.trigger_state IN ('BLOCKED', 'PAUSED_BLOCKED') AND";
+        let before = [self.name(), self.name()];
+        self.delete_reserved(of_jobs, &before, &["t.job_name", "t.job_group"], &job_keys(jobs), ")")
     }
 
     fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {
@@ -195,6 +189,35 @@ impl FiredRows for SqlSession<'_, '_> {
                 Err(Error::Schema("the scheduler's row in CN_FENCES is missing: run `carnelian migrate`".to_owned()))
             }
         }
+    }
+}
+
+impl SqlSession<'_, '_> {
+    /// Deletes the reservations of nodes of ours that a condition finds: its head, the values up to
+    /// its keys, the keys with their rows, and its tail.
+    fn delete_reserved(
+        &mut self,
+        head: &str,
+        before: &[Value],
+        keys: &[&str],
+        rows: &[Vec<Value>],
+        tail: &str,
+    ) -> Result<usize> {
+        self.assert_trigger_access();
+        let ours = format!(
+            "FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND state = 'ACQUIRED' AND EXISTS (SELECT 1 \
+             FROM {{p}}CN_INSTANCES i WHERE i.sched_name = {{p}}FIRED_TRIGGERS.sched_name \
+             AND i.instance_name = {{p}}FIRED_TRIGGERS.instance_name) AND {head}"
+        );
+        if self.backend() != Backend::Mysql {
+            return self.execute_for_keys(&format!("DELETE {ours}"), before, keys, rows, tail);
+        }
+        // A DELETE would wait for every row that it goes through, also for one that a job's
+        // transaction holds.
+        let head = format!("SELECT entry_id AS entry_id {ours}");
+        let found: Vec<IdRow> = self.load_for_keys_and(&head, before, keys, rows, tail)?;
+        let ids: Vec<Vec<Value>> = found.into_iter().map(|row| vec![(&row.entry_id).into()]).collect();
+        if ids.is_empty() { Ok(0) } else { self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "") }
     }
 }
 
