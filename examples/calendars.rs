@@ -1,4 +1,5 @@
-//! Calendars: office hours without weekends and holidays, and a calendar that is replaced while its trigger runs.
+//! Calendars: office hours without weekends and holidays, and a calendar that is replaced while its
+//! trigger runs.
 
 use carnelian::calendar::{Calendar, CronTimes, DailyRange, Holidays, Weekdays};
 use carnelian::{IfExists, JobContext, JobDetail, JobError, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};

@@ -1,4 +1,5 @@
-//! Jobs that follow the runs of another: a report after each load that succeeded, an alarm after one that failed.
+//! Jobs that follow the runs of another: a report after each load that succeeded, an alarm after
+//! one that failed.
 
 use carnelian::{Continuation, IfExists, JobContext, JobDataMap, JobDetail, JobError, JobKey, On, Scheduler};
 use std::sync::mpsc::channel;

@@ -1,11 +1,12 @@
-//! Jobs that the program defines in its code: stored at the first start, left alone at the second, updated by new code.
+//! Jobs that the program defines in its code: stored at the first start, left alone at the second,
+//! updated by new code.
 //!
 //! `cargo run --example definitions`
 
 use carnelian::settings::Settings;
 use carnelian::{JobDefinition, JobDetail, JobKey, Scheduler};
 
-/// What the program says, in two versions of it.
+/// The jobs that the program declares, in two versions of it.
 fn nightly(hour: u32) -> carnelian::Result<JobDefinition> {
     let job =
         JobDetail::builder(JobKey::new("billing", "nightly"), "billing.close_day").requests_recovery(true).build()?;

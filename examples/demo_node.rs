@@ -1,8 +1,9 @@
-//! A cluster node with the demo jobs, for tests and drills: `demo_node --config FILE [--without TYPE]…`.
+//! A cluster node with the demo jobs, for tests and drills: `demo_node --config FILE [--without
+//! TYPE]…`.
 //!
-//! Prints `READY <instance>` when it has checked in and acquires. SIGTERM or SIGINT stops it gracefully within
-//! `carnelian.shutdown.deadline`, with exit code 0. Exit code 2: bad configuration; 3: database
-//! unusable, or a node with this instance id runs already.
+//! Prints `READY <instance>` when it has checked in and acquires. SIGTERM or SIGINT stops it
+//! gracefully within `carnelian.shutdown.deadline`, with exit code 0. Exit code 2: bad
+//! configuration; 3: database unusable, or a node with this instance id runs already.
 
 mod demo;
 
@@ -18,7 +19,8 @@ struct Arguments {
 
 fn main() {
     let logger = env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("info")).build();
-    // What runs log is kept with them where `carnelian.history.log` or a job's policy says so.
+    // A run's log lines are kept with the run where `carnelian.history.log` or a job's policy says
+    // so.
     let level = logger.filter().max(log::LevelFilter::Info);
     carnelian::history::CaptureLog::new(logger).install(level).unwrap_or_else(|why| fail(2, &why));
     let arguments = arguments().unwrap_or_else(|problem| fail(2, &format!("{problem}\n{USAGE}")));

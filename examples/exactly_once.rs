@@ -1,4 +1,5 @@
-//! Exactly-once effects: a transfer that ends its fire in its own transaction, asked for twice under one request id.
+//! Exactly-once effects: a transfer that ends its fire in its own transaction, asked for twice
+//! under one request id.
 
 use carnelian::{JobContext, JobError, Scheduler, Submission};
 use diesel::connection::SimpleConnection;
@@ -16,7 +17,8 @@ struct Balance {
     balance: i64,
 }
 
-/// The money moves and the fire ends in one transaction: killed at any moment, the job has done both or neither.
+/// The money moves and the fire ends in one transaction: killed at any moment, the job has done
+/// both or neither.
 fn transfer(db: &Db, ctx: &mut JobContext) -> Result<(), JobError> {
     let amount = ctx.data().integer("amount").ok_or_else(|| JobError::new("no `amount` in the data"))?;
     let mut connection = db.get()?;

@@ -1,9 +1,10 @@
-//! A cluster of three processes on one SQLite file: one is killed in mid-job, the others recover its work.
+//! A cluster of three processes on one SQLite file: one is killed in mid-job, the others recover
+//! its work.
 //!
-//! `cargo run --example failover` needs nothing but a Rust toolchain and a C compiler. It starts three nodes (itself
-//! again, with a hidden argument), gives them work, kills one with SIGKILL, prints what happens, and ends with exit
-//! code 0 only if every expectation held. The check-in interval is 1 s instead of 15 s, for the show; the tolerance is
-//! the real one, 7.5 s.
+//! `cargo run --example failover` needs nothing but a Rust toolchain and a C compiler. The program
+//! starts three nodes (itself again, with a hidden argument), gives them work, kills one with
+//! SIGKILL, prints what happens, and ends with exit code 0 only if every expectation held. The
+//! check-in interval is 1 s instead of 15 s, for the show; the tolerance is the real one, 7.5 s.
 
 #[path = "failover/cluster.rs"]
 mod cluster;
@@ -28,7 +29,7 @@ use timeline::Timeline;
 
 const CHECKIN_MS: i64 = 1_000;
 const TOLERANCE_MS: i64 = 7_500;
-/// How long the two long jobs take.
+/// The time that the two long jobs take.
 const LONG_MS: i64 = 8_000;
 const GRID_MS: i64 = 1_000;
 const GRID_FIRES: i64 = 24;

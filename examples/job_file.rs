@@ -5,7 +5,7 @@ use carnelian::{Job, JobContext, JobError, Outcome, Scheduler};
 use std::error::Error;
 use std::time::Duration;
 
-/// What a Java team has in its `quartz_data.xml`.
+/// The `quartz_data.xml` of a Java team.
 const QUARTZ_DATA: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <job-scheduling-data xmlns="http://www.quartz-scheduler.org/xml/JobSchedulingData" version="2.0">
     <schedule>
@@ -45,7 +45,8 @@ impl Job for StockReport {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // A file on disk is read by `JobFile::read`, or by the node itself if its properties name the plugin.
+    // A file on disk is read by `JobFile::read`, or by the node itself if its properties name the
+    // plugin.
     let file = JobFile::parse("quartz_data.xml", QUARTZ_DATA.as_bytes(), chrono_tz::UTC)?;
     let scheduler = Scheduler::builder().job("com.example.warehouse.StockReportJob", StockReport).build()?;
     let imported = scheduler.import(&file)?;

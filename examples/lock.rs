@@ -1,5 +1,5 @@
-//! A lock of the application: two nodes on one SQLite file write a report in turn, never both at once; and a holder that
-//! stood still is refused by its fence.
+//! A lock of the application: two nodes on one SQLite file write a report in turn, never both at
+//! once; and a holder that stood still is refused by its fence.
 
 use carnelian::Scheduler;
 use carnelian::settings::Settings;
@@ -7,7 +7,8 @@ use std::error::Error;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What the lock is for: it keeps the largest fence that it has seen, and refuses smaller ones.
+/// The resource that the lock guards: it keeps the largest fence that it has seen, and refuses
+/// smaller ones.
 #[derive(Default)]
 struct Report {
     fence: i64,
@@ -59,7 +60,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         writers.into_iter().try_for_each(|writer| writer.join().unwrap_or(Ok(())))
     })?;
 
-    // As if A's process had stood still for longer than its lock holds: an operator takes it away, and B goes on.
+    // As if A's process had stood still for longer than its lock holds: an operator takes it away,
+    // and B goes on.
     let old = a.lock("report", Duration::from_secs(30))?;
     a.store().locks().break_lock("report")?;
     let new = b.lock("report", Duration::from_secs(30))?;

@@ -1,5 +1,5 @@
-//! What a program shows of its scheduler: metrics and health for its own endpoints, a file for a liveness probe, alarms
-//! as they come. Ends by itself.
+//! Monitoring: a program shows of its scheduler metrics and health for its own endpoints, a file
+//! for a liveness probe, alarms as they come. Ends by itself.
 
 use carnelian::listener::SchedulerListener;
 use carnelian::monitoring::Alarm;
@@ -8,7 +8,7 @@ use carnelian::{JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Where a real program would wake somebody.
+/// A real program would wake somebody here.
 struct Pager(mpsc::Sender<Alarm>);
 
 impl SchedulerListener for Pager {
@@ -42,8 +42,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // There should be two nodes, and there is one.
     let alarm = pages.recv_timeout(Duration::from_secs(30))?;
     println!("alarm {}: {}", alarm.kind, alarm.detail);
-    // A program without a server touches a file every ten seconds, and the probe looks at its age. No probe asks the
-    // database: its absence is no reason to end a process.
+    // A program without a server touches a file every ten seconds, and the probe looks at its age.
+    // No probe asks the database: its absence is no reason to end a process.
     let alive = std::env::temp_dir().join("carnelian-alive");
     if scheduler.health().is_live() {
         std::fs::write(&alive, b"alive\n")?;

@@ -1,4 +1,5 @@
-//! An outbox on PostgreSQL: the order and the work that follows from it are one transaction of the program's own pool.
+//! An outbox on PostgreSQL: the order and the work that follows from it are one transaction of the
+//! program's own pool.
 //!
 //! `DATABASE_URL=postgres://… cargo run --example outbox --features postgres`
 
@@ -50,7 +51,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for order in first..first + 3 {
         place_order(&db, &scheduler, order)?;
     }
-    // A program goes on to serve. This one ends, and `shutdown_and_wait` lets running jobs end first.
+    // A program goes on to serve. This one ends, and `shutdown_and_wait` lets running jobs end
+    // first.
     while scheduler.health().counters.succeeded < 3 {
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -1,5 +1,5 @@
-//! What a trigger does when its run takes longer than the time to the next: the overlap policies side by side, a failed run
-//! that pauses its trigger, and a backfill of hours that have passed.
+//! Overlap: a run takes longer than the time to the next; the overlap policies side by side, a
+//! failed run that pauses its trigger, and a backfill of hours that have passed.
 
 use carnelian::backfill::Backfill;
 use carnelian::listener::{SkippedFires, TriggerListener};

@@ -1,5 +1,5 @@
-//! A job that fails half-way: its policy has it tried again, and the next attempt goes on where the last one was, on
-//! whichever node. What became of it is in the history.
+//! A job that fails half-way: its policy has it tried again, and the next attempt goes on where the
+//! last one was, on whichever node. The history says what became of the work.
 
 use carnelian::history::HistoryQuery;
 use carnelian::{JobContext, JobError, RetryPolicy, Scheduler, Submission};

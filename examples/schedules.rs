@@ -1,4 +1,4 @@
-//! What fires when: the next times of each kind of schedule, also where clocks change. Nothing runs here.
+//! Schedules: the next times of each kind of schedule, also where clocks change. Nothing runs here.
 //!
 //! `cargo run --example schedules --features recurrence`
 

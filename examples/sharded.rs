@@ -1,4 +1,4 @@
-//! Three nodes share the work of each tick. They are in one process here, and meet in a file.
+//! Three nodes share the work of each tick. The nodes are in one process here, and meet in a file.
 //!
 //! `cargo run --example sharded`
 

@@ -1,4 +1,5 @@
-//! Testing one's own jobs: a clock that is moved by hand, no database, and no waiting for the morning.
+//! Testing one's own jobs: a clock that is moved by hand, no database, and no waiting for the
+//! morning.
 //!
 //! `cargo run --example testing_jobs --features test-util`; in a program this is a `#[test]`.
 

@@ -1,6 +1,8 @@
-//! A blocking web server that takes work by request id, tries it again when it fails, and ends in order.
+//! A blocking web server that takes work by request id, tries it again when it fails, and ends in
+//! order.
 //!
-//! `cargo run --example web_server`, then `curl -X POST localhost:8080/reports/17`, as often as you like; Ctrl-C ends it.
+//! `cargo run --example web_server`, then `curl -X POST localhost:8080/reports/17`, as often as you
+//! like; Ctrl-C ends it.
 
 use carnelian::{JobContext, JobError, RetryPolicy, Scheduler, StopSignals, Submission};
 use std::error::Error;
@@ -17,7 +19,8 @@ fn report(ctx: &mut JobContext) -> Result<(), JobError> {
     Ok(())
 }
 
-/// `POST /reports/ORDER`: 202 and whether the work is new. The number of the order is the request id.
+/// `POST /reports/ORDER`: 202 and whether the work is new. The number of the order is the request
+/// id.
 fn answer(stream: &mut TcpStream, scheduler: &Scheduler) -> Result<String, Box<dyn Error>> {
     let mut line = String::new();
     BufReader::new(&*stream).read_line(&mut line)?;

@@ -1,4 +1,5 @@
-//! What demo jobs write to the scheduler's own database: a row in `demo_effect`, the largest fence in `demo_fence`.
+//! The effects of demo jobs in the scheduler's own database: a row in `demo_effect`, the largest
+//! fence in `demo_fence`.
 #![cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use carnelian::database::CallersConnection;
@@ -9,7 +10,7 @@ use diesel::query_builder::SqlQuery;
 use diesel::query_dsl::methods::ExecuteDsl;
 use diesel::{Connection, RunQueryDsl, sql_query};
 
-/// What is written.
+/// An effect that is written.
 #[derive(Clone, Copy)]
 pub enum Entry<'a> {
     /// The tables.

@@ -8,12 +8,12 @@ use carnelian::{DataValue, Job, JobContext, JobError, Outcome};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// How a run came to its end, if it did not fail.
+/// The end of a run that did not fail.
 enum End {
     Succeeded,
-    /// It was told to stop.
+    /// The run was told to stop.
     Interrupted,
-    /// Its fire belongs to another node.
+    /// The fire belongs to another node.
     Lost,
 }
 
@@ -27,7 +27,7 @@ impl End {
     }
 }
 
-/// What a run has beside its context.
+/// The things that a run has beside its context.
 struct Tools<'a> {
     events: &'a Events,
     /// The database that holds the jobs; none if they are in memory.
@@ -129,7 +129,7 @@ fn fail(ctx: &mut JobContext, _: &Tools<'_>) -> Result<End, JobError> {
         attempt if attempt < times => {
             log::warn!("demo.fail is about to fail attempt={attempt}");
             let problem = JobError::new(format!("demo.fail fails, attempt {attempt} of {times} to fail"));
-            // Where a policy says how it is tried again, it is.
+            // A job is tried again where its policy says how.
             match ctx.job().policy().retry_policy() {
                 Some(_) => Err(problem),
                 None => Err(problem.refire_immediately()),
@@ -172,7 +172,8 @@ fn counter(ctx: &mut JobContext, _: &Tools<'_>) -> Result<End, JobError> {
     Ok(End::Succeeded)
 }
 
-/// Does `steps` steps of `ms` each and keeps how far it has come; goes on from there if it is interrupted.
+/// Does `steps` steps of `ms` each and keeps how far it has come; goes on from there if it is
+/// interrupted.
 fn checkpoint(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
     let steps = ctx.data().integer("steps").unwrap_or(10);
     for step in ctx.resume::<i64>()?.unwrap_or(0)..steps {
@@ -190,7 +191,8 @@ fn checkpoint(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> 
     Ok(End::Succeeded)
 }
 
-/// Sleeps `ms` whatever happens, and then writes its row in one transaction with the end of its fire.
+/// Sleeps `ms` whatever happens, and then writes its row in one transaction with the end of its
+/// fire.
 fn effect(ctx: &mut JobContext, tools: &Tools<'_>) -> Result<End, JobError> {
     doze(&*ctx, tools.events, || true)?;
     let job = ctx.job().key().to_string();

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::sync::Arc;
 
-/// Where events go; clones write to the same place.
+/// The place where events go; clones write to the same place.
 #[derive(Clone)]
 pub struct EventLog {
     file: Option<Arc<File>>,
@@ -16,7 +16,8 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// The log of this file, which other processes may write to as well; standard output if none is named.
+    /// The log of this file, which other processes may write to as well; standard output if none is
+    /// named.
     pub fn open(path: Option<&str>) -> std::io::Result<Self> {
         let file = match path {
             Some(path) => Some(Arc::new(OpenOptions::new().append(true).create(true).open(path)?)),
@@ -62,7 +63,7 @@ impl EventLog {
     }
 }
 
-/// How many runs there were before this one, interrupted or failed.
+/// The number of runs before this one, interrupted or failed.
 pub fn attempt(ctx: &JobContext) -> i64 {
     ctx.attempt() + i64::from(ctx.refire_count())
 }

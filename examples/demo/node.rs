@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Kept back of the shutdown deadline, so that the process is gone by then.
 const RESERVE: Duration = Duration::from_millis(500);
 
-/// How long is waited for the first connection.
+/// The longest wait for the first connection.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a node with all demo jobs except those in `without`; ends the process.
@@ -51,7 +51,7 @@ pub fn run(mut settings: Settings, without: &[String]) -> ! {
     let signal = signals.forever().next();
     log::info!("demo node stops signal={signal:?} instance={}", scheduler.instance_id());
     std::thread::spawn(move || {
-        // Whatever jobs or the database do, the process ends in time.
+        // The process ends in time, whatever jobs or the database do.
         std::thread::sleep(deadline - reserve / 2);
         exit(0);
     });

@@ -5,7 +5,7 @@ use super::{CHECKIN_MS, GRID_FIRES, GRID_LATEST_MS, GRID_MS, TOLERANCE_MS};
 use carnelian::TriggerSummary;
 use std::collections::BTreeMap;
 
-/// How long after the verdict the recovered job may take to begin.
+/// The time after the verdict within which the recovered job begins.
 const START_MS: i64 = 1_000;
 
 /// Everything that is known at the end.

@@ -1,4 +1,5 @@
-//! The timeline: reads the event log as the nodes write it, prints it, and waits for what is to happen.
+//! The timeline: reads the event log as the nodes write it, prints it, and waits for what is to
+//! happen.
 
 use carnelian::clock::{Clock, SystemClock};
 use serde_json::Value;
@@ -48,12 +49,12 @@ impl Event {
         })
     }
 
-    /// Whether it is of this kind: `START`, `END` …
+    /// True if the event is of this kind: `START`, `END` …
     pub fn is(&self, name: &str) -> bool {
         self.name == name
     }
 
-    /// Whether it is of the job that fires every second.
+    /// True if the event is of the job that fires every second.
     pub fn is_grid(&self) -> bool {
         self.job == "grid.tick"
     }
@@ -79,7 +80,7 @@ impl Event {
     }
 }
 
-/// What has happened so far, and how much time is left.
+/// Events so far, and the time that is left.
 pub struct Timeline {
     log: PathBuf,
     clock: SystemClock,
@@ -106,7 +107,7 @@ impl Timeline {
         self.clock.wall_time().timestamp_millis()
     }
 
-    /// How much time is left.
+    /// The time that is left.
     pub fn left(&self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
     }

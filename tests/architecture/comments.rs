@@ -25,7 +25,7 @@ const NO_SUBJECT_BEFORE: &[(&str, &[&str])] = &[
 
 #[test]
 fn comments_begin_with_their_subject() {
-    let files = ["src/", "tests/", "benches/"].into_iter().flat_map(below);
+    let files = ["src/", "tests/", "benches/", "examples/"].into_iter().flat_map(below);
     let found = files
         .flat_map(|(path, text)| offences(&text).into_iter().map(move |(line, why)| format!("{path}:{line}: {why}")));
     let found: Vec<_> = found.collect();

@@ -161,7 +161,8 @@ impl Catalogue<'_> {
                 if stored > 0 {
                     s.notify(Notification::Change)?;
                 }
-                // The token stops a statement whose answer was lost and that may still be on its way.
+                // The token stops a statement whose answer was lost and that may still be on its
+                // way.
                 if stored > 0 || before == Before::Perhaps {
                     s.mark_commit(token)?;
                 }

@@ -21,7 +21,7 @@ pub(super) struct SeenTrigger {
     is_claimable: bool,
 }
 
-/// Those of the triggers that were seen that nobody else can take any more.
+/// The triggers, of those that were seen, that nobody else can take any more.
 pub(super) fn still_free(s: &mut dyn Session, seen: &[&SeenTrigger]) -> Result<Vec<TriggerKey>> {
     let unread = seen.iter().filter(|one| one.next_ms.is_none()).map(|one| one.key.clone());
     let mut keys = s.trigger_keys(TriggerSelection::FreeWaiting(&expected(seen)))?;

@@ -101,7 +101,7 @@ pub(super) fn begin_lent(backend: Backend, mode: TxMode) -> &'static str {
     }
 }
 
-/// How strongly a session holds the row of a lock.
+/// The strength with which a session holds the row of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockStrength {
     /// By one session alone.

@@ -1,4 +1,5 @@
-//! `HeldConnection`: whose a connection is: ours, one that the caller's pool has lent, or the caller's own.
+//! `HeldConnection`: whose a connection is: ours, one that the caller's pool has lent, or the
+//! caller's own.
 
 use diesel::connection::{AnsiTransactionManager, Connection, TransactionManager, TransactionManagerStatus};
 use diesel::r2d2::{ConnectionManager, PooledConnection, R2D2Connection};
