@@ -28,7 +28,7 @@ fn answer(stream: &mut TcpStream, scheduler: &Scheduler) -> Result<String, Box<d
     let Some(order) = order else { return Ok("404 Not Found\r\n\r\n".to_owned()) };
     let retry = RetryPolicy::exponential(Duration::from_secs(1), 2.0).max_attempts(5);
     let work = Submission::new("report").data("order", order).request_id(format!("report-{order}")).retry(retry);
-    let taken = scheduler.submit(work.requests_recovery(true))?;
+    let taken = scheduler.submit(work)?;
     Ok(format!("202 Accepted\r\n\r\n{} {}\n", if taken.is_new { "stored as" } else { "known as" }, taken.job))
 }
 

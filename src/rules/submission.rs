@@ -4,10 +4,15 @@ use crate::job::{FireOutcome, SubmissionState};
 use crate::trigger::TriggerState;
 
 /// The state of work from the triggers of its job, none if the job is gone, and the outcome of its
-/// newest fire. A job goes in the transaction that records its last run.
-pub(crate) fn state(triggers: Option<&[TriggerState]>, newest: Option<FireOutcome>) -> SubmissionState {
+/// newest run. A job goes in the transaction that records its last run, if the history
+/// `keeps_successes`: a failure is the last word only then.
+pub(crate) fn state(
+    triggers: Option<&[TriggerState]>,
+    newest: Option<FireOutcome>,
+    keeps_successes: bool,
+) -> SubmissionState {
     let Some(triggers) = triggers else {
-        return newest.map_or(SubmissionState::Gone, SubmissionState::Ended);
+        return newest.filter(|_| keeps_successes).map_or(SubmissionState::Gone, SubmissionState::Ended);
     };
     let mut left = triggers.iter().filter(|state| **state != TriggerState::Complete).peekable();
     let is_paused = |state: &TriggerState| matches!(state, TriggerState::Paused | TriggerState::PausedBlocked);
@@ -42,7 +47,9 @@ mod tests {
             (None, failed, SubmissionState::Ended(FireOutcome::Failed)),
             (None, None, SubmissionState::Gone),
         ] {
-            assert_eq!(state(triggers, newest), expected, "{triggers:?} {newest:?}");
+            assert_eq!(state(triggers, newest, true), expected, "{triggers:?} {newest:?}");
         }
+        // The run that came after the failure may have succeeded.
+        assert_eq!(state(None, failed, false), SubmissionState::Gone);
     }
 }

@@ -64,8 +64,8 @@ counters! {
     /// Triggers whose misfire instruction was applied.
     misfires,
     /// Due triggers that another node was faster to take, where they are looked for without the
-    /// lock; and reservations that were given to others, or taken by them, before this node fired
-    /// them.
+    /// lock; and reservations that went before this node fired them: to others, or since a run of
+    /// their job began.
     overtaken,
     /// Times of triggers that were left out by their policies: the overlap, the catch-up window.
     skipped,

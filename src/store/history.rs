@@ -170,6 +170,11 @@ impl HistoryQuery {
 }
 
 impl History<'_> {
+    /// True if the history keeps fires of this outcome.
+    pub(crate) fn records(&self, outcome: FireOutcome) -> bool {
+        self.store.settings.history.records(outcome)
+    }
+
     /// The fires of the history that the query asks for, the newest first.
     ///
     /// # Errors
@@ -219,7 +224,7 @@ impl HistorySettings {
 /// The fired rows of fires that run, as rows of the history. The newest come first.
 fn running(s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
     let now_ms = s.now_ms()?;
-    let mut fires = s.fired(FiredSelection::All)?;
+    let mut fires = s.fired(filter.job.map_or(FiredSelection::All, FiredSelection::ExecutingOfJob))?;
     fires.retain(|fire| fire.state == FiredState::Executing);
     let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
     let types: BTreeMap<JobKey, String> =

@@ -19,11 +19,7 @@ const MAX_SINGLE_STEPS: usize = 4_000;
 /// The times of a trigger, in epoch milliseconds as the tables keep them. All are pure: the present
 /// moment is an argument, and so is the calendar, of which a trigger knows only the name.
 impl Trigger {
-    /// The first time strictly after an instant that the schedule, start and end allow; no calendar
-    /// is asked.
-    ///
-    /// `now_ms` decides only how far ahead is looked (a hundred years), and where a trigger begins
-    /// that has no start.
+    /// As [`Trigger::fire_time_after`], in epoch milliseconds.
     pub(crate) fn fire_ms_after(&self, after_ms: i64, now_ms: i64) -> Option<i64> {
         let start = if self.start_ms == START_WHEN_STORED { self.start_at_now(now_ms) } else { self.start_ms };
         match &self.schedule {
@@ -39,10 +35,7 @@ impl Trigger {
         }
     }
 
-    /// Sets and returns the next time of a trigger that is about to be stored: its first that the
-    /// calendar includes.
-    ///
-    /// A trigger without a start is given the present moment. None means that it will never fire.
+    /// As [`Trigger::compute_first_fire_time`], in epoch milliseconds.
     pub(crate) fn compute_first_ms(&mut self, calendar: Option<&Calendar>, now_ms: i64) -> Option<i64> {
         if self.start_ms == START_WHEN_STORED {
             self.start_ms = self.start_at_now(now_ms);
@@ -63,7 +56,7 @@ impl Trigger {
         at_its_start && self.start_ms == START_WHEN_STORED && self.calendar_name.is_none()
     }
 
-    /// Moves on by one fire: it has fired at its next time, and the one after becomes the next.
+    /// As [`Trigger::triggered`], in epoch milliseconds.
     pub(crate) fn move_on(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
         if let Some(times) = self.schedule.times_triggered_mut() {
             *times = times.saturating_add(1);

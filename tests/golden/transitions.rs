@@ -319,6 +319,12 @@ impl Script {
         calendar.is_some_and(|calendar| !self.expected["calendars"].contains(calendar))
     }
 
+    /// The fire time of Quartz, which is that of the call also where the trigger's time is to come.
+    /// The store has the trigger's time then.
+    fn time_of_call(&self, fired_ms: i64) -> i64 {
+        fired_ms.min(self.store.now_ms().expect("now"))
+    }
+
     fn fire(&mut self, name: &str) -> Answer {
         let Some(reservation) = self.reserved.remove(name) else { return Answer::Is(Value::Null) };
         let id = reservation.fire_id.clone();
@@ -336,7 +342,7 @@ impl Script {
         }
         let next = bundle.trigger.next_fire_time().map(|time| time.timestamp_millis());
         let answer = json!({
-            "fire_time": bundle.fired_ms, "scheduled": bundle.scheduled_ms, "prev": bundle.previous_ms,
+            "fire_time": self.time_of_call(bundle.fired_ms), "scheduled": bundle.scheduled_ms, "prev": bundle.previous_ms,
             "next": next, "recovering": bundle.recovering.is_some(),
         });
         self.fired.insert(name.to_owned(), bundle);
@@ -611,7 +617,8 @@ impl Script {
             let trigger = TriggerKey::new(text(&row, "trigger_group"), text(&row, "trigger_name"));
             let job = row["job_name"].is_string().then(|| key(&row, "job_group", "job_name"));
             json!({
-                "entry": entry, "trigger": self.name(&trigger), "state": row["state"], "fired": row["fired_time"],
+                "entry": entry, "trigger": self.name(&trigger), "state": row["state"],
+                "fired": row["fired_time"].as_i64().map(|fired_ms| self.time_of_call(fired_ms)),
                 "sched": row["sched_time"], "priority": row["priority"], "job": job,
                 "nonconcurrent": flag(&row, "is_nonconcurrent"), "recovery": flag(&row, "requests_recovery"),
             })

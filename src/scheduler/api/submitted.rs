@@ -3,7 +3,7 @@
 use super::handle::Scheduler;
 use crate::error::Result;
 use crate::history::{HistoryQuery, HistoryRow};
-use crate::job::SubmissionState;
+use crate::job::{FireOutcome, SubmissionState};
 use crate::key::{JobKey, SUBMITTED_GROUP};
 use crate::rules::submission;
 
@@ -41,15 +41,18 @@ impl Scheduler {
     /// wrong with the store.
     pub fn submission(&self, request_id: &str) -> Result<Option<SubmittedWork>> {
         let store = self.open_store()?;
-        let Some(taken) = store.catalogue().taken(request_id)?.filter(|taken| taken.job.group() == SUBMITTED_GROUP)
+        let Some(taken) = store.catalogue().taken(request_id)?.filter(|taken| taken.trigger.group() == SUBMITTED_GROUP)
         else {
             return Ok(None);
         };
         // The job is looked at first: once it is gone, the history says the last word.
         let triggers = store.catalogue().trigger_states_of(&taken.job)?;
-        let newest = HistoryQuery::new().job(taken.job.clone()).running(true).limit(1);
-        let last_run = store.history().find(&newest)?.into_iter().next();
-        let state = submission::state(triggers.as_deref(), last_run.as_ref().map(|run| run.outcome));
+        // A fire that was missed is no run.
+        let outcomes = FireOutcome::ALL.into_iter().filter(|outcome| *outcome != FireOutcome::Misfired);
+        let newest = outcomes.chain([FireOutcome::Running]).fold(HistoryQuery::new(), HistoryQuery::outcome);
+        let last_run = store.history().find(&newest.job(taken.job.clone()).limit(1))?.into_iter().next();
+        let keeps_successes = store.history().records(FireOutcome::Succeeded);
+        let state = submission::state(triggers.as_deref(), last_run.as_ref().map(|run| run.outcome), keeps_successes);
         Ok(Some(SubmittedWork { job: taken.job, state, last_run }))
     }
 }

@@ -83,9 +83,7 @@ impl DeclaredTables {
     }
 
     pub(super) fn of(&mut self, table: &'static TableDef) -> &mut DeclaredTable {
-        let made =
-            || DeclaredTable { columns: table.written().map(|(column, _)| column).collect(), ..Default::default() };
-        self.0.entry(table.name).or_insert_with(made)
+        self.0.entry(table.name).or_insert_with(|| DeclaredTable::of(table))
     }
 
     pub(super) fn get(&self, table: &TableDef) -> Option<&DeclaredTable> {

@@ -61,7 +61,7 @@ impl Upkeep<'_> {
 fn forget_page_of_requests(s: &mut dyn Session, now_ms: i64) -> Result<(usize, usize)> {
     let old = s.rows::<RequestRow>().below("made_ms", now_ms - REQUESTS_KEPT_MS).limit(REQUESTS_PAGE).list()?;
     // The job of a submission goes with its work. Other jobs stay, and their triggers go.
-    let submitted = |row: &&RequestRow| row.job.group() == SUBMITTED_GROUP;
+    let submitted = |row: &&RequestRow| row.trigger.group() == SUBMITTED_GROUP;
     let jobs = s.existing_jobs(&distinct(old.iter().filter(submitted).map(|row| &row.job)))?;
     let triggers = s.trigger_keys(TriggerSelection::Keys(&distinct(old.iter().map(|row| &row.trigger))))?;
     let (jobs, triggers) = (BTreeSet::from_iter(jobs), BTreeSet::from_iter(triggers));
