@@ -111,8 +111,8 @@ pub(crate) fn rerun_in_its_place(bundle: &FireBundle, outcome: FireOutcome) -> O
 /// The order for another fire in which the work of a run goes on; none if the work is over.
 ///
 /// Never if the job has unscheduled its triggers. A run that timed out is a failure like others;
-/// one that somebody cancelled is over. If the job has recorded its end itself, nothing of this is
-/// written.
+/// one that somebody cancelled is over. If the job has recorded its end itself, or another node has
+/// the fire, nothing of this is written.
 pub(crate) fn rerun(ctx: &JobContext, result: &Result<Outcome, Failure>, outcome: FireOutcome) -> Option<RerunOrder> {
     let order = |reason, delay| Some(ctx.bundle().rerun_order(reason, delay));
     let policy = ctx.job().policy().retry_policy();
@@ -124,7 +124,9 @@ pub(crate) fn rerun(ctx: &JobContext, result: &Result<Outcome, Failure>, outcome
         return None;
     }
     match outcome {
-        FireOutcome::Interrupted if ctx.job().requests_recovery() || policy.is_some() => {
+        // A recovery takes the fired row with it. If a lost run finds its row, a recovery has passed
+        // over the row, and nobody else has the work.
+        FireOutcome::Interrupted | FireOutcome::Lost if ctx.job().requests_recovery() || policy.is_some() => {
             order(RerunReason::Interrupted, Duration::ZERO)
         }
         FireOutcome::Failed | FireOutcome::TimedOut => {

@@ -204,6 +204,43 @@ fn a_node_declared_dead_learns_it_loses_its_fires_and_comes_back() {
     wait_until("it is recorded", LONG, || node.health().unrecorded == 0 && node.running_here().is_empty());
 }
 
+/// A recovery passes over a fire whose row a transaction holds: if the run fails then, nobody else
+/// has its work.
+#[cfg(feature = "test-util")]
+#[test]
+fn a_lost_run_that_fails_goes_on_if_no_recovery_has_taken_its_fire() {
+    use carnelian::history::{FireOutcome, HistoryQuery};
+    use carnelian::{JobError, recovery::RerunReason};
+    let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_secs(60));
+    let (ran, runs) = unbounded();
+    let fails_once = move |ctx: &mut JobContext| {
+        ran.send((ctx.fire_id().to_owned(), ctx.rerun().map(|rerun| rerun.reason)))?;
+        if ctx.rerun().is_none() && !ctx.wait(LONG) {
+            return Err(JobError::new("the fire is lost"));
+        }
+        Ok(())
+    };
+    let node = cluster.node("n1", 2).job_fn("fails once", fails_once).build().unwrap();
+    node.start().unwrap();
+    let detail = JobDetail::builder(JobKey::named("j"), "fails once").requests_recovery(true).build().unwrap();
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    let (lost, _) = runs.recv_timeout(LONG).unwrap();
+    let memory = cluster.memory.as_ref().unwrap();
+    memory.hold(&lost);
+    cluster.convict("n1");
+    wait_until("the run has failed", LONG, || node.running_here().is_empty());
+    assert_eq!((node.health().counters.failed_out, node.health().counters.lost), (1, 1));
+    memory.let_go(&lost);
+    assert_eq!(runs.recv_timeout(LONG).unwrap().1, Some(RerunReason::Interrupted));
+    cluster.await_quiet();
+    let mut ends = node.history(&HistoryQuery::new()).unwrap();
+    ends.sort_by_key(|row| row.fired_ms);
+    assert_eq!(ends.iter().map(|row| row.outcome).collect::<Vec<_>>(), [FireOutcome::Lost, FireOutcome::Succeeded]);
+    assert_eq!(ends[1].root_fire_id, Some(lost));
+    assert!(!node.job_exists(detail.key()).unwrap());
+    cluster.assert_sound();
+}
+
 #[test]
 fn fires_whose_acquisition_was_not_answered_are_not_forgotten() {
     let cluster = Cluster::with_checkin(Duration::from_millis(500), Duration::from_secs(60));

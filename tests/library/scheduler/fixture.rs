@@ -298,11 +298,12 @@ impl Cluster {
         Scheduler::builder().settings(settings).store(self.store()).clock(Arc::clone(&self.clock)).instance_id(instance)
     }
 
-    /// Does what a peer does with a node that it takes for dead, without recovering anything.
+    /// Does what a peer does with a node that it takes for dead, without recovering anything. Rows
+    /// that somebody holds stay.
     pub fn convict(&self, instance: &str) {
         self.transact(&mut |session| {
-            let ids: Vec<String> =
-                session.fired(FiredSelection::OfInstance(instance))?.into_iter().map(|fired| fired.fire_id).collect();
+            let free = session.fired(FiredSelection::FreeOfInstance(instance, usize::MAX))?;
+            let ids: Vec<String> = free.into_iter().map(|fired| fired.fire_id).collect();
             session.delete_fired(&ids)?;
             assert!(session.delete_instance(instance, None)?);
             Ok(())
