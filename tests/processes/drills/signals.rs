@@ -78,10 +78,10 @@ fn what_runs_is_finished_and_what_is_acquired_is_released_at_once() {
 #[test]
 fn what_does_not_end_is_interrupted_within_the_grace() {
     let more = "carnelian.scheduler.pollInterval = 50ms\n\
-                scheduler.interruptJobsOnShutdownWithWait = true\ncarnelian.shutdown.stopWait = 100ms\n";
+                scheduler.interruptJobsOnShutdownWithWait = true\ncarnelian.shutdown.stopWait = 500ms\n";
     everywhere(more, |place| {
         for (job_type, expected) in
-            [("demo.forever", "shutdown: "), ("demo.stubborn", "shutdown: it did not end within 300ms")]
+            [("demo.forever", "shutdown: "), ("demo.stubborn", "shutdown: it did not end within 1.5s")]
         {
             let mut node = with_running_and_acquired(place, job_type, 600_000);
             node.signal(Signal::TERM);
