@@ -23,8 +23,8 @@ pub enum SubmissionState {
     Parked,
     /// The work is over; its last run had this outcome.
     Ended(FireOutcome),
-    /// The work is over or was deleted, and the history does not say how: it has no run of the work,
-    /// or keeps none that succeed (`carnelian.history.record`).
+    /// The work is over or was deleted, and the history does not say how: it has no run of the
+    /// work, or keeps none that succeed (`carnelian.history.record`).
     Gone,
 }
 

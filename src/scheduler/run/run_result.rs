@@ -124,8 +124,8 @@ pub(crate) fn rerun(ctx: &JobContext, result: &Result<Outcome, Failure>, outcome
         return None;
     }
     match outcome {
-        // A recovery takes the fired row with it. If a lost run finds its row, a recovery has passed
-        // over the row, and nobody else has the work.
+        // A recovery takes the fired row with it. If a lost run finds its row, a recovery has
+        // passed over the row, and nobody else has the work.
         FireOutcome::Interrupted | FireOutcome::Lost if ctx.job().requests_recovery() || policy.is_some() => {
             order(RerunReason::Interrupted, Duration::ZERO)
         }

@@ -113,7 +113,7 @@ impl Firing<'_> {
 
         let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
         // Nobody takes over from the only node of a store that ends with its process: fires that it
-        // has prefetched need no rows. Such fires count as begun should another node join later.
+        // has prefetched need no rows. Should a node join later, it takes these fires for begun.
         let outlives_process = self.store.database().outlives_process();
         let prefetches = request.prefetch.is_some() && (outlives_process || s.instances()?.len() > 1);
         let mut firing = firing.leaving_batch(prefetches);
