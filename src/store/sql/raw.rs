@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::store::row::{Cell, Kind, TableDef, unreadable};
 use diesel::deserialize::{self, FromSql};
 use diesel::row::{Field, Row};
-use diesel::sql_types::{BigInt, SmallInt};
+use diesel::sql_types::{self, BigInt};
 
 /// A value whose column is a number, or anything else as bytes.
 pub(super) enum Raw {
@@ -53,24 +53,24 @@ macro_rules! raw_row {
 raw_row!("sqlite", diesel::sqlite::Sqlite, value: SqliteValue => match value.value_type() {
     None => Ok(Raw::Null),
     Some(diesel::sqlite::SqliteType::Text) => {
-        <String as FromSql<diesel::sql_types::Text, diesel::sqlite::Sqlite>>::from_sql(value).map(|text| Raw::Bytes(text.into_bytes()))
+        <String as FromSql<sql_types::Text, diesel::sqlite::Sqlite>>::from_sql(value).map(|text| Raw::Bytes(text.into_bytes()))
     }
     Some(diesel::sqlite::SqliteType::Binary) => {
-        <Vec<u8> as FromSql<diesel::sql_types::Binary, diesel::sqlite::Sqlite>>::from_sql(value).map(Raw::Bytes)
+        <Vec<u8> as FromSql<sql_types::Binary, diesel::sqlite::Sqlite>>::from_sql(value).map(Raw::Bytes)
     }
     Some(_) => <i64 as FromSql<BigInt, diesel::sqlite::Sqlite>>::from_sql(value).map(Raw::Int),
 });
 
 raw_row!("postgres", diesel::pg::Pg, value: PgValue => match value.get_oid().get() {
     // `int8`, which nearly all numbers of declared tables are, and `int2`.
-    21 => <i16 as FromSql<SmallInt, diesel::pg::Pg>>::from_sql(value).map(|value| Raw::Int(value.into())),
+    21 => <i16 as FromSql<sql_types::SmallInt, diesel::pg::Pg>>::from_sql(value).map(|value| Raw::Int(value.into())),
     20 => <i64 as FromSql<BigInt, diesel::pg::Pg>>::from_sql(value).map(Raw::Int),
     _ => Ok(Raw::Bytes(value.as_bytes().to_vec())),
 });
 
 raw_row!("mysql", diesel::mysql::Mysql, value: MysqlValue => match value.value_type() {
     diesel::mysql::MysqlType::Short => {
-        <i16 as FromSql<SmallInt, diesel::mysql::Mysql>>::from_sql(value).map(|value| Raw::Int(value.into()))
+        <i16 as FromSql<sql_types::SmallInt, diesel::mysql::Mysql>>::from_sql(value).map(|value| Raw::Int(value.into()))
     }
     diesel::mysql::MysqlType::LongLong => {
         <i64 as FromSql<BigInt, diesel::mysql::Mysql>>::from_sql(value).map(Raw::Int)
