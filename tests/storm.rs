@@ -2,7 +2,7 @@
 //! independent checker.
 //!
 //! `CARNELIAN_STORM_KILLS` (default 5), `CARNELIAN_STORM_PAUSES` (default 1) and the like set the
-//! length; `.ci/run` runs a short form by name. A failing run prints its seed and keeps its folder.
+//! length; `.ci/run` runs a short form. A failing run prints its seed and keeps its folder.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 #![allow(clippy::disallowed_methods, reason = "storms happen in real time")]

@@ -25,7 +25,7 @@ pub enum Profile {
     #[default]
     Quartz,
     /// Defaults of db-scheduler (`db-scheduler`): a heartbeat every five minutes of which six may
-    /// be missed, and a poll every ten seconds without the lock, the most important triggers first.
+    /// be missed, and a poll every ten seconds, the most important triggers first.
     DbScheduler,
     /// Defaults of LogiCommon's scheduler (`logi`): a check-in every ten seconds, and a node dead
     /// after thirty.
