@@ -117,9 +117,9 @@ fn a_request_is_known_until_its_work_is_over() {
     const WEEK: i64 = 7 * 24 * 60 * MINUTE;
     let cluster = Cluster::new(open);
     let submitted = carnelian::JobKey::new("SUBMITTED", "s");
-    let once_of = |name: &str, ms: i64| {
-        carnelian::Trigger::builder(trigger_key(name), submitted.clone()).start_at(at(ms)).build()
-    };
+    let key = |name: &str| carnelian::TriggerKey::new("SUBMITTED", name);
+    let once_of =
+        |name: &str, ms: i64| carnelian::Trigger::builder(key(name), submitted.clone()).start_at(at(ms)).build();
     let retried = Request {
         request_id: Some("retried".to_owned()),
         job: carnelian::JobDetail::builder(submitted.clone(), "work").build().unwrap(),
@@ -130,7 +130,7 @@ fn a_request_is_known_until_its_work_is_over() {
     cluster.store.catalogue().take_requests(&requests).unwrap();
     // The trigger of the submission has gone, and its job goes on with another.
     cluster.store.catalogue().add_trigger(once_of("again", NOW + 3 * WEEK).unwrap(), false).unwrap();
-    cluster.store.catalogue().unschedule(&[trigger_key("first")]).unwrap();
+    cluster.store.catalogue().unschedule(&[key("first")]).unwrap();
 
     for week in 1..=3 {
         cluster.advance(WEEK + SECOND);
