@@ -18,6 +18,7 @@ mod fast_path;
 mod faults;
 mod fencing;
 mod firing;
+mod fixed_delay;
 mod heartbeat;
 mod history;
 mod history_of_runs;
