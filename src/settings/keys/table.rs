@@ -324,6 +324,10 @@ pub const KEYS: &[Key] = &[
     key("carnelian.recovery.maxTakeovers", Kind::Count { least: 0, most: 1_000_000 }, "10",
         "How often in a row the work of runs that died is taken over before it is parked, where its job does not say; 0 for as \
          often as it dies."),
+    key("carnelian.recovery.reviveOneShots", Kind::Bool, "false",
+        "Whether a one-shot, or the last fire of another trigger, runs again when its node dies, though its job does not request \
+         recovery; unless the job's policy is `next-fire`. The same on all nodes. While it is on, such triggers keep their rows \
+         until their runs end."),
     key("carnelian.history.record", Kind::Choice(&["all", "problems", "none"]), "all",
         "Which fires are written into the history when they have ended: all, those that did not end well, or none."),
     key("carnelian.history.retention", Kind::Duration { least: 1_000, most: 10 * YEAR }, "7d",

@@ -111,7 +111,8 @@ impl Firing<'_> {
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
-        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
+            .reviving(self.store.settings.recovery.revive_one_shots);
         // Nobody takes over from the only node of a store that ends with its process: fires that it
         // has prefetched need no rows. Should a node join later, it takes these fires for begun.
         let outlives_process = self.store.database().outlives_process();

@@ -168,7 +168,8 @@ impl Firing<'_> {
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
-        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
+            .reviving(self.store.settings.recovery.revive_one_shots);
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
         (first_fence..)

@@ -28,6 +28,8 @@ pub(super) struct FireBatch<'a> {
     keeps_rows: bool,
     /// True if the fires are prefetched.
     leaves_batch: bool,
+    /// True if dead one-shots are revived, whether or not their jobs request recovery.
+    revives: bool,
     bundles: Vec<FireBundle>,
     rows: Vec<FiredRow>,
     advances: Vec<Advance>,
@@ -50,6 +52,7 @@ impl<'a> FireBatch<'a> {
             precommits: false,
             keeps_rows,
             leaves_batch: false,
+            revives: false,
             bundles: Vec::new(),
             rows: Vec::new(),
             advances: Vec::new(),
@@ -65,6 +68,11 @@ impl<'a> FireBatch<'a> {
     /// A batch of prefetched fires, if `leaves_batch`.
     pub(super) fn leaving_batch(self, leaves_batch: bool) -> Self {
         Self { leaves_batch, ..self }
+    }
+
+    /// A batch of a node that revives dead one-shots, if `revives`.
+    pub(super) fn reviving(self, revives: bool) -> Self {
+        Self { revives, ..self }
     }
 
     /// Jobs begin at the times of their triggers, where those are still to come.
@@ -108,7 +116,7 @@ impl<'a> FireBatch<'a> {
         // A program that declares a fire failed has nothing but its rows to try it again with.
         let is_retried = job.policy().retry_policy().is_some();
         // Recovery reads the trigger's data from its row, or from what a batch leaves.
-        let is_recovered = job.requests_recovery && !(self.leaves_batch && job.policy().is_default());
+        let is_recovered = (job.requests_recovery || self.revives) && !(self.leaves_batch && job.policy().is_default());
         let is_needed = is_recovered || is_retried || candidate.recovery.is_some();
         let keeps_row = self.keeps_rows || is_needed || prefetched && !may_go(&candidate.trigger);
         let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, fired_ms);

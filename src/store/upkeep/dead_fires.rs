@@ -17,7 +17,8 @@ impl Upkeep<'_> {
         Ok(s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect())
     }
 
-    /// The decision on a fire whose job exists.
+    /// The decision on a fire whose job exists, `unrequested` if that requests no recovery and its
+    /// policy says nothing.
     pub(super) fn decide_by_policy(
         &self,
         fire: &FiredRow,
@@ -25,13 +26,12 @@ impl Upkeep<'_> {
         policy: Option<&JobPolicy>,
         attempt: i64,
         now_ms: i64,
+        unrequested: DeadFireDecision,
     ) -> DeadFireDecision {
-        if !fire.requests_recovery {
-            return DeadFireDecision::NextFire;
-        }
         match policy.and_then(JobPolicy::on_dead_policy) {
-            Some(OnDead::Revive) => DeadFireDecision::Revive,
             Some(OnDead::NextFire) => DeadFireDecision::NextFire,
+            _ if !fire.requests_recovery => unrequested,
+            Some(OnDead::Revive) => DeadFireDecision::Revive,
             Some(OnDead::Ask) => self.ask(fire, job, attempt, now_ms),
             Some(OnDead::RecoveryTrigger) | None => DeadFireDecision::Recover,
         }

@@ -9,7 +9,7 @@ use crate::job::JobPolicy;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
 use crate::rules::recovery::{
-    DeadWork, WorkFate, can_be_revived, fate, recovery_names, recovery_row, recovery_trigger,
+    DeadWork, WorkFate, can_be_revived, fate, recovery_names, recovery_row, recovery_trigger, unrequested,
 };
 use crate::store::row::{FiredRow, JobRow, Parked, RecoveryRow, Selection, TriggerRow, TriggerSelection};
 use crate::store::{Session, Upkeep};
@@ -21,6 +21,8 @@ struct Dead {
     jobs: BTreeMap<JobKey, JobRow>,
     recovered_before: BTreeSet<String>,
     triggers: BTreeMap<TriggerKey, TriggerRow>,
+    /// The triggers whose rows are gone with a prefetched fire.
+    gone: BTreeSet<TriggerKey>,
     chains: BTreeMap<TriggerKey, RecoveryRow>,
     pauses: PauseState,
 }
@@ -84,6 +86,7 @@ impl Upkeep<'_> {
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
         Ok(Dead {
+            gone: gone.iter().map(|row| row.key.clone()).collect(),
             jobs: self.policies_of(s, fires)?,
             recovered_before: s
                 .rows()
@@ -126,7 +129,11 @@ impl Upkeep<'_> {
             };
             let policy = policy_of(job);
             let attempt = dead.chains.get(&fire.trigger).map_or(0, |row| row.attempt);
-            let decision = self.decide_by_policy(fire, job, policy.as_ref(), attempt, done.now.timestamp_millis());
+            let revives = self.store.settings.recovery.revive_one_shots;
+            let row = dead.triggers.get(&fire.trigger);
+            let unrequested = unrequested(revives, row, dead.gone.contains(&fire.trigger));
+            let now_ms = done.now.timestamp_millis();
+            let decision = self.decide_by_policy(fire, job, policy.as_ref(), attempt, now_ms, unrequested);
             let limit = policy.as_ref().and_then(JobPolicy::takeover_limit);
             // A trigger that waits for more than this fire keeps its schedule. Two fires of one
             // trigger cannot both be revived.
@@ -135,7 +142,7 @@ impl Upkeep<'_> {
                 was_recovered: dead.recovered_before.contains(&fire.fire_id),
                 takeovers: dead.takeovers(fire),
                 max_takeovers: limit.unwrap_or(self.store.settings.recovery.max_takeovers),
-                can_be_revived: is_free && dead.triggers.get(&fire.trigger).is_some_and(can_be_revived),
+                can_be_revived: is_free && row.is_some_and(can_be_revived),
             };
             match fate(decision, work) {
                 WorkFate::Lost => done.lost.push(fire.fire_id.clone()),
