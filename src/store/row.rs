@@ -61,7 +61,7 @@ pub(in crate::store) use table::cells_of;
 pub(in crate::store) use table::unreadable;
 pub use table::{Cell, Codec, Column, Field, Kind, Table, TableDef, ToCells};
 pub use trigger::{OptionsRow, RecurrenceRow, ScheduleRow, StoredOptionsRow, TriggerRow};
-pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};
+pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypePolicyRow, TypeVersions, UnknownJobRow};
 pub use work::{CheckpointRow, RequestRow};
 
 /// Our side tables that are declared.
@@ -96,4 +96,5 @@ pub(in crate::store) const DECLARED: &[&TableDef] = &[
     RequestRow::DEF,
     StoredOptionsRow::DEF,
     TagRow::DEF,
+    TypePolicyRow::DEF,
 ];

@@ -220,8 +220,10 @@ impl Firing<'_> {
 
     /// Everything that a fire of the candidate needs; its calendar must be at hand.
     pub(super) fn firable(&self, candidate: Candidate, calendars: &Calendars) -> Result<Firable> {
+        let mut job = self.store.job_detail(&candidate.job)?;
+        self.node.types.read().complete_policy(&mut job);
         Ok(Firable {
-            job: self.store.job_detail(&candidate.job)?,
+            job,
             trigger: self.store.trigger_value(&candidate.trigger)?,
             calendar: calendars.needed_by(&candidate.trigger)?,
             candidate,

@@ -7,7 +7,7 @@ use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
 use crate::job::{FireOutcome, JobPolicy, RetryHint};
 use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
-use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, TriggerSelection};
+use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, TriggerSelection, TypePolicyRow};
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
 use std::time::Duration;
@@ -87,9 +87,14 @@ impl Firing<'_> {
         let trigger = s.triggers(TriggerSelection::Keys(key))?.into_iter().next();
         let before = s.rows::<RecoveryRow>().with("trigger", &fire.trigger).first()?;
         let attempt = before.as_ref().map_or(0, |before| before.attempt);
-        let text = definition.as_ref().and_then(|row| row.policy.as_deref());
+        let own = definition.as_ref().and_then(|row| row.policy.clone());
+        let of_type = match &definition {
+            Some(row) => s.row::<TypePolicyRow>(&row.job_type)?.map(|row| row.policy),
+            None => None,
+        };
         // A policy that cannot be read keeps nobody from ending the fire.
-        let policy = text.and_then(|text| JobPolicy::decode(text).ok());
+        let mut read = [own, of_type].into_iter().flatten().filter_map(|text| JobPolicy::decode(&text).ok());
+        let policy = read.next().map(|own| read.next().map_or(own.clone(), |of_type| own.or(&of_type)));
         let retry = policy.as_ref().and_then(JobPolicy::retry_policy);
         let delay = retry.and_then(|retry| retry.delay(attempt, &RetryHint::default(), &fire.fire_id));
         let value = trigger.as_ref().and_then(|row| self.store.trigger_value(row).ok());

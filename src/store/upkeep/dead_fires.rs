@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::job::{JobPolicy, OnDead};
 use crate::key::JobKey;
 use crate::rules::recovery::DeadFireDecision;
-use crate::store::row::{FiredRow, JobRow, JobSelection};
+use crate::store::row::{FiredRow, JobRow, JobSelection, TypePolicyRow};
 use crate::store::{Session, Upkeep};
 use std::collections::BTreeMap;
 
@@ -15,6 +15,20 @@ impl Upkeep<'_> {
     pub(super) fn policies_of(&self, s: &mut dyn Session, fires: &[FiredRow]) -> Result<BTreeMap<JobKey, JobRow>> {
         let jobs: Vec<JobKey> = crate::key::distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
         Ok(s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect())
+    }
+
+    /// The policies of the types of these jobs, by the types.
+    pub(super) fn type_policies_of<'j>(
+        &self,
+        s: &mut dyn Session,
+        jobs: impl Iterator<Item = &'j JobRow>,
+    ) -> Result<BTreeMap<String, String>> {
+        let types: Vec<String> = crate::key::distinct(jobs.map(|job| &job.job_type));
+        if types.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let rows = s.rows::<TypePolicyRow>().any_of(&["job_type"], &types).list()?;
+        Ok(rows.into_iter().map(|row| (row.job_type, row.policy)).collect())
     }
 
     /// The decision on a fire whose job exists, `unrequested` if that requests no recovery and its
@@ -54,8 +68,14 @@ impl Upkeep<'_> {
     }
 }
 
-/// The policy of a job; one that cannot be read does not keep the job from being recovered (H12).
-pub(super) fn policy_of(job: &JobRow) -> Option<JobPolicy> {
-    let decoded = JobPolicy::decode(job.policy.as_deref()?);
-    decoded.inspect_err(|why| log::warn!("recovering without the job's policy job={} error={why}", job.key)).ok()
+/// The policy of a job, with what it leaves open as its type has it; one that cannot be read does
+/// not keep the job from being recovered (H12).
+pub(super) fn policy_of(job: &JobRow, of_types: &BTreeMap<String, String>) -> Option<JobPolicy> {
+    let warn = |why: &String| log::warn!("recovering without a policy job={} error={why}", job.key);
+    let read = |text: &str| JobPolicy::decode(text).inspect_err(warn).ok();
+    let of_type = of_types.get(&job.job_type).and_then(|text| read(text));
+    match (job.policy.as_deref().and_then(read), of_type) {
+        (Some(own), Some(of_type)) => Some(own.or(&of_type)),
+        (own, of_type) => own.or(of_type),
+    }
 }

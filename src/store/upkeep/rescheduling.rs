@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The rows of dead fires, before anything is decided.
 struct Dead {
     jobs: BTreeMap<JobKey, JobRow>,
+    type_policies: BTreeMap<String, String>,
     recovered_before: BTreeSet<String>,
     triggers: BTreeMap<TriggerKey, TriggerRow>,
     /// The triggers whose rows are gone with a prefetched fire.
@@ -85,9 +86,11 @@ impl Upkeep<'_> {
     fn read_dead(&self, s: &mut dyn Session, fires: &[FiredRow], gone: Vec<TriggerRow>) -> Result<Dead> {
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
+        let jobs = self.policies_of(s, fires)?;
         Ok(Dead {
             gone: gone.iter().map(|row| row.key.clone()).collect(),
-            jobs: self.policies_of(s, fires)?,
+            type_policies: self.type_policies_of(s, jobs.values())?,
+            jobs,
             recovered_before: s
                 .rows()
                 .any_of(&["origin_fire_id"], &ids)
@@ -127,7 +130,7 @@ impl Upkeep<'_> {
                 done.other += 1;
                 continue;
             };
-            let policy = policy_of(job);
+            let policy = policy_of(job, &dead.type_policies);
             let attempt = dead.chains.get(&fire.trigger).map_or(0, |row| row.attempt);
             let revives = self.store.settings.recovery.revive_one_shots;
             let row = dead.triggers.get(&fire.trigger);

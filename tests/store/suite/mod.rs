@@ -60,4 +60,5 @@ mod strategies;
 mod tables;
 mod taking_back;
 mod turns;
+mod type_policies;
 mod work;
