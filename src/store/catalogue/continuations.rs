@@ -175,7 +175,7 @@ pub(super) fn rename_continuations(
 /// Stands for a job in keys and names that have no room for its own.
 ///
 /// No two children of one parent have the same: it is part of the table's key.
-fn child_hash(job: &JobKey) -> String {
+pub(super) fn child_hash(job: &JobKey) -> String {
     let bytes = job.group().bytes().chain([0xff]).chain(job.name().bytes());
     format!("{:016x}", crate::hash::fnv1a(bytes))
 }

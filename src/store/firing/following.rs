@@ -6,11 +6,11 @@ use super::fire_ids::fence_of;
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::job::{FireOutcome, On, Parent};
-use crate::key::{FOLLOWING_GROUP, JobKey, TriggerKey, distinct};
+use crate::key::{FOLLOWING_GROUP, JobKey, SUBMITTED_GROUP, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for};
 use crate::rules::new_trigger::{PauseState, state_of_new};
 use crate::rules::one_shot::one_shot;
-use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, TriggerRow};
+use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, JobRow, JobSelection, TriggerRow};
 use crate::store::{Firing, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +63,11 @@ impl Firing<'_> {
             let its = children.get(&parent.job).into_iter().flatten();
             released.extend(its.filter(|row| is_released(row, parent, fence)).map(|row| (parent, *row)));
         }
+        let submitted = |row: &&ContinuationRow| row.child.group() == SUBMITTED_GROUP;
+        let (begun, dropped): (Vec<_>, Vec<_>) =
+            rows.iter().filter(submitted).partition(|row| released.iter().any(|(_, one)| one.child == row.child));
+        begin_submitted(s, &distinct(begun.iter().map(|row| &row.child)))?;
+        drop_submitted(s, distinct(dropped.iter().map(|row| &row.child)))?;
         if released.is_empty() {
             return Ok(Vec::new());
         }
@@ -99,6 +104,38 @@ impl Firing<'_> {
             with(JobDataMap::new())
         })
     }
+}
+
+/// Lets submitted work go with its last run, which waited for the run before it until now: till then
+/// its job had no trigger to stay for.
+fn begin_submitted(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let mut waiting = s.jobs(JobSelection::Keys(jobs))?.into_iter().filter(|job| job.durable);
+    waiting.try_for_each(|job| s.update_job(&JobRow { durable: false, ..job }))
+}
+
+/// Deletes submitted work that waits for a run that will not come, with all that follows it.
+pub(in crate::store) fn drop_submitted(s: &mut dyn Session, jobs: Vec<JobKey>) -> Result<()> {
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let all = submitted_after(s, &jobs)?.into_iter().chain(jobs).collect::<Vec<_>>();
+    s.delete_jobs(&all).map(drop)
+}
+
+/// The submitted work that waits for runs of these jobs, or for runs of work that waits for them.
+pub(in crate::store) fn submitted_after(s: &mut dyn Session, jobs: &[JobKey]) -> Result<BTreeSet<JobKey>> {
+    let mut found = BTreeSet::new();
+    let mut next: Vec<JobKey> = jobs.iter().filter(|job| job.group() == SUBMITTED_GROUP).cloned().collect();
+    while !next.is_empty() {
+        let rows = s.continuations(ContinuationSelection::ChildrenOf(&next))?;
+        let new = rows.iter().map(|row| &row.child).filter(|key| key.group() == SUBMITTED_GROUP);
+        next = distinct(new.filter(|key| !found.contains(*key)));
+        found.extend(next.iter().cloned());
+    }
+    Ok(found)
 }
 
 /// A one-shot, due now and never too late, of a name that no other run of the parent has and no
