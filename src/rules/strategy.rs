@@ -22,6 +22,9 @@ pub(crate) mod part_keys {
 /// The beginning of the names of parts that any node may take.
 pub(crate) const FOR_ANY: &str = "any-";
 
+/// The length of the beginning of a part's name: its node and its trigger.
+const TICK_END: usize = 34;
+
 /// The part of a tick that one node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
@@ -113,6 +116,30 @@ pub(crate) fn prefix(instance: &str) -> String {
 /// The trigger of a node's part of a tick: the same whoever names it, so that there cannot be two.
 pub(crate) fn part_key(node: &str, tick: &TriggerKey, scheduled_ms: i64) -> TriggerKey {
     TriggerKey::new(BROADCAST_GROUP, format!("{}{}{scheduled_ms}", prefix(node), middle(tick)))
+}
+
+/// True if a fire of the trigger is a node's part that no other node may do.
+pub(crate) fn stays(strategy: &Strategy, trigger: &TriggerKey) -> bool {
+    *strategy == Strategy::Broadcast && trigger.group() == BROADCAST_GROUP
+}
+
+/// The key of the trigger that runs a part again on its node: `part` is the key of the part, or of
+/// a rerun of it.
+pub(crate) fn rerun_of_part(part: &TriggerKey, stem: &str, fire_id: &str) -> TriggerKey {
+    let tick = part.name().get(..TICK_END).unwrap_or(part.name());
+    let time = part.name().get(TICK_END..).and_then(|rest| rest.split('-').next()).unwrap_or_default();
+    TriggerKey::new(BROADCAST_GROUP, format!("{tick}{time}-{stem}_{fire_id}"))
+}
+
+/// The stem of the name of a rerun of a part; none if the trigger is a part itself, or no part.
+pub(crate) fn rerun_stem(trigger: &TriggerKey) -> Option<&str> {
+    let rest = trigger.name().get(TICK_END..).filter(|_| trigger.group() == BROADCAST_GROUP)?;
+    rest.split_once('-').and_then(|(_, rerun)| rerun.split_once('_')).map(|(stem, _)| stem)
+}
+
+/// True if the trigger runs work again, also a part on its node.
+pub(crate) fn is_rerun(trigger: &TriggerKey) -> bool {
+    RERUN_GROUPS.contains(&trigger.group()) || rerun_stem(trigger).is_some()
 }
 
 /// The key of the part when any node may take it.
@@ -234,6 +261,11 @@ mod tests {
         assert!(is_for(&for_any(&key), &prefix("b")) && is_for(&tick, &prefix("b")));
         assert!(is_part_of(&key, "a", &tick) && !is_part_of(&key, "b", &tick));
         assert!(!is_part_of(&key, "a", &TriggerKey::named("u")));
+        let again = rerun_of_part(&key, "retry", "f-1");
+        assert_eq!(again.name(), format!("{}-retry_f-1", key.name()));
+        assert_eq!(rerun_of_part(&again, "again", "g"), rerun_of_part(&key, "again", "g"));
+        assert!(is_for(&again, &prefix("a")) && !is_for(&again, &prefix("b")) && is_part_of(&again, "a", &tick));
+        assert_eq!([&key, &again, &tick].map(rerun_stem), [None, Some("retry"), None]);
         let mut data = JobDataMap::new();
         assert_eq!(told(&data), (0, 1));
         tell(&mut data, &parts[1], &tick);

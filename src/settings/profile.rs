@@ -64,6 +64,7 @@ impl Profile {
                 ("carnelian.history.maxRows", "1000000000"),
                 ("scheduler.interruptJobsOnShutdown", "true"),
                 ("scheduler.interruptJobsOnShutdownWithWait", "true"),
+                ("carnelian.cluster.skipBusyNodes", "true"),
             ],
         }
     }

@@ -5,8 +5,8 @@ use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
-use crate::key::{RERUN_GROUPS, TriggerKey};
-use crate::rules::strategy::is_tick;
+use crate::key::TriggerKey;
+use crate::rules::strategy::{is_rerun, is_tick};
 use crate::store::row::TriggerSelection;
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Owner, Session, TxMode};
@@ -114,7 +114,7 @@ impl Firing<'_> {
             // The fence would be drawn before it is seen whether the continuation is older.
             && !firable.candidate.job_is_followed
             && firable.candidate.recovery.is_none()
-            && !RERUN_GROUPS.contains(&trigger.key.group())
+            && !is_rerun(&trigger.key)
             && !self.node.types.read().reader().versions.contains_key(&job.job_type)
     }
 

@@ -6,7 +6,8 @@ use super::{Completion, CompletionInstruction, CompletionOutcome, Ending};
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
 use crate::job::{FireOutcome, JobPolicy, RetryHint};
-use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
+use crate::key::{JobKey, TriggerKey};
+use crate::rules::strategy::{is_rerun, stays};
 use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, TriggerSelection, TypePolicyRow};
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
@@ -105,10 +106,11 @@ impl Firing<'_> {
             priority: trigger.as_ref().map_or(DEFAULT_PRIORITY, |trigger| trigger.priority),
             scheduled_ms: fire.scheduled_ms,
             original_scheduled_ms: before.as_ref().map_or(fire.scheduled_ms, |before| before.original_scheduled_ms),
+            stays: policy.as_ref().is_some_and(|policy| stays(policy.execution_strategy(), &fire.trigger)),
         });
         let run_ms = u64::try_from(s.now_ms()?.saturating_sub(fire.fired_ms)).unwrap_or(0);
         let root = before.as_ref().map(|before| before.root_fire_id.clone());
-        let is_rerun = RERUN_GROUPS.contains(&fire.trigger.group());
+        let is_rerun = is_rerun(&fire.trigger);
         Ok(Some(Completion {
             fire_id: fire.fire_id.clone(),
             trigger: fire.trigger.clone(),

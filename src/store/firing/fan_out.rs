@@ -71,7 +71,7 @@ impl Firing<'_> {
         let mut triggers: Vec<TriggerRow> = Vec::new();
         for firable in ticks {
             let mut takers = eligible(&firable.job, &nodes.view, &nodes.types, now_ms);
-            leave_busy(s, &firable, &mut takers)?;
+            leave_busy(s, &firable, self.store.settings.cluster.skip_busy_nodes, &mut takers)?;
             let parts = match self.ask_for_parts(&firable, &takers, &nodes.infos, now_ms) {
                 Ok(parts) => parts,
                 Err(why) => {
@@ -238,10 +238,10 @@ impl FanOut {
     }
 }
 
-/// Leaves out the nodes that are still at an earlier tick of a trigger whose fires may not overlap
-/// (LT-78).
-fn leave_busy(s: &mut dyn Session, tick: &Firable, takers: &mut Vec<String>) -> Result<()> {
-    if tick.trigger.policies.overlap == Overlap::AllowAll {
+/// Leaves out the nodes that are still at an earlier tick of a trigger whose fires may not overlap,
+/// or of any trigger with `skips`.
+fn leave_busy(s: &mut dyn Session, tick: &Firable, skips: bool, takers: &mut Vec<String>) -> Result<()> {
+    if !skips && tick.trigger.policies.overlap == Overlap::AllowAll {
         return Ok(());
     }
     let mut held: Vec<TriggerKey> =

@@ -8,9 +8,10 @@ use super::skipped::skipped;
 use super::{Acquisition, FireBundle, Recovering, Rerun, SkipReason, SkippedFires};
 use crate::epoch::moment;
 use crate::error::Result;
-use crate::key::{RECOVERY_GROUP, RERUN_GROUPS, TriggerKey};
+use crate::key::{RECOVERY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::recovery::recovery_keys;
+use crate::rules::strategy::is_rerun;
 use crate::store::row::{Advance, Candidate, FiredRow, FiredState, PrefetchedFire, Selection, StoredOptionsRow};
 use crate::store::transaction::overtaken;
 use crate::store::{Owner, Session};
@@ -262,7 +263,7 @@ fn recovering(candidate: &Candidate, trigger: &Trigger) -> Option<Recovering> {
     let group = trigger.key.group();
     if group != RECOVERY_GROUP {
         // A trigger of its own, which was made due again in place; other reruns recover nothing.
-        return side.filter(|_| !RERUN_GROUPS.contains(&group)).map(|side| Recovering {
+        return side.filter(|_| !is_rerun(&trigger.key)).map(|side| Recovering {
             trigger: trigger.key.clone(),
             fire_time: moment(side.original_scheduled_ms),
             scheduled_fire_time: moment(side.original_scheduled_ms),

@@ -6,6 +6,7 @@ use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::job::JobDetail;
 use crate::key::RECOVERY_GROUP;
+use crate::rules::strategy::stays;
 use crate::trigger::Trigger;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,6 +85,7 @@ impl FireBundle {
                 .rerun
                 .as_ref()
                 .map_or(self.scheduled_ms, |rerun| rerun.scheduled_fire_time.timestamp_millis()),
+            stays: stays(self.job.policy().execution_strategy(), &self.trigger.key),
         }
     }
 }

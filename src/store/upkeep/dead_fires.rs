@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::job::{JobPolicy, OnDead};
 use crate::key::JobKey;
 use crate::rules::recovery::DeadFireDecision;
-use crate::store::row::{FiredRow, JobRow, JobSelection, TypePolicyRow};
+use crate::store::row::{FiredRow, JobRow, JobSelection, TriggerRow, TypePolicyRow};
 use crate::store::{Session, Upkeep};
 use std::collections::BTreeMap;
 
@@ -41,18 +41,28 @@ impl Upkeep<'_> {
         attempt: i64,
         now_ms: i64,
         unrequested: DeadFireDecision,
+        trigger: Option<&TriggerRow>,
     ) -> DeadFireDecision {
         match policy.and_then(JobPolicy::on_dead_policy) {
             Some(OnDead::NextFire) => DeadFireDecision::NextFire,
             _ if !fire.requests_recovery => unrequested,
             Some(OnDead::Revive) => DeadFireDecision::Revive,
-            Some(OnDead::Ask) => self.ask(fire, job, attempt, now_ms),
+            Some(OnDead::Ask) => self.ask(fire, job, attempt, now_ms, trigger),
             Some(OnDead::RecoveryTrigger) | None => DeadFireDecision::Recover,
         }
     }
 
-    fn ask(&self, fire: &FiredRow, job: &JobRow, attempt: i64, now_ms: i64) -> DeadFireDecision {
+    fn ask(
+        &self,
+        fire: &FiredRow,
+        job: &JobRow,
+        attempt: i64,
+        now_ms: i64,
+        trigger: Option<&TriggerRow>,
+    ) -> DeadFireDecision {
         let Some(handler) = &self.store.dead_fires else { return DeadFireDecision::Recover };
+        let data = |bytes: Option<&[u8]>| self.store.decode_data(bytes).unwrap_or_default();
+        let of_trigger = trigger.map(|row| data(row.data.as_deref())).unwrap_or_default();
         let dead = DeadFire {
             fire_id: fire.fire_id.clone(),
             instance: fire.instance.clone(),
@@ -62,6 +72,7 @@ impl Upkeep<'_> {
             scheduled_fire_time: moment(fire.scheduled_ms),
             fire_time: moment(fire.fired_ms),
             attempt,
+            data: data(job.data.as_deref()).merged_with(&of_trigger),
             now: moment(now_ms),
         };
         handler.decide(&dead).unwrap_or(DeadFireDecision::Recover)

@@ -136,7 +136,7 @@ impl Upkeep<'_> {
             let row = dead.triggers.get(&fire.trigger);
             let unrequested = unrequested(revives, row, dead.gone.contains(&fire.trigger));
             let now_ms = done.now.timestamp_millis();
-            let decision = self.decide_by_policy(fire, job, policy.as_ref(), attempt, now_ms, unrequested);
+            let decision = self.decide_by_policy(fire, job, policy.as_ref(), attempt, now_ms, unrequested, row);
             let limit = policy.as_ref().and_then(JobPolicy::takeover_limit);
             // A trigger that waits for more than this fire keeps its schedule. Two fires of one
             // trigger cannot both be revived.

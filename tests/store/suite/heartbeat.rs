@@ -362,7 +362,7 @@ impl DeadFireHandler for Says {
 fn decided(cluster: &Cluster, decision: Option<DeadFireDecision>, trigger: TriggerBuilder) -> (Node, DeadFire) {
     let a = cluster.node("A");
     let policy = JobPolicy::new().on_dead(OnDead::Ask);
-    cluster.schedule(recoverable("a").policy(policy), [trigger]);
+    cluster.schedule(recoverable("a").policy(policy).data("of", "job").data("job", "data"), [trigger]);
     let fire = a.fire_one();
     cluster.advance(WINDOW + SECOND);
     let mut b = cluster.stranger("B");
@@ -379,8 +379,10 @@ fn decided(cluster: &Cluster, decision: Option<DeadFireDecision>, trigger: Trigg
 fn a_handler_may_put_the_work_off() {
     let cluster = Cluster::new(open);
     let later = DeadFireDecision::RecoverAfter(Duration::from_secs(300));
-    let (b, asked) = decided(&cluster, Some(later), once("t", "a", NOW));
+    let (b, asked) = decided(&cluster, Some(later), once("t", "a", NOW).data("mine", "seen").data("of", "trigger"));
     assert_eq!((asked.attempt, asked.scheduled_fire_time), (0, at(NOW)));
+    let seen = ["mine", "of", "job"].map(|key| asked.data.text(key));
+    assert_eq!(seen, [Some("seen"), Some("trigger"), Some("data")], "as the run saw them");
     assert_eq!(b.acquire().fired.len(), 0);
     let trigger = cluster.recovery_trigger();
     assert_eq!(trigger.next_fire_time().map(|t| t.timestamp_millis()), Some(cluster.now() + 5 * MINUTE));
