@@ -11,6 +11,7 @@ mod prefetched;
 mod promotion;
 mod replica;
 mod signals;
+mod standby;
 mod standing_still;
 mod twins;
 
