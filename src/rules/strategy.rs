@@ -17,6 +17,8 @@ pub(crate) mod part_keys {
     pub const COUNT: &str = "CN_PART_COUNT";
     pub const TRIGGER: &str = "CN_PART_TRIGGER";
     pub const PARAMETER: &str = "CN_PART_PARAMETER";
+    /// The name of the part, which reruns and recoveries keep.
+    pub const NAME: &str = "CN_PART_NAME";
 }
 
 /// The beginning of the names of parts that any node may take.
@@ -24,6 +26,24 @@ pub(crate) const FOR_ANY: &str = "any-";
 
 /// The length of the beginning of a part's name: its node and its trigger.
 const TICK_END: usize = 34;
+
+/// A part by its tick, and by its place in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PartId {
+    /// The trigger and the time of the tick.
+    pub tick: String,
+    /// The node that the part was made for.
+    pub part: String,
+}
+
+/// The part that a trigger runs, or runs again; none if it runs none.
+pub(crate) fn part_id(trigger: &TriggerKey, data: Option<&JobDataMap>) -> Option<PartId> {
+    let by_key = Some(trigger.name()).filter(|_| trigger.group() == BROADCAST_GROUP);
+    let name = by_key.or_else(|| data?.text(part_keys::NAME))?;
+    let mut pieces = name.strip_prefix(FOR_ANY).unwrap_or(name).split('-');
+    let (part, trigger, time) = (pieces.next()?, pieces.next()?, pieces.next()?);
+    Some(PartId { tick: format!("{trigger}-{time}"), part: part.to_owned() })
+}
 
 /// The part of a tick that one node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -266,6 +286,15 @@ mod tests {
         assert_eq!(rerun_of_part(&again, "again", "g"), rerun_of_part(&key, "again", "g"));
         assert!(is_for(&again, &prefix("a")) && !is_for(&again, &prefix("b")) && is_part_of(&again, "a", &tick));
         assert_eq!([&key, &again, &tick].map(rerun_stem), [None, Some("retry"), None]);
+        let id = part_id(&key, None).unwrap();
+        assert_eq!(part_id(&again, None), Some(id.clone()));
+        assert_eq!(part_id(&for_any(&key), None), Some(id.clone()));
+        let mut kept = JobDataMap::new();
+        kept.put(part_keys::NAME, key.name());
+        assert_eq!(part_id(&TriggerKey::named("recover_a_1"), Some(&kept)), Some(id.clone()));
+        assert_eq!(part_id(&tick, Some(&JobDataMap::new())), None);
+        let other = part_id(&part_key("b", &tick, 7), None).unwrap();
+        assert!(other.tick == id.tick && other.part != id.part);
         let mut data = JobDataMap::new();
         assert_eq!(told(&data), (0, 1));
         tell(&mut data, &parts[1], &tick);

@@ -34,7 +34,7 @@ pub use calendar::{CalendarName, CalendarRow};
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterMembers, Notification, Notifications, PollResult};
 pub use commit::CommitRow;
-pub use continuation::ContinuationRow;
+pub use continuation::{ContinuationRow, TickPartRow};
 pub use counts::Counts;
 pub use definition::{DefinedTriggerRow, DefinitionRow};
 pub use due::{Advance, Candidate, DueQuery};
@@ -96,5 +96,6 @@ pub(in crate::store) const DECLARED: &[&TableDef] = &[
     RequestRow::DEF,
     StoredOptionsRow::DEF,
     TagRow::DEF,
+    TickPartRow::DEF,
     TypePolicyRow::DEF,
 ];

@@ -7,7 +7,7 @@ use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
 use crate::job::{FireOutcome, JobPolicy, RetryHint};
 use crate::key::{JobKey, TriggerKey};
-use crate::rules::strategy::{is_rerun, stays};
+use crate::rules::strategy::{is_rerun, part_id, stays};
 use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, TriggerSelection, TypePolicyRow};
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
@@ -127,6 +127,7 @@ impl Firing<'_> {
             guarded: true, // nobody here knows
             failed: rerun.is_none(),
             followed: true, // whether it is, the look at what follows will say
+            part: part_id(&fire.trigger, value.as_ref().map(|trigger| &trigger.data)),
             log: Vec::new(),
             revived: before.is_some() && !is_rerun,
             has_heartbeat: true,

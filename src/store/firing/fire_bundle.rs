@@ -6,7 +6,7 @@ use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::job::JobDetail;
 use crate::key::RECOVERY_GROUP;
-use crate::rules::strategy::stays;
+use crate::rules::strategy::{part_id, stays};
 use crate::trigger::Trigger;
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,6 +55,7 @@ impl FireBundle {
             last: self.trigger.next_ms.is_none(),
             removed: self.removed,
             followed: self.followed,
+            part: if self.followed { part_id(&self.trigger.key, Some(&self.trigger.data)) } else { None },
             instruction,
             job_data,
             data_version: None,

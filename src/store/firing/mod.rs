@@ -9,6 +9,7 @@ mod combined;
 mod complete;
 mod completion;
 mod doubt;
+mod ended_part;
 mod fail;
 mod fan_out;
 mod firable;
@@ -22,10 +23,12 @@ mod overdue;
 mod overlap;
 mod prefetch;
 mod release;
+mod released;
 mod rerun;
 mod schedule_reruns;
 mod skipped;
 mod unfire;
+mod whole_ticks;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
 
