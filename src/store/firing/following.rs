@@ -9,8 +9,10 @@ use crate::error::Result;
 use crate::job::{FireOutcome, On, Parent};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for, read};
-use crate::rules::strategy::{PartId, part_id};
-use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, JobRow, JobSelection};
+use crate::rules::strategy::{PartId, is_rerun, part_id};
+use crate::store::row::{
+    ContinuationRow, ContinuationSelection, FiredRow, JobRow, JobSelection, TriggerSelection,
+};
 use crate::store::{Firing, Session};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,13 +36,20 @@ impl Firing<'_> {
     /// again.
     pub(in crate::store) fn follow_lost(&self, s: &mut dyn Session, fires: &[FiredRow], lost: &[String]) -> Result<()> {
         let lost: BTreeSet<&String> = lost.iter().collect();
+        let fires: Vec<&FiredRow> = fires.iter().filter(|fire| lost.contains(&fire.fire_id)).collect();
+        // The data of a rerun say which part it ran.
+        let reruns: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger).filter(|key| is_rerun(key)));
+        let rows = if reruns.is_empty() { Vec::new() } else { s.triggers(TriggerSelection::Keys(&reruns))? };
+        let data = |key: &TriggerKey| {
+            let row = rows.iter().find(|row| row.key == *key)?;
+            self.store.decode_data(row.data.as_deref()).ok()
+        };
         let end = |fire: &FiredRow| {
             let (fire_id, job) = (fire.fire_id.clone(), fire.job.clone()?);
             let parent = Parent { fire_id, job, outcome: FireOutcome::Lost, result: None };
-            Some(End { parent, part: part_id(&fire.trigger, None) })
+            Some(End { parent, part: part_id(&fire.trigger, data(&fire.trigger).as_ref()) })
         };
-        let ended = fires.iter().filter(|fire| lost.contains(&fire.fire_id)).filter_map(end);
-        self.let_follow(s, ended.collect()).map(drop)
+        self.let_follow(s, fires.into_iter().filter_map(end).collect()).map(drop)
     }
 
     fn let_follow(&self, s: &mut dyn Session, ended: Vec<End>) -> Result<Vec<TriggerKey>> {
