@@ -87,9 +87,8 @@ impl Continuation {
         self
     }
 
-    /// Whether a child of a job that is [spread over nodes](crate::placement::Strategy) runs once
-    /// for a whole tick, after the last of its parts; otherwise it runs once for each part. Default:
-    /// no.
+    /// True if a child of a job that is [spread over nodes](crate::placement::Strategy) runs once
+    /// for a whole tick, after its last part, and not once for each part. Default: no.
     ///
     /// The tick has failed if a part of it has; the child then sees the run of such a part. Parts
     /// that nobody does, since their node has gone, do not count.
@@ -138,7 +137,7 @@ impl Continuation {
         self.on
     }
 
-    /// Whether it follows whole ticks.
+    /// True if it follows whole ticks.
     pub fn is_once_per_tick(&self) -> bool {
         self.per_tick
     }

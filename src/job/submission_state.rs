@@ -26,14 +26,15 @@ pub enum SubmissionState {
     Parked,
     /// The work is over; its last run had this outcome.
     Ended(FireOutcome),
-    /// The work is over, was deleted, or was dropped since the work before it ended otherwise, and the history does not say how: it has no run of the
-    /// work, or keeps none that succeed (`carnelian.history.record`).
+    /// The work is over, was deleted, or was dropped since the work before it ended otherwise, and
+    /// the history does not say how: it has no run of the work, or keeps none that succeed
+    /// (`carnelian.history.record`).
     Gone,
 }
 
 impl SubmissionState {
-    /// The word used in texts: `pending`, `following`, `paused`, `running`, `retrying`, `parked`, `gone`, or
-    /// the name of the outcome.
+    /// The word used in texts: `pending`, `following`, `paused`, `running`, `retrying`, `parked`,
+    /// `gone`, or the name of the outcome.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",

@@ -28,7 +28,7 @@ pub(crate) fn times(
             daily.repeat_count = FOREVER;
             past.start_ms = past.start_ms.min(earlier_ms);
         }
-        // Its times are the ends of runs that there were not.
+        // The times of such a trigger would be ends of runs that there were not.
         Schedule::Simple(simple) if simple.fixed_delay => return Vec::new(),
         _ => {}
     }

@@ -22,7 +22,8 @@ pub struct RecoverySettings {
     /// job does not say; 0 for as often as it dies. 10. Property `carnelian.recovery.maxTakeovers`.
     pub max_takeovers: u32,
     /// True if the last fire of a trigger is done again when its node dies, though its job does not
-    /// request recovery; no, in profile `db-scheduler` yes. The same on all nodes.
+    /// request recovery; no, in profile `db-scheduler` yes. All nodes
+    /// should have the same value.
     /// Property `carnelian.recovery.reviveOneShots`.
     pub revive_one_shots: bool,
 }

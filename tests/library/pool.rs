@@ -183,9 +183,9 @@ fn a_statement_of_the_settings_is_run_on_each_connection(url: &str) {
     let scheduler = open(&format!("CREATE TABLE IF NOT EXISTS {table} (n INTEGER)"));
     scheduler.migrate().unwrap();
     scheduler.store().database().forget_scheduler().unwrap();
-    // It can be dropped once: it is there.
-    open(&format!("DROP TABLE {table}")).check_database().unwrap();
-    let error = open(&format!("DROP TABLE {table}")).check_database().unwrap_err().to_string();
+    // The table can be dropped once: it is there.
+    open(&format!("DROP TABLE {table}")).store().database().check_schema().unwrap();
+    let error = open(&format!("DROP TABLE {table}")).store().database().check_schema().unwrap_err().to_string();
     assert!(error.contains("connectionInitSql"), "{error}");
 }
 

@@ -78,11 +78,13 @@ fn readable(found: carnelian::Result<Vec<Continuation>>) -> Outcome<Vec<Continua
 
 /// Continuations as JSON, each with the key of the job at its other end.
 pub fn as_json<'a>(found: impl Iterator<Item = &'a Continuation>, end: fn(&Continuation) -> &JobKey) -> Value {
-    let one = |c: &Continuation| json!({
-        "job": end(c).to_string(),
-        "on": c.follows_on().name(),
-        "per_tick": c.is_once_per_tick(),
-        "data": job::data(c.passed_data()),
-    });
+    let one = |c: &Continuation| {
+        json!({
+            "job": end(c).to_string(),
+            "on": c.follows_on().name(),
+            "per_tick": c.is_once_per_tick(),
+            "data": job::data(c.passed_data()),
+        })
+    };
     Value::Array(found.map(one).collect())
 }

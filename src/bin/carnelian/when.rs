@@ -87,9 +87,7 @@ pub fn schedule(options: &args::Schedule) -> Outcome<Schedule> {
         return Ok(options.repeat.map_or(schedule.clone(), |count| schedule.repeat(count)).into());
     }
     Ok(match when.every.map(SimpleSchedule::every).or(when.fixed_delay.map(SimpleSchedule::fixed_delay)) {
-        Some(schedule) => {
-            options.repeat.map_or(schedule.clone(), |count| schedule.repeat(count)).into()
-        }
+        Some(schedule) => options.repeat.map_or(schedule.clone(), |count| schedule.repeat(count)).into(),
         None => SimpleSchedule::once().into(),
     })
 }

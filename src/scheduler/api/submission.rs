@@ -224,7 +224,11 @@ impl Submission {
     /// Work that follows other work has no place of its own in the order of what is due.
     fn check_follows(&self) -> Result<()> {
         if !matches!(self.start, Start::WhenStored) {
-            return Err(Error::invalid("time of work that follows", "", "expected none: it begins when the other ends"));
+            return Err(Error::invalid(
+                "time of work that follows",
+                "",
+                "expected none: it begins when the other ends",
+            ));
         }
         match self.priority {
             DEFAULT_PRIORITY => Ok(()),

@@ -19,8 +19,8 @@ pub struct Request {
     pub job: JobDetail,
     /// The job's trigger.
     pub trigger: Trigger,
-    /// The work that follows it, and after which ends. Its triggers are those of a continuation:
-    /// of theirs only the keys count.
+    /// The work that follows it, and after which ends. Of its triggers only the keys
+    /// count: those that fire are the triggers of a continuation.
     pub then: Vec<(On, Request)>,
 }
 

@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::job::{EligibleNode, JobPolicy, Tick as AskedTick};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::node::NodeInfo;
+use crate::rules::continuation;
 use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::placement::ClusterView;
-use crate::rules::continuation;
 use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_id, part_key, part_keys, prefix};
 use crate::store::row::{
     ContinuationSelection, FiredRow, FiredSelection, FiredState, NodeRow, Notification, Parked, Selection, TickPartRow,

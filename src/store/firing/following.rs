@@ -10,9 +10,7 @@ use crate::job::{FireOutcome, On, Parent};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for, read};
 use crate::rules::strategy::{PartId, is_rerun, part_id};
-use crate::store::row::{
-    ContinuationRow, ContinuationSelection, FiredRow, JobRow, JobSelection, TriggerSelection,
-};
+use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, JobRow, JobSelection, TriggerSelection};
 use crate::store::{Firing, Session};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,7 +72,8 @@ impl Firing<'_> {
             parts.extend(part.map(|part| EndedPart { part: part.clone(), end: Some(parent.clone()) }));
             let fence = fence_of(&parent.fire_id);
             // A run that is no part is a whole tick.
-            let here = its.iter().filter(|(_, on, per_tick)| follows(*on, parent.outcome) && !(*per_tick && part.is_some()));
+            let here =
+                its.iter().filter(|(_, on, per_tick)| follows(*on, parent.outcome) && !(*per_tick && part.is_some()));
             let here = here.filter(|(row, ..)| is_for(row.since_fence, fence));
             released.extend(here.map(|(row, ..)| Released { parent, origin: &parent.fire_id, row }));
         }
@@ -95,8 +94,8 @@ struct End {
     part: Option<PartId>,
 }
 
-/// Lets submitted work go with its last run, which waited for the run before it until now: till then
-/// its job had no trigger to stay for.
+/// Lets submitted work that has waited for a run go with its own last run: its job was durable as
+/// long as it had no trigger.
 fn begin_submitted(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
     if jobs.is_empty() {
         return Ok(());

@@ -126,13 +126,7 @@ impl Firing<'_> {
 
 /// A one-shot of a name that no other has, since no other fire has this one's id; for the node of
 /// the `part`, if the work is one.
-fn rerun_trigger(
-    order: &RerunOrder,
-    fire_id: &str,
-    job: &JobKey,
-    next_ms: i64,
-    part: Option<&TriggerKey>,
-) -> Trigger {
+fn rerun_trigger(order: &RerunOrder, fire_id: &str, job: &JobKey, next_ms: i64, part: Option<&TriggerKey>) -> Trigger {
     let mut data = order.data.clone();
     // These keys tell of a recovery which fire it stands for.
     for key in recovery_keys::ALL {

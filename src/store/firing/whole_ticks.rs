@@ -16,7 +16,7 @@ impl Firing<'_> {
     /// no part left; returns their keys.
     ///
     /// A job that ends its fire in a transaction of its own takes no lock, and does not see the part
-    /// that another such transaction is just ending: what the two have left is found when their ends
+    /// that another such transaction is just ending. The tick of the two is found when their ends
     /// are tidied up.
     pub(super) fn end_parts(&self, s: &mut dyn Session, ended: Vec<EndedPart>) -> Result<Vec<TriggerKey>> {
         let ticks: Vec<String> = distinct(ended.iter().map(|one| &one.part.tick));
@@ -56,7 +56,8 @@ impl Firing<'_> {
         for (tick, parent) in &whole {
             let fence = fence_of(&parent.fire_id);
             let its = rows.iter().filter(|row| row.parent == parent.job && is_for(row.since_fence, fence));
-            let its = its.filter(|row| read(&row.on).is_ok_and(|(on, per_tick)| per_tick && follows(on, parent.outcome)));
+            let its =
+                its.filter(|row| read(&row.on).is_ok_and(|(on, per_tick)| per_tick && follows(on, parent.outcome)));
             released.extend(its.map(|row| Released { parent, origin: tick, row }));
         }
         self.store_released(s, &released)

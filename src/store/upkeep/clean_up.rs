@@ -14,7 +14,7 @@ const COMMITS_KEPT_MS: i64 = 3_600_000;
 /// caller that repeats one does so within days.
 const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
 
-/// The time for which a tick waits for its last part: a person may have deleted the trigger of that.
+/// The time for which a tick waits for its last part, whose trigger a person may have deleted.
 const TICKS_KEPT_MS: i64 = 30 * 24 * 3_600_000;
 
 /// The most old requests that are looked at in one transaction.

@@ -2,8 +2,8 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
-use carnelian::{GroupMatcher, IfExists, JobContext, JobDetail, JobKey, Scheduler, TriggerKey, TriggerState};
 use carnelian::store::{AcquireRequest, Membership};
+use carnelian::{GroupMatcher, IfExists, JobContext, JobDetail, JobKey, Scheduler, TriggerKey, TriggerState};
 use crossbeam_channel::{bounded, unbounded};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -213,7 +213,8 @@ fn recovered_work_runs_without_waiting_for_a_poll() {
     let mut dead = Membership::new("dead");
     store.upkeep().check_in(&mut dead).unwrap();
     let (ran, runs) = unbounded();
-    let properties = "threadPool.threadCount = 1\ncarnelian.scheduler.pollInterval = 1h\nscheduler.idleWaitTime = 3600000";
+    let properties =
+        "threadPool.threadCount = 1\ncarnelian.scheduler.pollInterval = 1h\nscheduler.idleWaitTime = 3600000";
     let work = move |ctx: &mut JobContext| Ok(ran.send(ctx.recovering().is_some())?);
     let node = cluster.node_with("n1", properties).job_fn("t", work).build().unwrap();
     let detail = JobDetail::builder(JobKey::named("j"), "t").requests_recovery(true).build().unwrap();

@@ -490,8 +490,8 @@ fn left(cluster: &Cluster) -> Vec<String> {
     names
 }
 
-/// What follows submitted work is stored with it, begins when it ends so, and is dropped when it
-/// does not, with all that would follow.
+/// Work that follows submitted work is stored with it, begins when that ends so, and is dropped when
+/// it does not, with all that would follow.
 #[test]
 fn submitted_work_is_followed_by_what_was_submitted_with_it() {
     for (outcome, expected, then) in

@@ -138,7 +138,7 @@ fn what_was_paused_or_replaced_while_it_ran_stays_so() {
     a.complete(&first);
     assert_eq!(cluster.state("t"), "PAUSED");
     cluster.advance(2 * MINUTE);
-    cluster.store.catalogue().resume_triggers(&[trigger_key("t")]).unwrap();
+    cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
     let second = a.fire_one();
     let other = once("t", "a", NOW + 30 * MINUTE).schedule(delay()).build().unwrap();
     cluster.store.catalogue().reschedule(&trigger_key("t"), other).unwrap().unwrap();

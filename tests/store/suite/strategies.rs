@@ -6,8 +6,8 @@ use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::placement::BlacklistEntry;
 use carnelian::placement::{Placement, Strategy};
 use carnelian::recovery::RerunReason;
-use carnelian::store::{CompletionInstruction, CompletionOutcome, FireBundle};
 use carnelian::store::row::TickPartRow;
+use carnelian::store::{CompletionInstruction, CompletionOutcome, FireBundle};
 use carnelian::{
     Continuation, Error, JobDetailBuilder, JobPolicy, On, OnDead, Overlap, Parent, RetryPolicy, SimpleSchedule,
     TriggerBuilder,

@@ -3,9 +3,7 @@
 use super::executing::{job_executes, trigger_executes};
 use super::options::{OPTION_COLUMNS, options};
 use super::recurrences::{RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
-use super::trigger_row::{
-    COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, KINDS, KeyRow, WholeRow, quoted,
-};
+use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, KINDS, KeyRow, WholeRow, quoted};
 use super::waiting::{misfired, waiting, waiting_values};
 use super::{BARE_KEY, NO_TIME, fired_row, job_keys, texts, trigger_keys};
 use crate::error::Result;
