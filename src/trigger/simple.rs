@@ -36,8 +36,8 @@ impl SimpleSchedule {
     /// While a run goes on the trigger is `BLOCKED`. The transaction that records its end, or that
     /// recovers it from a dead node, sets the next time. Until then the next time is the one that
     /// a run without length would have. The trigger has the overlap
-    /// [`BufferOne`](crate::Overlap::BufferOne), and no other. Refused beside nodes of Quartz. For a
-    /// job whose ticks are spread over nodes the delay counts from the tick.
+    /// [`BufferOne`](crate::Overlap::BufferOne), and no other. Refused beside nodes of Quartz. For
+    /// a job whose ticks are spread over nodes the delay counts from the tick.
     ///
     /// ```
     /// use carnelian::{JobKey, Overlap, SimpleSchedule, Trigger, TriggerKey};

@@ -414,7 +414,8 @@ fn one_request_of_fifty_threads_is_taken_once(url: &str) {
             let (start, store) = (&start, &first);
             let job = JobDetail::builder(JobKey::named(format!("j{i}")), "t").build().unwrap();
             let trigger = Trigger::builder(TriggerKey::named(format!("t{i}")), job.key().clone()).build().unwrap();
-            let request = carnelian::store::Request { request_id: Some("one".to_owned()), job, trigger, then: Vec::new() };
+            let request =
+                carnelian::store::Request { request_id: Some("one".to_owned()), job, trigger, then: Vec::new() };
             threads.spawn(move || {
                 start.wait();
                 store.catalogue().take_requests(&[request]).unwrap().remove(0)

@@ -10,7 +10,7 @@ use crate::job::{FireOutcome, On, Parent};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for, read};
 use crate::rules::strategy::{PartId, is_rerun, part_id};
-use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, JobRow, JobSelection, TriggerSelection};
+use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, JobRow, TriggerSelection};
 use crate::store::{Firing, Session};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,11 +97,10 @@ struct End {
 /// Lets submitted work that has waited for a run go with its own last run: its job was durable as
 /// long as it had no trigger.
 fn begin_submitted(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
-    if jobs.is_empty() {
-        return Ok(());
-    }
-    let mut waiting = s.jobs(JobSelection::Keys(jobs))?.into_iter().filter(|job| job.durable);
-    waiting.try_for_each(|job| s.update_job(&JobRow { durable: false, ..job }))
+    jobs.iter().try_for_each(|key| match s.job(key)? {
+        Some(job) => s.update_job(&JobRow { durable: false, ..job }),
+        None => Ok(()),
+    })
 }
 
 /// Deletes submitted work that waits for a run that will not come, with all that follows it.

@@ -25,8 +25,8 @@ pub struct DeadFire {
     pub fire_time: DateTime<Utc>,
     /// The number of runs of this work that were interrupted before it.
     pub attempt: i64,
-    /// The job's data overlaid by the trigger's, as the next run would see them. Data that cannot be
-    /// read are left out.
+    /// The job's data overlaid by the trigger's, as the next run would see them. Data that cannot
+    /// be read are left out.
     pub data: JobDataMap,
     /// The store's time.
     pub now: DateTime<Utc>,

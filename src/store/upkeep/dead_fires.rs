@@ -17,6 +17,21 @@ impl Upkeep<'_> {
         Ok(s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect())
     }
 
+    /// Reads the data of those of these jobs about whose dead fires a handler is asked.
+    pub(super) fn add_data(
+        &self,
+        s: &mut dyn Session,
+        jobs: &mut BTreeMap<JobKey, JobRow>,
+        of_types: &BTreeMap<String, String>,
+    ) -> Result<()> {
+        let asks =
+            |job: &JobRow| policy_of(job, of_types).and_then(|policy| policy.on_dead_policy()) == Some(OnDead::Ask);
+        for job in jobs.values_mut().filter(|job| asks(job)) {
+            job.data = s.job(&job.key)?.and_then(|row| row.data);
+        }
+        Ok(())
+    }
+
     /// The policies of the types of these jobs, by the types.
     pub(super) fn type_policies_of<'j>(
         &self,

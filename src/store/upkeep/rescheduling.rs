@@ -86,10 +86,12 @@ impl Upkeep<'_> {
     fn read_dead(&self, s: &mut dyn Session, fires: &[FiredRow], gone: Vec<TriggerRow>) -> Result<Dead> {
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
-        let jobs = self.policies_of(s, fires)?;
+        let mut jobs = self.policies_of(s, fires)?;
+        let type_policies = self.type_policies_of(s, jobs.values())?;
+        self.add_data(s, &mut jobs, &type_policies)?;
         Ok(Dead {
             gone: gone.iter().map(|row| row.key.clone()).collect(),
-            type_policies: self.type_policies_of(s, jobs.values())?,
+            type_policies,
             jobs,
             recovered_before: s
                 .rows()

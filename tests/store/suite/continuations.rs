@@ -479,7 +479,7 @@ fn an_end_whose_answer_was_lost_is_followed_once() {
 fn submitted(name: &str, then: Vec<(On, Request)>) -> Request {
     let key = JobKey::new(SUBMITTED_GROUP, name);
     let trigger = Trigger::builder(TriggerKey::new(SUBMITTED_GROUP, name), key.clone()).build().unwrap();
-    let job = JobDetail::builder(key, "work").build().unwrap();
+    let job = JobDetail::builder(key, "work").data("name", name).build().unwrap();
     Request { request_id: Some(name.to_owned()), job, trigger, then }
 }
 
@@ -490,8 +490,8 @@ fn left(cluster: &Cluster) -> Vec<String> {
     names
 }
 
-/// Work that follows submitted work is stored with it, begins when that ends so, and is dropped when
-/// it does not, with all that would follow.
+/// Work that follows submitted work is stored with it, begins when that ends so, and is dropped
+/// when it does not, with all that would follow.
 #[test]
 fn submitted_work_is_followed_by_what_was_submitted_with_it() {
     for (outcome, expected, then) in
@@ -510,7 +510,7 @@ fn submitted_work_is_followed_by_what_was_submitted_with_it() {
         a.complete_all(&[ended(&pay, outcome)]);
         assert_eq!(left(&cluster), expected, "{outcome:?}");
         let next = a.fire_one();
-        assert_eq!(next.job.key().name(), expected[0]);
+        assert_eq!((next.job.key().name(), next.job.data().text("name")), (expected[0], Some(expected[0])));
         assert_eq!(Parent::of(next.trigger.data()).unwrap().fire_id, pay.fire_id);
         a.complete(&next);
         assert_eq!(run_due(&a), then);

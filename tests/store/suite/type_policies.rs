@@ -53,9 +53,8 @@ fn who_recovers_needs_not_have_the_type() {
     let a = typed(&cluster, "A", of_type());
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     a.fire_one();
-    let b = stranger_alone(&cluster, "B");
+    let _b = stranger_alone(&cluster, "B");
     assert_eq!((cluster.state("t").as_str(), cluster.recovery_triggers().len()), ("WAITING", 0), "it is revived");
-    assert!(b.acquire().fired.is_empty());
     // Once is the limit.
     let c = typed(&cluster, "C", of_type());
     c.fire_one();
