@@ -1,5 +1,6 @@
 //! `SimpleSchedule`: once, or a number of times, or for ever, after a fixed interval.
 
+use crate::epoch::millis;
 use crate::error::{Error, Result};
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ impl SimpleSchedule {
 
     /// A fire every `interval`, for ever.
     pub fn every(interval: Duration) -> Self {
-        let interval_ms = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
+        let interval_ms = millis(interval);
         Self { repeat_count: FOREVER, interval_ms, times_triggered: 0 }
     }
 
