@@ -5,7 +5,7 @@
 //! tells of such a pause, and of a virtual machine that was paused as a whole, as soon as the wall
 //! clock is right again.
 
-use crate::epoch::moment;
+use crate::epoch::{millis, moment};
 #[cfg(any(test, feature = "test-util"))]
 use crate::signal::Nudge;
 pub use crate::signal::{Signal, Woken};
@@ -48,7 +48,7 @@ impl Moment {
     /// Now.
     pub(crate) fn now(clock: &dyn Clock) -> Self {
         let ticks = clock.ticks();
-        let ticks_ms = i64::try_from(ticks.as_millis()).unwrap_or(i64::MAX);
+        let ticks_ms = millis(ticks);
         Self { ticks, lead_ms: clock.wall_time().timestamp_millis().saturating_sub(ticks_ms) }
     }
 
@@ -76,7 +76,7 @@ impl Clock for SystemClock {
         #[expect(clippy::disallowed_methods, reason = "the clock module reads the clock")]
         let now = SystemTime::now();
         moment(match now.duration_since(UNIX_EPOCH) {
-            Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+            Ok(since) => millis(since),
             Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
         })
     }

@@ -1,5 +1,6 @@
 //! Failover: who is dead, decided from check-in rows and from what the observer itself has seen.
 
+use crate::epoch::{length, millis};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -143,7 +144,7 @@ impl Observations {
     /// Another outage soon after the last one lengthens nothing: a store that fails now and then
     /// puts off no verdict for ever.
     pub(crate) fn note_return(&mut self, observer: &Observer, own_interval_ms: i64) {
-        let window = duration(own_interval_ms.saturating_add(observer.tolerance_ms));
+        let window = length(own_interval_ms.saturating_add(observer.tolerance_ms));
         if self.returned.is_none_or(|returned| observer.answered >= returned.saturating_add(window)) {
             self.returned = Some(observer.answered);
         }
@@ -151,7 +152,7 @@ impl Observations {
 
     /// The time that peers still have to come back after an outage of the store.
     pub(crate) fn grace(&self, observer: &Observer) -> Duration {
-        let end = self.returned.map(|returned| returned.saturating_add(duration(observer.tolerance_ms)));
+        let end = self.returned.map(|returned| returned.saturating_add(length(observer.tolerance_ms)));
         end.map_or(Duration::ZERO, |end| end.saturating_sub(observer.answered))
     }
 
@@ -165,7 +166,7 @@ impl Observations {
         let from_the_future = suspect.last_checkin_ms > observer.now_ms.saturating_add(observer.tolerance_ms);
         // A time from before the jump cannot be compared with a time after it.
         let older_than_jump = self.jumped.is_some_and(|jumped| {
-            let window = duration(window_ms);
+            let window = length(window_ms);
             let seen = self.seen.get(suspect.instance);
             seen.is_none_or(|seen| seen.since <= if seen.changed { jumped } else { jumped.saturating_add(window) })
         });
@@ -240,7 +241,7 @@ impl Observations {
             return Namesake::Lives;
         }
         let enough_ms = namesake.interval_ms.saturating_add(lateness_ms(observer.tolerance_ms));
-        let enough = seen.since.saturating_add(duration(enough_ms));
+        let enough = seen.since.saturating_add(length(enough_ms));
         match enough.checked_sub(observer.ticks) {
             Some(left) if !left.is_zero() => Namesake::Doubtful(left),
             _ => Namesake::Gone,
@@ -252,14 +253,6 @@ impl Observations {
         let names: BTreeSet<&str> = instances.collect();
         self.seen.retain(|name, _| names.contains(name.as_str()));
     }
-}
-
-fn duration(ms: i64) -> Duration {
-    Duration::from_millis(ms.max(0).unsigned_abs())
-}
-
-pub(crate) fn millis(duration: Duration) -> i64 {
-    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

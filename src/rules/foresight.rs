@@ -24,7 +24,7 @@ pub(crate) fn slowest_read(before: Duration, read: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::failover::millis;
+    use crate::epoch::millis;
 
     #[test]
     fn a_slow_way_to_the_store_is_foreseen() {

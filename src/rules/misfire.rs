@@ -1,7 +1,7 @@
 //! Misfires: which triggers are too late, and what becomes of them.
 
 use crate::calendar::Calendar;
-use crate::rules::failover::millis;
+use crate::epoch::millis;
 use crate::trigger::{FOREVER, MisfireInstruction, Schedule, Trigger};
 use chrono::{DateTime, Utc};
 use std::time::Duration;

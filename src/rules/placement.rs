@@ -1,9 +1,8 @@
 //! Placement: whether a node may take a fire of a job now, and why not.
 
-use crate::epoch::{length, moment};
+use crate::epoch::{length, millis, moment};
 use crate::job::{LabelRule, Placement};
 use crate::node::{Labels, NodeInfo, NodeRole};
-use crate::rules::failover::millis;
 use crate::store::row::{BlacklistKind, BlacklistRow, GroupRuns, LimitRow};
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::fmt;

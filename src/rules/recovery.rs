@@ -2,8 +2,8 @@
 //! again.
 
 use crate::data_map::JobDataMap;
+use crate::epoch::millis;
 use crate::key::{BROADCAST_GROUP, JobKey, MAX_NAME_CHARS, RECOVERY_GROUP, TriggerKey};
-use crate::rules::failover::millis;
 use crate::rules::one_shot::one_shot;
 use crate::store::row::{FiredRow, RecoveryRow, TriggerRow};
 use crate::trigger::{Trigger, TriggerState};

@@ -177,8 +177,3 @@ impl Node {
         self.settings.cluster.on_ownership_lost == OnOwnershipLost::Abort
     }
 }
-
-/// A duration in whole milliseconds.
-pub(crate) fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}

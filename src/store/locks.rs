@@ -4,9 +4,9 @@
 use super::row::LockRow;
 use super::transaction::random_hex;
 use super::{Locks, Session, TxMode};
+use crate::epoch::millis;
 use crate::error::{Error, FailureClass, Result};
 use crate::key::check_name;
-use crate::rules::failover::millis;
 use std::time::Duration;
 
 /// The shortest time for which a lock can be taken: it must be renewed within.

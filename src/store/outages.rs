@@ -7,9 +7,10 @@ use super::row::{
     FiredSelection, FiredState, InstanceRow, Late, Outage, RecoveryModeRow, TriggerRow, TriggerSelection,
 };
 use super::{Lock, Outages, Session, TxMode};
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::key::TriggerKey;
-use crate::rules::failover::{is_dead, millis};
+use crate::rules::failover::is_dead;
 use crate::rules::outages::{self, Fate};
 use crate::trigger::TriggerOrder;
 

@@ -54,7 +54,9 @@ pub use paused::PausedGroupRow;
 pub use placement::{BlacklistKind, BlacklistRow, Exclusions, GroupRuns, LimitRow, NodePlace, PlacementView};
 pub use prefetched::{BegunRow, GoneTrigger, PrefetchedFire, PrefetchedRow};
 pub use recovery::RecoveryRow;
-pub use selection::{ContinuationSelection, FiredSelection, JobSelection, Selection, TriggerSelection};
+pub use selection::{
+    ContinuationSelection, FiredSelection, JobSelection, ReservationSelection, Selection, TriggerSelection,
+};
 pub use snapshot::{Snapshot, SnapshotPlace};
 pub(in crate::store) use table::cells_of;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]

@@ -1,10 +1,10 @@
 //! `TriggerBuilder`: a trigger that cannot be right does not build.
 
-use super::policy::window_ms;
 use super::{
     DEFAULT_PRIORITY, MisfireInstruction, Overlap, Policies, START_WHEN_STORED, Schedule, SimpleSchedule, Trigger,
 };
 use crate::data_map::{DataValue, JobDataMap};
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use chrono::{DateTime, Utc};
@@ -163,7 +163,7 @@ impl TriggerBuilder {
     /// # Ok::<(), carnelian::Error>(())
     /// ```
     pub fn catch_up_window(mut self, window: Duration) -> Self {
-        self.trigger.policies.catch_up_ms = Some(window_ms(window));
+        self.trigger.policies.catch_up_ms = Some(millis(window));
         self
     }
 

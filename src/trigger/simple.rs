@@ -1,6 +1,7 @@
 //! `SimpleSchedule`: once, or a number of times, or for ever, after a fixed interval or a fixed
 //! delay.
 
+use crate::epoch::millis;
 use crate::error::{Error, Result};
 use std::time::Duration;
 
@@ -26,8 +27,7 @@ impl SimpleSchedule {
 
     /// A fire every `interval`, for ever.
     pub fn every(interval: Duration) -> Self {
-        let interval_ms = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
-        Self { repeat_count: FOREVER, interval_ms, times_triggered: 0, fixed_delay: false }
+        Self { repeat_count: FOREVER, interval_ms: millis(interval), times_triggered: 0, fixed_delay: false }
     }
 
     /// A fire `delay` after the end of the run before it, however that ended, for ever; the first

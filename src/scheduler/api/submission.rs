@@ -2,11 +2,10 @@
 
 use super::handle::Scheduler;
 use crate::data_map::{DataValue, JobDataMap, PAYLOAD};
-use crate::epoch::moment;
+use crate::epoch::{millis, moment};
 use crate::error::{Error, Result};
 use crate::job::{JobDetail, JobMarks, JobPolicy, On, RetryPolicy};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey};
-use crate::scheduler::node::millis;
 use crate::store::{Request, Taken};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use chrono::{DateTime, Utc};

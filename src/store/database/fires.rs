@@ -2,8 +2,8 @@
 
 use super::owner::Owner;
 use crate::error::Result;
-use crate::key::{JobKey, TriggerKey};
-use crate::store::row::{FiredRow, FiredSelection};
+use crate::key::JobKey;
+use crate::store::row::{FiredRow, FiredSelection, ReservationSelection};
 
 /// Rows of `FIRED_TRIGGERS` and of our side table of fences.
 pub trait FiredRows {
@@ -16,12 +16,8 @@ pub trait FiredRows {
     fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize>;
     /// Deletes fired rows; returns the ids of those that were there.
     fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>>;
-    /// Deletes the acquired fired rows that nodes of ours have of these triggers: they will find
-    /// them gone. The rows of nodes of Quartz stay: such a node never looks for its row, and
-    /// deletes it itself.
-    fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize>;
-    /// As [`FiredRows::delete_reservations`], for the triggers of these jobs that are blocked.
-    fn delete_blocked_reservations(&mut self, jobs: &[JobKey]) -> Result<usize>;
+    /// Deletes reservations, which their nodes will find gone; returns how many there were.
+    fn delete_reserved(&mut self, which: ReservationSelection<'_>) -> Result<usize>;
     /// The jobs of these that are stored and of which a fire is executing, each with whether one
     /// of its fires lets no other run beside it.
     fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>>;

@@ -32,6 +32,11 @@ impl dyn Session + '_ {
         Ok(self.fired(FiredSelection::AcquiredByQuartz(triggers))?.into_iter().map(|row| row.trigger).collect())
     }
 
+    /// Deletes the reservations that nodes of ours have of these triggers.
+    pub fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
+        self.delete_reserved(ReservationSelection::Triggers(triggers))
+    }
+
     /// Deletes beats.
     pub fn delete_heartbeats(&mut self, fire_ids: &[String]) -> Result<()> {
         self.rows::<HeartbeatRow>().any_of(&["fire_id"], fire_ids).delete().map(drop)

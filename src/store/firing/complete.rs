@@ -2,12 +2,12 @@
 
 use super::release::take_back_reservations;
 use super::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, EndedRuns};
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::hash::{HashMap, HashSet};
 use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::completion::{Deletable, EndedRun, deletable};
-use crate::rules::failover::millis;
 use crate::store::row::{
     Advance, CheckpointRow, EndRow, FiredSelection, JobVersionRow, LogRow, Notification, RecoveryRow, Selection,
     TriggerRow, TriggerSelection,

@@ -12,7 +12,9 @@ use crate::key::{RECOVERY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::recovery::recovery_keys;
 use crate::rules::strategy::is_rerun;
-use crate::store::row::{Advance, Candidate, FiredRow, FiredState, PrefetchedFire, Selection, StoredOptionsRow};
+use crate::store::row::{
+    Advance, Candidate, FiredRow, FiredState, PrefetchedFire, ReservationSelection, Selection, StoredOptionsRow,
+};
 use crate::store::transaction::overtaken;
 use crate::store::{Owner, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
@@ -241,7 +243,7 @@ impl<'a> FireBatch<'a> {
             let jobs: Vec<_> = self.one_at_a_time.iter().cloned().collect();
             if s.change_states(Selection::Jobs(&jobs), Transition::Block.moves(), false)? > 0 {
                 // A reservation that stayed would be a second one once the run has ended.
-                s.delete_blocked_reservations(&jobs)?;
+                s.delete_reserved(ReservationSelection::BlockedOf(&jobs))?;
             }
         }
         Ok(())

@@ -3,9 +3,9 @@
 
 use super::Reservation;
 use super::fire::give_back;
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::key::TriggerKey;
-use crate::rules::failover::millis;
 use crate::store::row::{FiredRow, FiredSelection};
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Lock, Owner, TxMode};

@@ -2,10 +2,10 @@
 //! transaction that ends the run.
 
 use super::{Completion, RerunOrder, RerunReason};
+use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::rules::failover::millis;
 use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::recovery::recovery_keys;

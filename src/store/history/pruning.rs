@@ -2,10 +2,10 @@
 //! transaction (LT-86).
 
 use super::History;
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::job::JobPolicy;
 use crate::key::JobKey;
-use crate::rules::failover::millis;
 use crate::signal::Signal;
 use crate::store::row::{EndedFire, JobSelection, LogRow};
 use crate::store::{Rows, Session, TxMode};

@@ -5,7 +5,7 @@
 //! not, and may have any type.
 
 use super::JobTypes;
-use crate::epoch::moment;
+use crate::epoch::{millis, moment};
 use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::store::row::{OrphanRow, UnknownJobRow};
@@ -167,7 +167,7 @@ impl JobTypes<'_> {
             if !nodes.tell_all() {
                 return Ok(Vec::new());
             }
-            let within_ms = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
+            let within_ms = millis(within);
             let before_ms = s.now_ms()?.saturating_add(within_ms);
             Ok(s.unknown_jobs(&nodes.types(), Some(before_ms), LIMIT)?.into_iter().map(|row| row.job).collect())
         })

@@ -1,9 +1,10 @@
 //! Published job types: the node sets its own, and reads those of the living nodes.
 
 use super::JobTypes;
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::job::JobPolicy;
-use crate::rules::failover::{is_dead, millis};
+use crate::rules::failover::is_dead;
 use crate::store::Session;
 use crate::store::known_types::{JobTypeInfo, KnownTypes};
 use crate::store::row::{InstanceRow, JobTypeRow, TypePolicyRow, TypeVersions};

@@ -4,7 +4,9 @@ use super::MemorySession;
 use crate::error::{FailureClass, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Owner};
-use crate::store::row::{FenceRow, FiredRow, FiredSelection, FiredState, RecoveryRow, Selection, Table, TriggerRow};
+use crate::store::row::{
+    FenceRow, FiredRow, FiredSelection, FiredState, RecoveryRow, ReservationSelection, Selection, Table, TriggerRow,
+};
 use crate::trigger::TriggerState::{Blocked, PausedBlocked};
 use std::collections::BTreeSet;
 
@@ -111,19 +113,20 @@ impl FiredRows for MemorySession<'_> {
         Ok(ids.iter().filter(|id| self.tables.fired.remove(*id).is_some()).cloned().collect())
     }
 
-    fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
+    fn delete_reserved(&mut self, which: ReservationSelection<'_>) -> Result<usize> {
+        let is_blocked = |t: &&TriggerRow| [Blocked.name(), PausedBlocked.name()].contains(&t.state.as_str());
+        let triggers: Vec<TriggerKey> = match which {
+            ReservationSelection::Triggers(keys) => keys.to_vec(),
+            ReservationSelection::BlockedOf(jobs) => {
+                let of_jobs = self.selected(Selection::Jobs(jobs)).into_iter();
+                of_jobs.filter(is_blocked).map(|t| t.key.clone()).collect()
+            }
+        };
         self.changes()?;
         let ours = self.our_instances();
         let reserved = |f: &&FiredRow| f.state == FiredState::Acquired && ours.contains(&f.instance);
-        let ids: BTreeSet<String> = self.of_triggers(triggers).filter(reserved).map(|f| f.fire_id.clone()).collect();
+        let ids: BTreeSet<String> = self.of_triggers(&triggers).filter(reserved).map(|f| f.fire_id.clone()).collect();
         Ok(ids.iter().filter(|id| self.tables.fired.remove(*id).is_some()).count())
-    }
-
-    fn delete_blocked_reservations(&mut self, jobs: &[JobKey]) -> Result<usize> {
-        let is_blocked = |t: &&TriggerRow| [Blocked.name(), PausedBlocked.name()].contains(&t.state.as_str());
-        let of_jobs = self.selected(Selection::Jobs(jobs)).into_iter();
-        let blocked: Vec<TriggerKey> = of_jobs.filter(is_blocked).map(|t| t.key.clone()).collect();
-        self.delete_reservations(&blocked)
     }
 
     fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {

@@ -7,10 +7,10 @@
 //! database from then on, as long as it would be refused: it cannot stand in the way of what is due
 //! behind it.
 
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::job::{JobDetail, Placement};
 use crate::key::{BROADCAST_GROUP, TriggerKey};
-use crate::rules::failover::millis;
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide, takes_any};
 use crate::rules::strategy::{is_for, is_tick, prefix};
 use crate::store::row::{Exclusions, GroupRuns};

@@ -1,5 +1,6 @@
 //! The orders of operators about nodes and groups: drain, blacklist, limits.
 
+use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::key::{check_name, check_text};
 use crate::store::row::{BlacklistKind, BlacklistRow, LimitRow};
@@ -64,7 +65,7 @@ impl ClusterPlacement<'_> {
         if let Some(reason) = &entry.reason {
             check_text("reason", reason, MOST_CHARS)?;
         }
-        let lasting_ms = entry.lasting.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        let lasting_ms = entry.lasting.map(millis);
         self.put_on_blacklist(&entry.node, BlacklistKind::Blacklist, entry.reason.as_deref(), who, lasting_ms)
     }
 

@@ -1,9 +1,10 @@
 //! The nodes that may run a job, the reasons of the others, and the jobs that no node may run.
 
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::job::{JobDetail, Placement};
 use crate::key::JobKey;
-use crate::rules::failover::{is_dead, millis};
+use crate::rules::failover::is_dead;
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
 use crate::store::row::{InstanceRow, JobSelection, NodePlace};
 use crate::store::{ClusterPlacement, Session};

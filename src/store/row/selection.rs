@@ -92,6 +92,16 @@ pub enum FiredSelection<'a> {
     ExecutingOfJob(&'a JobKey),
 }
 
+/// The acquired rows of our own nodes that are deleted. The rows of nodes of Quartz stay: such a
+/// node never looks for its row, and deletes it itself.
+#[derive(Clone, Copy, Debug)]
+pub enum ReservationSelection<'a> {
+    /// The reservations of these triggers.
+    Triggers(&'a [TriggerKey]),
+    /// The reservations of those triggers of these jobs that are blocked.
+    BlockedOf(&'a [JobKey]),
+}
+
 /// The jobs that are read, and their order. The data of the jobs are left out, except where a
 /// selection says otherwise.
 #[derive(Clone, Copy, Debug)]

@@ -2,10 +2,11 @@
 
 use super::verdicts::{MembersSeen, suspect};
 use super::{Checkin, Membership, Recovered, nodes};
+use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
 use crate::node::NodeReport;
-use crate::rules::failover::{Namesake, millis};
+use crate::rules::failover::Namesake;
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
 use crate::store::row::{ClusterMembers, InstanceProcessRow, InstanceRow, NodeRow, PlacementView};

@@ -1,9 +1,9 @@
 //! The cluster as its rows show it: instances and fires.
 
 use super::{FiredTrigger, Heartbeat, InstanceStatus};
-use crate::epoch::{length, moment};
+use crate::epoch::{length, millis, moment};
 use crate::error::Result;
-use crate::rules::failover::{is_dead, millis};
+use crate::rules::failover::is_dead;
 use crate::store::Upkeep;
 use crate::store::placement::NodeReports;
 use crate::store::row::{FiredSelection, FiredState, HeartbeatRow, Snapshot, SnapshotPlace};

@@ -1,9 +1,9 @@
 //! The load of a cluster, in one statement whose cost has a bound.
 
 use super::InstanceStatus;
-use crate::epoch::{length, moment};
+use crate::epoch::{length, millis, moment};
 use crate::error::Result;
-use crate::rules::failover::{is_dead, millis};
+use crate::rules::failover::is_dead;
 use crate::store::placement::takes_work;
 use crate::store::row::Late;
 use crate::store::{Session, TxMode, Upkeep};

@@ -3,9 +3,10 @@
 
 use super::Recovered;
 use super::recovery::FireHolder;
+use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::key::JobKey;
-use crate::rules::failover::{Observations, Observer, Suspect, millis};
+use crate::rules::failover::{Observations, Observer, Suspect};
 use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
 use crate::store::transaction::fenced;
 use crate::store::{Lock, Owner, TxMode, Upkeep};

@@ -1,10 +1,9 @@
 //! Misfires: triggers that are too late get what their misfire instruction says.
 
 use super::MisfirePass;
-use crate::epoch::moment;
+use crate::epoch::{millis, moment};
 use crate::error::Result;
 use crate::key::TriggerKey;
-use crate::rules::failover::millis;
 use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;

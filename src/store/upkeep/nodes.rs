@@ -1,8 +1,8 @@
 //! The row of a node: what the node says of itself, and its place among those that serve.
 
+use crate::epoch::millis;
 use crate::error::storable;
 use crate::node::{NodeInfo, NodeReport, NodeRole};
-use crate::rules::failover::millis;
 use crate::store::row::NodeRow;
 
 /// The row of a node that says this now. Texts are cut to their columns: a name that is too long is

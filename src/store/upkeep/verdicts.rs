@@ -3,9 +3,9 @@
 
 use super::recovery::FireHolder;
 use super::{Checkin, Membership, Recovered};
-use crate::epoch::moment;
+use crate::epoch::{millis, moment};
 use crate::error::Result;
-use crate::rules::failover::{self, Observer, Suspect, millis};
+use crate::rules::failover::{self, Observer, Suspect};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;

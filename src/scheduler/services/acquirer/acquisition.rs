@@ -3,10 +3,10 @@
 use super::combined::HALF_BATCH_WAIT;
 use super::prefetch::prefetched;
 use super::{Acquirer, Found};
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::listener::lifecycle_log;
 use crate::rules::overdue::stagger_ms;
-use crate::scheduler::node::millis;
 use crate::scheduler::run::capture_log::RunLines;
 use crate::scheduler::run::interrupt_monitor;
 use crate::scheduler::run::run_handle::FireTask;

@@ -1,7 +1,8 @@
 //! `Prefetch`: how many more short jobs the acquirer takes than it has free workers.
 
+use crate::epoch::millis;
 use crate::rules::prefetch::{Room, Window};
-use crate::scheduler::node::{Node, millis};
+use crate::scheduler::node::Node;
 use crate::store::FireBundle;
 use std::collections::BTreeSet;
 use std::sync::Arc;

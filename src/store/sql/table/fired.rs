@@ -4,9 +4,9 @@ use super::executing::{job_executes, job_executes_alone};
 use super::fired_row::{COLUMNS, INSERTED, Row, values};
 use super::{BARE_KEY, JOB_KEY, job_keys, texts, trigger_keys};
 use crate::error::{Error, Result};
-use crate::key::{JobKey, TriggerKey};
+use crate::key::JobKey;
 use crate::store::database::{FiredRows, Owner, Session};
-use crate::store::row::{FiredRow, FiredSelection, FiredState};
+use crate::store::row::{FiredRow, FiredSelection, FiredState, ReservationSelection};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::by_primary_key;
 use crate::store::sql::by_place::by_place;
@@ -126,15 +126,17 @@ impl FiredRows for SqlSession<'_, '_> {
         Ok(there.into_iter().map(|row| row.entry_id).collect())
     }
 
-    fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
-        self.delete_reserved("", &[self.name()], &BARE_KEY, &trigger_keys(triggers), "")
-    }
-
-    fn delete_blocked_reservations(&mut self, jobs: &[JobKey]) -> Result<usize> {
-        let of_jobs = "(trigger_name, trigger_group) IN (SELECT t.trigger_name, t.trigger_group FROM {p}TRIGGERS t \
-             WHERE t.sched_name = ? AND t.trigger_state IN ('BLOCKED', 'PAUSED_BLOCKED') AND";
-        let before = [self.name(), self.name()];
-        self.delete_reserved(of_jobs, &before, &["t.job_name", "t.job_group"], &job_keys(jobs), ")")
+    fn delete_reserved(&mut self, which: ReservationSelection<'_>) -> Result<usize> {
+        let name = self.name();
+        match which {
+            ReservationSelection::Triggers(keys) => self.delete_ours("", &[name], &BARE_KEY, &trigger_keys(keys), ""),
+            ReservationSelection::BlockedOf(jobs) => {
+                let head = "(trigger_name, trigger_group) IN (SELECT t.trigger_name, t.trigger_group \
+                     FROM {p}TRIGGERS t WHERE t.sched_name = ? \
+                     AND t.trigger_state IN ('BLOCKED', 'PAUSED_BLOCKED') AND";
+                self.delete_ours(head, &[name.clone(), name], &["t.job_name", "t.job_group"], &job_keys(jobs), ")")
+            }
+        }
     }
 
     fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {
@@ -195,7 +197,7 @@ impl FiredRows for SqlSession<'_, '_> {
 impl SqlSession<'_, '_> {
     /// Deletes the reservations of nodes of ours that a condition finds: its head, the values up to
     /// its keys, the keys with their rows, and its tail.
-    fn delete_reserved(
+    fn delete_ours(
         &mut self,
         head: &str,
         before: &[Value],
