@@ -3,6 +3,7 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", unix))]
 
 mod clocks;
+mod fixed_delay;
 mod held;
 mod idle;
 mod jitter;
