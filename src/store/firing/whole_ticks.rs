@@ -16,8 +16,8 @@ impl Firing<'_> {
     /// no part left; returns their keys.
     ///
     /// A job that ends its fire in a transaction of its own takes no lock, and does not see the
-    /// part that another such transaction is just ending. The tick of the two is found when their ends
-    /// are tidied up.
+    /// part that another such transaction is just ending. The tick of the two is found when their
+    /// ends are tidied up.
     pub(super) fn end_parts(&self, s: &mut dyn Session, ended: Vec<EndedPart>) -> Result<Vec<TriggerKey>> {
         let ticks: Vec<String> = distinct(ended.iter().map(|one| &one.part.tick));
         if ticks.is_empty() {

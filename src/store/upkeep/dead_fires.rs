@@ -50,31 +50,22 @@ impl Upkeep<'_> {
     /// policy says nothing.
     pub(super) fn decide_by_policy(
         &self,
-        fire: &FiredRow,
-        job: &JobRow,
+        work: DeadWorkRows<'_>,
         policy: Option<&JobPolicy>,
-        attempt: i64,
-        now_ms: i64,
         unrequested: DeadFireDecision,
-        trigger: Option<&TriggerRow>,
+        now_ms: i64,
     ) -> DeadFireDecision {
         match policy.and_then(JobPolicy::on_dead_policy) {
             Some(OnDead::NextFire) => DeadFireDecision::NextFire,
-            _ if !fire.requests_recovery => unrequested,
+            _ if !work.fire.requests_recovery => unrequested,
             Some(OnDead::Revive) => DeadFireDecision::Revive,
-            Some(OnDead::Ask) => self.ask(fire, job, attempt, now_ms, trigger),
+            Some(OnDead::Ask) => self.ask(work, now_ms),
             Some(OnDead::RecoveryTrigger) | None => DeadFireDecision::Recover,
         }
     }
 
-    fn ask(
-        &self,
-        fire: &FiredRow,
-        job: &JobRow,
-        attempt: i64,
-        now_ms: i64,
-        trigger: Option<&TriggerRow>,
-    ) -> DeadFireDecision {
+    fn ask(&self, work: DeadWorkRows<'_>, now_ms: i64) -> DeadFireDecision {
+        let DeadWorkRows { fire, job, trigger, attempt } = work;
         let Some(handler) = &self.store.dead_fires else { return DeadFireDecision::Recover };
         let data = |bytes: Option<&[u8]>| self.store.decode_data(bytes).unwrap_or_default();
         let of_trigger = trigger.map(|row| data(row.data.as_deref())).unwrap_or_default();
@@ -92,6 +83,17 @@ impl Upkeep<'_> {
         };
         handler.decide(&dead).unwrap_or(DeadFireDecision::Recover)
     }
+}
+
+/// The rows of the work of a dead fire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DeadWorkRows<'a> {
+    pub(super) fire: &'a FiredRow,
+    /// The job, with its data if a handler is asked.
+    pub(super) job: &'a JobRow,
+    pub(super) trigger: Option<&'a TriggerRow>,
+    /// The number of runs of the work before this one.
+    pub(super) attempt: i64,
 }
 
 /// The policy of a job, with what it leaves open as its type has it; one that cannot be read does

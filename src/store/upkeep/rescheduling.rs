@@ -2,7 +2,7 @@
 //! themselves.
 
 use super::Recovered;
-use super::dead_fires::policy_of;
+use super::dead_fires::{DeadWorkRows, policy_of};
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::job::JobPolicy;
@@ -138,7 +138,8 @@ impl Upkeep<'_> {
             let row = dead.triggers.get(&fire.trigger);
             let unrequested = unrequested(revives, row, dead.gone.contains(&fire.trigger));
             let now_ms = done.now.timestamp_millis();
-            let decision = self.decide_by_policy(fire, job, policy.as_ref(), attempt, now_ms, unrequested, row);
+            let rows = DeadWorkRows { fire, job, trigger: row, attempt };
+            let decision = self.decide_by_policy(rows, policy.as_ref(), unrequested, now_ms);
             let limit = policy.as_ref().and_then(JobPolicy::takeover_limit);
             // A trigger that waits for more than this fire keeps its schedule. Two fires of one
             // trigger cannot both be revived.
