@@ -15,6 +15,8 @@ mod documentation;
 mod imports;
 #[path = "architecture/surface.rs"]
 mod surface;
+#[path = "architecture/toolchain.rs"]
+mod toolchain;
 
 use imports::{Crate, module_of, tokens};
 use std::path::Path;
