@@ -3,7 +3,7 @@
 use super::CleanUpPass;
 use crate::error::Result;
 use crate::key::{SUBMITTED_GROUP, distinct};
-use crate::store::row::{CommitRow, LockRow, RequestRow, TriggerSelection};
+use crate::store::row::{CommitRow, LockRow, RequestRow, TickPartRow, TriggerSelection};
 use crate::store::{HistoryPruning, Session, TxMode, Upkeep, locks};
 use std::collections::BTreeSet;
 
@@ -13,6 +13,9 @@ const COMMITS_KEPT_MS: i64 = 3_600_000;
 /// The time for which a request is known after it was taken, and at least until its work is over: a
 /// caller that repeats one does so within days.
 const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
+
+/// The time for which a tick waits for its last part, whose trigger a person may have deleted.
+const TICKS_KEPT_MS: i64 = 30 * 24 * 3_600_000;
 
 /// The most old requests that are looked at in one transaction.
 const REQUESTS_PAGE: usize = 1_000;
@@ -43,6 +46,7 @@ impl Upkeep<'_> {
                 |s| {
                     let now = s.now_ms()?;
                     s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete()?;
+                    s.rows::<TickPartRow>().below("made_ms", now - TICKS_KEPT_MS).delete()?;
                     s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
                     forget_page_of_requests(s, now)
                 },

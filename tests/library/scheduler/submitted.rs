@@ -3,7 +3,7 @@
 use super::fixture::LONG;
 use crate::support::wait_until;
 use carnelian::history::FireOutcome;
-use carnelian::{JobContext, JobError, RetryPolicy, Scheduler, Submission, SubmissionState, SubmittedWork};
+use carnelian::{JobContext, JobError, On, RetryPolicy, Scheduler, Submission, SubmissionState, SubmittedWork};
 use crossbeam_channel::{Receiver, bounded};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -65,5 +65,24 @@ fn work_without_a_payload_is_told_to_have_one() {
     waits_for(&scheduler, SubmissionState::Ended(FireOutcome::Failed));
     let error = work(&scheduler).last_run.unwrap().error.unwrap();
     assert!(error.contains("payload") && error.contains("submit the work with one"), "{error}");
+    scheduler.shutdown_and_wait();
+}
+
+#[test]
+fn work_that_follows_has_its_own_state() {
+    let (go, goes): (_, Receiver<Result<(), JobError>>) = bounded(1);
+    let pay = move |_: &mut JobContext| goes.recv_timeout(LONG)?;
+    let scheduler = Scheduler::builder().job_fn("pay", pay).job_fn("mail", |_| Ok(())).build().unwrap();
+    let next = |id: &str| Submission::new("mail").request_id(id);
+    let early = Submission::new("pay").then(next("mail").after(LONG));
+    assert!(scheduler.submit(early).unwrap_err().to_string().contains("time of work that follows"));
+    let first = Submission::new("pay").request_id("order-17").then(next("mail")).then_on(On::Failure, next("alarm"));
+    scheduler.submit(first).unwrap();
+    let state = |id: &str| scheduler.submission(id).unwrap().expect("it was submitted").state;
+    assert_eq!((state("mail"), state("alarm")), (SubmissionState::Following, SubmissionState::Following));
+    scheduler.start().unwrap();
+    go.send(Ok(())).unwrap();
+    wait_until("the mail", LONG, || state("mail") == SubmissionState::Ended(FireOutcome::Succeeded));
+    assert_eq!((state("order-17").name(), state("alarm")), ("succeeded", SubmissionState::Gone));
     scheduler.shutdown_and_wait();
 }
