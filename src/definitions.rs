@@ -5,5 +5,6 @@
 #[cfg(feature = "job-files")]
 pub use crate::store::Imported;
 pub use crate::store::{
-    DefinitionReport, MAX_CHILDREN, MAX_PASSED_BYTES, Migrated, Orphan, OrphanedDefinitions, Orphans, Renamed, WhyLeft,
+    DefinitionReport, DeletedJobs, MAX_CHILDREN, MAX_PASSED_BYTES, Migrated, Orphan, OrphanedDefinitions, Orphans,
+    Renamed, WhyLeft,
 };

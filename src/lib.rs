@@ -80,6 +80,7 @@
 //! | runs of one job after another | [`Continuation`] |
 //! | work under an id of the caller | [`Submission`] |
 //! | jobs that programs define, files, changes of names | [`JobDefinition`], [`definitions`] |
+//! | lists of triggers and jobs, in pages | [`listing`] |
 //! | what happened | [`history`] |
 //! | what happens | [`listener`] |
 //! | fires of a past time | [`backfill`] |
@@ -120,6 +121,7 @@ mod job;
 pub mod job_file;
 pub mod key;
 pub mod listener;
+pub mod listing;
 mod local;
 pub mod machine;
 mod matcher;
@@ -135,6 +137,7 @@ mod rules;
 mod scheduler;
 pub mod settings;
 mod signal;
+mod span;
 // The store, its rows and its faults are public for this project's tests and its command line, and
 // carry no promise.
 #[doc(hidden)]
@@ -157,9 +160,9 @@ pub use machine::StopSignals;
 pub use matcher::{GroupMatcher, KeyMatcher};
 pub use scheduler::{
     IfExists, Job, JobContext, JobError, JobType, LockGuard, Outcome, RunningJob, Scheduler, SchedulerBuilder,
-    SchedulerMetadata, Shard, ShutdownReport, StopReason, Submission, SubmittedWork,
+    SchedulerMetadata, Shard, ShutdownReport, StopReason, Submission,
 };
-pub use store::{FiredTrigger, Taken, TriggerSummary};
+pub use store::{FiredTrigger, SubmittedWork, Taken, TriggerSummary};
 pub use trigger::{
     CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, IntervalUnit, MisfireInstruction, Overlap,
     RecurrenceSchedule, Schedule, SimpleSchedule, Trigger, TriggerBuilder, TriggerState,

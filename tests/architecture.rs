@@ -26,7 +26,7 @@ use std::process::Command;
 /// module belongs to its longest match; the name stands for what is in it.
 const FLOORS: &[(&str, &[&str])] = &[
     ("streams", &["hash", "java_text", "java"]),
-    ("times", &["cron", "epoch", "local", "zone"]),
+    ("times", &["cron", "epoch", "local", "span", "zone"]),
     ("error", &["error", "guarded", "meter", "random", "words"]),
     (
         "values",
@@ -51,7 +51,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("stores", &["store"]),
     ("listeners", &["listener", "quartz_plugins"]),
     ("engine", &["scheduler"]),
-    ("surfaces", &["backfill", "database", "definitions", "history", "monitoring", "placement", "recovery"]),
+    ("surfaces", &["backfill", "database", "definitions", "history", "listing", "monitoring", "placement", "recovery"]),
 ];
 
 /// Modules that alone may name a crate or a module (and that module itself). `bin` and `examples`
@@ -97,6 +97,7 @@ const STORE_ROOMS: &[(&str, &[&str])] = &[
     // A trigger that is resumed late is handled as a misfire.
     ("catalogue", &["firing", "upkeep"]),
     ("job_types", &["firing", "catalogue"]),
+    ("diagnosis", &["history", "placement", "firing", "upkeep", "catalogue", "job_types"]),
 ];
 
 const MOST_LINES: usize = 450;

@@ -55,6 +55,10 @@ impl JobFilter {
         self.biz_key.is_some() || self.owner.is_some() || !self.tags.is_empty()
     }
 
+    pub(crate) fn groups_wanted(&self) -> Option<&GroupMatcher> {
+        self.groups.as_ref()
+    }
+
     pub(crate) fn takes_group(&self, group: &str) -> bool {
         self.groups.as_ref().is_none_or(|groups| groups.matches(group))
     }

@@ -30,6 +30,26 @@ pub(crate) fn state(
     }
 }
 
+/// The state of work that one trigger stands for, none if the trigger is gone, from the outcome of
+/// its last run and from whether a rerun of that waits.
+pub(crate) fn state_of_trigger(
+    trigger: Option<TriggerState>,
+    last: Option<FireOutcome>,
+    rerun_waits: bool,
+) -> SubmissionState {
+    match (trigger, last) {
+        (_, Some(FireOutcome::Running)) => SubmissionState::Running,
+        _ if rerun_waits => SubmissionState::Retrying,
+        (Some(TriggerState::Error), _) => SubmissionState::Parked,
+        (Some(TriggerState::Paused | TriggerState::PausedBlocked), _) => SubmissionState::Paused,
+        // The fire has begun since the history was read, or has just ended.
+        (Some(TriggerState::Complete), _) => SubmissionState::Running,
+        (Some(_), _) => SubmissionState::Pending,
+        (None, Some(outcome)) => SubmissionState::Ended(outcome),
+        (None, None) => SubmissionState::Gone,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,5 +76,23 @@ mod tests {
         assert_eq!(state(Some(&[Waiting]), None, true, true), SubmissionState::Pending);
         // The run that came after the failure may have succeeded.
         assert_eq!(state(None, failed, false, false), SubmissionState::Gone);
+    }
+
+    #[test]
+    fn a_state_is_told_by_the_trigger_that_was_scheduled() {
+        let (failed, running) = (Some(FireOutcome::Failed), Some(FireOutcome::Running));
+        for (trigger, last, rerun_waits, expected) in [
+            (Some(Waiting), None, false, SubmissionState::Pending),
+            (Some(Waiting), failed, false, SubmissionState::Pending),
+            (Some(Waiting), running, false, SubmissionState::Running),
+            (Some(Complete), None, false, SubmissionState::Running),
+            (Some(Paused), failed, false, SubmissionState::Paused),
+            (Some(Error), failed, false, SubmissionState::Parked),
+            (None, failed, true, SubmissionState::Retrying),
+            (None, failed, false, SubmissionState::Ended(FireOutcome::Failed)),
+            (None, None, false, SubmissionState::Gone),
+        ] {
+            assert_eq!(state_of_trigger(trigger, last, rerun_waits), expected, "{trigger:?} {last:?}");
+        }
     }
 }

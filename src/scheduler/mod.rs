@@ -19,7 +19,7 @@ mod shutdown;
 pub mod stepped;
 mod stop_step;
 
-pub use api::{IfExists, Scheduler, SchedulerBuilder, SchedulerMetadata, Submission, SubmittedWork};
+pub use api::{IfExists, Scheduler, SchedulerBuilder, SchedulerMetadata, Submission};
 pub use counters::CounterValues;
 pub use health::{Executor, Health, SchedulerStatus, ServiceHealth, ServiceState};
 pub use lock_keeper::LockGuard;

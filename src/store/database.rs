@@ -14,6 +14,7 @@ mod fires;
 mod history;
 mod instances;
 mod jobs;
+mod listing;
 mod locking;
 mod logs;
 mod outages;
@@ -38,6 +39,7 @@ pub use fires::FiredRows;
 pub use history::HistoryRows;
 pub use instances::ClusterRows;
 pub use jobs::JobRows;
+pub use listing::ListingRows;
 pub use locking::{Lock, TxMode};
 pub use owner::Owner;
 pub use placement::PlacementRows;
@@ -56,6 +58,18 @@ pub struct StatementCounts {
     pub statements: u64,
     /// Transactions committed that may have written.
     pub commits: u64,
+}
+
+/// A part of the tables that migrations make and that is gone: an index, a row that every scheduler
+/// needs, a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingPart {
+    /// The kind of the finding, such as `missing_index`.
+    pub kind: &'static str,
+    /// The name of the part.
+    pub name: String,
+    /// The consequence, for people.
+    pub detail: String,
 }
 
 /// A place where the rows of one scheduler are kept.
@@ -115,6 +129,24 @@ pub trait Database: Send + Sync {
 
     /// Checks that the tables are there and of this version.
     fn check_schema(&self) -> Result<()>;
+
+    /// Checks the tables as [`Database::check_schema`] does, makes nothing, and names the parts of
+    /// them that are missing.
+    ///
+    /// # Errors
+    /// [`Error::Schema`](crate::Error::Schema) where tables are missing or of another version;
+    /// errors of the database.
+    fn examine_schema(&self) -> Result<Vec<MissingPart>> {
+        self.check_schema().map(|()| Vec::new())
+    }
+
+    /// Makes the parts of the tables that are missing; returns them.
+    ///
+    /// # Errors
+    /// As [`Database::examine_schema`].
+    fn mend_schema(&self) -> Result<Vec<MissingPart>> {
+        self.examine_schema()
+    }
 
     /// Deletes every row of the scheduler, its locks too. Only for a scheduler that no node runs
     /// and nobody will use again, such as that of a benchmark.

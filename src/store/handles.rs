@@ -52,6 +52,12 @@ pub struct Upkeep<'a> {
     pub(super) node: &'a NodeView,
 }
 
+/// The operations that tell what is wrong, and mend it; see [`JobStore::diagnosis`].
+#[derive(Clone, Copy)]
+pub struct Diagnosis<'a> {
+    pub(super) store: &'a JobStore,
+}
+
 /// The operations on where work may run; see [`JobStore::placement`].
 #[derive(Clone, Copy)]
 pub struct ClusterPlacement<'a> {
@@ -92,6 +98,11 @@ impl JobStore {
     /// The cluster: check-ins, recoveries, misfires, audits, and the state of nodes and fires.
     pub fn upkeep(&self) -> Upkeep<'_> {
         Upkeep { store: self, node: &self.view }
+    }
+
+    /// The diagnosis: what is not as it should be, and its repair; why a trigger does not run.
+    pub fn diagnosis(&self) -> Diagnosis<'_> {
+        Diagnosis { store: self }
     }
 
     /// The placement of work: the orders of operators, and who may run what.

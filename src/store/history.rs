@@ -39,6 +39,7 @@ const MAX_LIMIT: usize = 10_000;
 pub struct HistoryQuery {
     fire_id: Option<String>,
     job: Option<JobKey>,
+    job_type: Option<String>,
     trigger: Option<TriggerKey>,
     instance: Option<String>,
     attempt: Option<i64>,
@@ -67,6 +68,12 @@ impl HistoryQuery {
     /// Only fires of this job.
     pub fn job(mut self, key: JobKey) -> Self {
         self.job = Some(key);
+        self
+    }
+
+    /// Only fires of jobs that were of this type then.
+    pub fn job_type(mut self, name: impl Into<String>) -> Self {
+        self.job_type = Some(name.into());
         self
     }
 
@@ -146,6 +153,7 @@ impl HistoryQuery {
             fire_id: self.fire_id.as_deref(),
             chain: self.chain.as_deref(),
             job: self.job.as_ref(),
+            job_type: self.job_type.as_deref(),
             trigger: self.trigger.as_ref(),
             outcomes: &self.outcomes,
             instance: self.instance.as_deref(),

@@ -8,6 +8,7 @@ mod catalogue;
 mod convert;
 mod database;
 mod decoded_calendars;
+mod diagnosis;
 #[cfg(any(test, feature = "test-util"))]
 pub mod faults;
 mod firing;
@@ -43,20 +44,21 @@ pub use catalogue::{
 };
 
 pub use database::{
-    ChangeRows, ClusterRows, Database, ExecutionRows, FastPath, Fences, FiredRows, HistoryRows, JobRows, Lock,
-    LostCommits, NotificationListener, Owner, PlacementRows, Rows, Session, SnapshotRows, StatementCounts, TableRows,
-    TriggerRows, TxMode,
+    ChangeRows, ClusterRows, Database, ExecutionRows, FastPath, Fences, FiredRows, HistoryRows, JobRows, ListingRows,
+    Lock, LostCommits, MissingPart, NotificationListener, Owner, PlacementRows, Rows, Session, SnapshotRows,
+    StatementCounts, TableRows, TriggerRows, TxMode,
 };
+pub use diagnosis::{CheckBounds, CheckReport, Explanation, Finding, Repair, SubmittedWork};
 pub use firing::FailedFire;
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, CompletionReport, Doubt, Ending,
     FireBundle, MAX_CHECKPOINT_BYTES, Prefetch, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason,
     SkippedFires, Unfired,
 };
-pub use handles::{Catalogue, ClusterPlacement, Firing, History, JobTypes, Locks, Outages, Upkeep};
+pub use handles::{Catalogue, ClusterPlacement, Diagnosis, Firing, History, JobTypes, Locks, Outages, Upkeep};
 pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
 pub use job_store::JobStore;
-pub use job_types::{Migrated, Orphan, Orphans, Upgrade};
+pub use job_types::{DeletedJobs, Migrated, Orphan, Orphans, Upgrade};
 pub use known_types::JobTypeInfo;
 #[cfg(any(test, feature = "test-util"))]
 pub use memory::MemoryBackup;
@@ -86,3 +88,4 @@ pub use crate::rules::invariants::{Violation, violations};
 pub use crate::rules::new_trigger::ALL_GROUPS_PAUSED;
 pub use crate::rules::placement::{NodeIdentity, Refusal};
 pub use crate::rules::run_times::SummaryRow;
+pub use crate::span::span;

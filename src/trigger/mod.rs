@@ -6,6 +6,7 @@ mod cron;
 mod daily_time_interval;
 mod daily_times;
 mod fire_times;
+mod in_words;
 mod interval_unit;
 mod misfire;
 mod option;

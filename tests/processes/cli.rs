@@ -10,6 +10,7 @@ mod definitions;
 mod history;
 mod import;
 mod kubernetes;
+mod lists;
 mod locks;
 mod marks;
 pub mod node;
@@ -18,6 +19,8 @@ mod outages;
 mod parked;
 mod placement;
 mod strategies;
+mod terminal;
+mod waiting;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -84,18 +84,43 @@ impl Place {
         (format!("BEGIN; {lock}"), format!("BEGIN; {lock} NOWAIT; ROLLBACK"))
     }
 
+    /// A place on a database of its own, on the same server.
+    fn own_database(&self) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        if self.url.starts_with("sqlite:") {
+            let url = format!("sqlite:{}", folder.path().join("own.db").display());
+            return place(folder, url);
+        }
+        let name = format!("carnelian_test_{}", support::fresh_name("own"));
+        self.session()(&format!("CREATE DATABASE {name}")).unwrap();
+        place(folder, format!("{}/{name}", self.url.rsplit_once('/').unwrap().0))
+    }
+
+    fn drop_index(&self, index: &str, table: &str) -> String {
+        match self.url.starts_with("mysql") {
+            true => format!("DROP INDEX {index} ON {table}"),
+            false => format!("DROP INDEX {index}"),
+        }
+    }
+
     /// The findings of `doctor`, as kind and subject.
     fn findings(&self, more: &[&str]) -> Vec<(String, String)> {
+        let document = self.doctor(more);
+        let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
+        let findings = document["findings"].as_array().unwrap();
+        findings.iter().map(|f| (text(f, "kind"), text(f, "subject"))).collect::<Vec<_>>()
+    }
+
+    /// The document of `doctor`; exit code 1 goes with findings.
+    fn doctor(&self, more: &[&str]) -> Value {
         let mut command = Command::new(env!("CARGO_BIN_EXE_carnelian"));
         command.current_dir(self.folder.path()).args(["doctor", "--json"]).args(more).env_remove("CARNELIAN_CONFIG");
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {said}"));
-        let text = |finding: &Value, key: &str| finding[key].as_str().unwrap().to_owned();
-        let findings = document["findings"].as_array().unwrap();
-        let found = findings.iter().map(|f| (text(f, "kind"), text(f, "subject"))).collect::<Vec<_>>();
-        assert_eq!(output.status.code(), Some(i32::from(!found.is_empty())), "{said}");
-        found
+        let is_ill = !document["findings"].as_array().unwrap().is_empty();
+        assert_eq!(output.status.code(), Some(i32::from(is_ill)), "{said}");
+        document
     }
 
     /// A job with a trigger of this key, due at this time.
@@ -134,6 +159,10 @@ on_each! {
         rows_of_many_pages_are_each_seen_once_on_sqlite
         rows_of_many_pages_are_each_seen_once_on_postgres
         rows_of_many_pages_are_each_seen_once_on_mysql
+    missing_parts_are_named_and_made_again:
+        missing_parts_are_named_and_made_again_on_sqlite
+        missing_parts_are_named_and_made_again_on_postgres
+        missing_parts_are_named_and_made_again_on_mysql
     doctor_answers_while_another_holds_the_lock:
         doctor_answers_while_another_holds_the_lock_on_sqlite
         doctor_answers_while_another_holds_the_lock_on_postgres
@@ -218,4 +247,52 @@ fn doctor_answers_while_another_holds_the_lock(place: &Place) {
         .unwrap();
     assert_eq!(json!(place.findings(&["--invariants"])), json!([]));
     place.store.database().forget_scheduler().unwrap();
+}
+
+fn pair(kind: &str, subject: &str) -> (String, String) {
+    (kind.to_owned(), subject.to_owned())
+}
+
+/// An index, a lock row and a row of a kind without a trigger. The tables are the test's own:
+/// others would miss the index.
+fn missing_parts_are_named_and_made_again(server: &Place) {
+    let place = &server.own_database();
+    let name = &place.name;
+    assert_eq!(place.findings(&[]), []);
+    place.session()(&place.drop_index("IDX_QRTZ_CN_H_J", "QRTZ_CN_HISTORY")).unwrap();
+    place.session()(&format!("DELETE FROM QRTZ_LOCKS WHERE SCHED_NAME = '{name}' AND LOCK_NAME = 'STATE_ACCESS'"))
+        .unwrap();
+    place.session()(&format!(
+        "INSERT INTO QRTZ_CRON_TRIGGERS (SCHED_NAME, TRIGGER_NAME, TRIGGER_GROUP, CRON_EXPRESSION) \
+         VALUES ('{name}', 'nobody', 'g', '0 0 0 * * ?')"
+    ))
+    .unwrap();
+    let expected =
+        [("missing_index", "IDX_QRTZ_CN_H_J"), ("missing_lock", "STATE_ACCESS"), ("stray_schedule", "g.nobody")];
+    let expected = expected.map(|(kind, subject)| pair(kind, subject));
+    assert_eq!(place.findings(&[]), expected);
+    assert_eq!(place.findings(&[]), expected, "a look mends nothing");
+
+    let done = place.doctor(&["--repair"]);
+    assert_eq!((&done["findings"], done["repaired"].as_array().unwrap().len()), (&json!([]), 3), "{done}");
+    assert_eq!(place.findings(&["--invariants"]), []);
+    // The tables of Quartz have other indexes, some of which are named as ours: nothing is missing.
+    place.session()(&place.drop_index("IDX_QRTZ_T_DUE", "QRTZ_TRIGGERS")).unwrap();
+    assert_eq!(place.findings(&[]), [pair("missing_index", "IDX_QRTZ_T_DUE")]);
+    place.session()(&place.drop_index("IDX_QRTZ_FT_INST", "QRTZ_FIRED_TRIGGERS")).unwrap();
+    assert_eq!(place.findings(&[]), []);
+    // The index is the one that the migration makes.
+    place.session()(&place.drop_index("IDX_QRTZ_CN_H_J", "QRTZ_CN_HISTORY")).unwrap();
+    assert_eq!(place.store.diagnosis().repair().unwrap().len(), 1);
+    assert_eq!(place.store.diagnosis().doctor(true).unwrap(), []);
+    if server.url.starts_with("postgres") {
+        place.session()("DROP FUNCTION QRTZ_CN_SCHEDULE").unwrap();
+        assert_eq!(place.findings(&[]), [pair("missing_function", "QRTZ_CN_SCHEDULE")]);
+        assert_eq!(place.doctor(&["--repair", "--yes"])["findings"], json!([]));
+    }
+    if !server.url.starts_with("sqlite:") {
+        let force = if server.url.starts_with("postgres") { " WITH (FORCE)" } else { "" };
+        let (_, database) = place.url.rsplit_once('/').unwrap();
+        server.session()(&format!("DROP DATABASE {database}{force}")).unwrap();
+    }
 }

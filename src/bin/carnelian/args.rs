@@ -1,5 +1,6 @@
 //! The command line's grammar: commands, options and their help.
 
+pub mod help;
 #[cfg(test)]
 mod pages;
 mod schedule;
@@ -8,25 +9,21 @@ pub use schedule::{JobFlags, Policy, Schedule};
 
 use crate::backfill::Backfill;
 use crate::check::Check;
+use crate::cluster::Running;
+use crate::confirm::Confirm;
 use crate::fail::Fail;
 use crate::follow::Follow;
 use crate::history::History;
-use crate::marks::Filter;
 use crate::nodes::Cluster;
+use crate::page::Paging;
 use crate::placement::{BlacklistCommand, Drain, LimitCommand};
 use crate::value;
 use carnelian::{JobKey, TriggerKey};
 use chrono_tz::Tz;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
-use std::time::Duration;
 
-/// Commands that are not for every day have a heading of their own, below the commands that are.
 const AFTER_HELP: &str = "\
-Before production:
-  bench  Measures this database with no-op jobs in a scratch scheduler name; cleans up
-  drill  Kills a whole cluster of scratch nodes, and checks what becomes of its work; cleans up
-
 Exit codes: 0 fine, 1 the answer is \"no\", 2 usage or configuration, 3 database unusable.";
 
 /// Operates a Carnelian scheduler through its database, and runs stand-alone nodes.
@@ -41,6 +38,9 @@ pub struct Cli {
     /// One JSON document on standard output instead of a table
     #[arg(long, global = true)]
     pub json: bool,
+    /// Says nothing of what was done, and no warnings
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -69,13 +69,7 @@ pub enum Command {
     #[command(subcommand)]
     All(AllCommand),
     /// The fires that are running in the cluster
-    Running {
-        /// Also those that are reserved for a moment to come
-        #[arg(long)]
-        reserved: bool,
-        #[command(flatten)]
-        filter: Filter,
-    },
+    Running(Running),
     /// The fires that have ended, the newest first; all that is known of one; what becomes of old
     /// ones
     History(Box<History>),
@@ -105,9 +99,11 @@ pub enum Command {
         /// be repeated
         #[arg(long, value_name = "G.N")]
         forget: Vec<JobKey>,
+        #[command(flatten)]
+        paging: Paging,
     },
     /// Jobs that no live node can run, since when, and why; exit code 1 if it cannot be told
-    Orphans(Orphans),
+    Orphans(crate::orphans::Orphans),
     /// Work that is set aside: what was taken over too often from runs that died, and what could
     /// not be stored
     #[command(subcommand)]
@@ -117,14 +113,14 @@ pub enum Command {
         /// The trigger, `group.name`
         trigger: TriggerKey,
     },
-    /// Checks tables, rows and states; exit code 1 if there is a finding
-    Doctor {
-        /// Also checks every invariant of the store
-        #[arg(long)]
-        invariants: bool,
-    },
+    /// Checks tables, indexes, rows and states, and mends what can be mended; exit code 1 if there
+    /// is a finding left
+    Doctor(crate::doctor::Doctor),
     /// The times in which no node ran, and what was missed
-    Outages,
+    Outages(Paging),
+    /// Work by the id of its request
+    #[command(subcommand)]
+    Submission(crate::submission::SubmissionCommand),
     /// The recovery mode: a backlog is drained by priority, in larger batches
     #[command(subcommand)]
     Recovery(crate::outages::RecoveryCommand),
@@ -149,12 +145,20 @@ pub enum Command {
     #[command(subcommand)]
     Cron(CronCommand),
     /// Measures this database with no-op jobs in a scratch scheduler name; cleans up
-    #[command(hide = true)]
     Bench(crate::bench::Bench),
     /// Kills a whole cluster of scratch nodes, and checks what becomes of its work; exit code 1 if
     /// a check fails; cleans up
-    #[command(hide = true)]
     Drill(crate::drill::Drill),
+    /// The completions for a shell, on standard output
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Writes man pages, one for each command, into a folder
+    Man {
+        /// The folder, which is made if it is missing
+        folder: PathBuf,
+    },
 }
 
 #[derive(Args)]
@@ -179,8 +183,8 @@ pub struct Import {
 
 #[derive(Subcommand)]
 pub enum JobCommand {
-    /// All jobs
-    List(Filter),
+    /// The jobs, in order of group and name
+    List(crate::job::List),
     /// One job with its data and triggers
     Show { job: JobKey },
     /// Stores a durable job without a trigger
@@ -195,14 +199,17 @@ pub enum JobCommand {
         #[arg(long)]
         replace: bool,
     },
-    /// Deletes a job with its triggers
-    Delete { job: JobKey },
+    /// Deletes a job with its triggers, or all jobs of a type
+    Delete(crate::job_delete::Delete),
     /// Makes a trigger that fires now
     Run {
         job: JobKey,
         /// One entry of data for this run; may be repeated
         #[arg(long, value_name = "K=V", value_parser = value::entry)]
         data: Vec<(String, String)>,
+        /// Waits for the end of the run, and of its retries; exit code 1 unless it succeeds
+        #[arg(long)]
+        wait: bool,
     },
     /// Lets a job run after the runs of another, once for each that ends so
     Follow(Follow),
@@ -241,8 +248,8 @@ pub enum JobCommand {
 
 #[derive(Subcommand)]
 pub enum TriggerCommand {
-    /// All triggers
-    List(Filter),
+    /// The triggers
+    List(Box<crate::trigger::List>),
     /// One trigger with its schedule and data
     Show { trigger: TriggerKey },
     /// Deletes a trigger, and its job if that is left without one and is not durable
@@ -260,8 +267,8 @@ pub enum TriggerCommand {
 
 #[derive(Subcommand)]
 pub enum CalendarCommand {
-    /// All calendars
-    List,
+    /// The calendars, in order of their names
+    List(Paging),
     /// One calendar with its definition, as `put` reads it
     Show { name: String },
     /// Stores a calendar from a definition
@@ -285,27 +292,24 @@ pub enum CalendarCommand {
 #[derive(Subcommand)]
 pub enum GroupCommand {
     /// Pauses the triggers of a group, also those to come
-    Pause { group: String },
-    /// Resumes the triggers of a group
+    Pause {
+        group: String,
+        #[command(flatten)]
+        confirm: Confirm,
+    },
+    /// Resumes the triggers of a group; exit code 1 if there is no such group
     Resume { group: String },
 }
 
 #[derive(Subcommand)]
 pub enum AllCommand {
     /// Pauses every trigger, also those to come
-    Pause,
+    Pause {
+        #[command(flatten)]
+        confirm: Confirm,
+    },
     /// Resumes every trigger
     Resume,
-}
-
-#[derive(Args)]
-pub struct Orphans {
-    /// Only those that have been orphans for so long: `500ms 30s 5m 2h 1d`
-    #[arg(long, value_name = "DUR", value_parser = value::duration)]
-    pub older_than: Option<Duration>,
-    /// Deletes them, with their triggers; those that run stay
-    #[arg(long)]
-    pub delete: bool,
 }
 
 #[derive(Subcommand)]

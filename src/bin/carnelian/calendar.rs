@@ -4,6 +4,7 @@ use crate::args::CalendarCommand;
 use crate::definition;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields};
+use crate::page::{Paging, Part};
 use carnelian::calendar::Calendar;
 use carnelian::store::JobStore;
 use carnelian::{Error, Result};
@@ -17,7 +18,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Runs one of the `calendar` commands.
 pub fn run(store: &JobStore, output: Output, command: &CalendarCommand) -> Outcome {
     match command {
-        CalendarCommand::List => list(store, output),
+        CalendarCommand::List(paging) => list(store, output, paging),
         CalendarCommand::Show { name } => show(store, output, name),
         CalendarCommand::Put { name, file, replace, update_triggers } => {
             let text = contents(file)?;
@@ -51,9 +52,10 @@ fn contents(file: &Path) -> Outcome<String> {
     Ok(text)
 }
 
-fn list(store: &JobStore, output: Output) -> Outcome {
+fn list(store: &JobStore, output: Output, paging: &Paging) -> Outcome {
     let mut calendars: Vec<(String, Result<Calendar>)> = Vec::new();
-    for name in store.catalogue().calendar_names()? {
+    let part = paging.cut(store.catalogue().calendar_names()?, |name| [name.clone()])?;
+    for name in part.items {
         match store.catalogue().calendar(&name) {
             Ok(Some(calendar)) => calendars.push((name, Ok(calendar))),
             Ok(None) => {}
@@ -73,7 +75,9 @@ fn list(store: &JobStore, output: Output) -> Outcome {
             "calendar": name, "type": null, "tz": null, "description": null, "error": error.to_string(),
         }),
     };
-    output.list(None, ["CALENDAR", "TYPE", "DESCRIPTION"], &calendars, document, |(name, calendar)| match calendar {
+    let part = Part { items: calendars, next: part.next, total: part.total };
+    let heading = ["CALENDAR", "TYPE", "DESCRIPTION"];
+    output.part("no calendar is stored", heading, &part, document, |(name, calendar)| match calendar {
         Ok(calendar) => [name.clone(), summary(calendar), calendar.description().unwrap_or_default().to_owned()],
         Err(error) => [name.clone(), "unreadable".to_owned(), error.to_string()],
     })

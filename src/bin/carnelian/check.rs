@@ -2,19 +2,13 @@
 
 use crate::failure::Outcome;
 use crate::output::{Output, fields, span, yes_or_no};
-use crate::value;
-use carnelian::FiredTrigger;
-use carnelian::history::{FireOutcome, HistoryQuery};
+use crate::value::{self, With, millis};
+use carnelian::monitoring::CheckBounds;
 use carnelian::store::JobStore;
-use carnelian::store::row::FiredState;
-use chrono::{DateTime, Utc};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// Overdue triggers beyond so many are not counted, unless the bound is higher.
-const ENOUGH: usize = 10_000;
 
 // The bounds of `check`; as a doc comment it would be the help of the command.
 #[derive(Args)]
@@ -47,58 +41,37 @@ pub struct Check {
     pub overdue_after: Duration,
 }
 
+impl Check {
+    fn bounds(&self) -> CheckBounds {
+        CheckBounds::new()
+            .with(self.max_overdue, CheckBounds::max_overdue)
+            .with(self.min_nodes, CheckBounds::min_nodes)
+            .with(self.max_age, CheckBounds::max_age)
+            .with(self.max_stuck, CheckBounds::max_stuck)
+            .with(self.max_orphans, CheckBounds::max_orphans)
+            .with(self.max_failed, CheckBounds::max_failed)
+            .failed_within(self.failed_within)
+            .overdue_after(self.overdue_after)
+    }
+}
+
 /// Looks at what the bounds are for, and says no if one of them is broken.
-pub fn run(store: &JobStore, output: Output, bounds: &Check) -> Outcome {
-    let most = bounds.max_overdue.map_or(ENOUGH, |most| most.saturating_add(1).max(ENOUGH));
-    let load = store.upkeep().cluster_load(bounds.overdue_after, most)?;
-    let now = DateTime::from_timestamp_millis(load.now_ms).unwrap_or_default();
-    let oldest_ms = load.oldest_overdue_ms.map(|at_ms| load.now_ms.saturating_sub(at_ms));
-    let alive = load.instances.iter().filter(|node| node.alive).count();
-    let working = load.instances.iter().filter(|node| node.is_working()).count();
-    let newest = load.instances.iter().filter(|node| node.takes_work).map(|node| node.last_checkin).max();
-    let age_ms = newest.map(|at| (load.now_ms - value::epoch_ms(at)).max(0));
-    let mut problems = Vec::new();
-    let mut above = |most: Option<usize>, n: usize, what: &str| {
-        if let Some(most) = most.filter(|most| n > *most) {
-            problems.push(format!("{n} {what}, at most {most} are allowed"));
-        }
-    };
-    above(bounds.max_overdue, load.overdue, "triggers are overdue");
-    let stuck = match bounds.max_stuck {
-        Some(_) => Some(store.upkeep().fired_triggers()?.iter().filter(|fire| is_silent(fire, now)).count()),
-        None => None,
-    };
-    above(bounds.max_stuck, stuck.unwrap_or(0), "running fires have missed all their heartbeats, or make no progress");
-    let failed = bounds.max_failed.map(|most| failed(store, bounds, most, load.now_ms)).transpose()?;
-    above(bounds.max_failed, failed.unwrap_or(0), "fires or more have failed lately");
-    let orphans = bounds.max_orphans.map(|_| store.job_types().orphans()).transpose()?;
-    let blind = orphans.as_ref().and_then(|found| found.blind_because());
-    let orphans = orphans.filter(|_| blind.is_none()).map(|found| found.jobs.len());
-    above(bounds.max_orphans, orphans.unwrap_or(0), "jobs are without a node that can run them");
-    problems.extend(blind.map(|why| format!("it cannot be told which jobs no node can run: {why}")));
-    if let Some(least) = bounds.min_nodes.filter(|least| working < *least) {
-        problems.push(format!("{working} nodes are alive and take work, at least {least} are needed"));
-    }
-    let oldest_allowed = bounds.max_age.map(value::millis);
-    match (oldest_allowed, age_ms) {
-        (Some(_), None) => problems.push("no node that takes work has checked in".to_owned()),
-        (Some(most), Some(age)) if age > most => {
-            problems.push(format!("the newest check-in is {} old, at most {} are allowed", span(age), span(most)));
-        }
-        _ => {}
-    }
+pub fn run(store: &JobStore, output: Output, options: &Check) -> Outcome {
+    let report = store.diagnosis().check(&options.bounds())?;
+    let oldest_ms = report.oldest_overdue.map(millis);
+    let age_ms = report.newest_checkin_age.map(millis);
     answer(
         output,
-        &problems,
+        &report.problems,
         &[
-            ("overdue", "overdue", Some(load.overdue.to_string()), json!(load.overdue)),
+            ("overdue", "overdue", Some(report.overdue.to_string()), json!(report.overdue)),
             ("oldest", "oldest_overdue_ms", oldest_ms.map(span), json!(oldest_ms)),
-            ("nodes alive", "nodes", Some(alive.to_string()), json!(alive)),
-            ("that take work", "working_nodes", Some(working.to_string()), json!(working)),
+            ("nodes alive", "nodes", Some(report.nodes.to_string()), json!(report.nodes)),
+            ("that take work", "working_nodes", Some(report.working_nodes.to_string()), json!(report.working_nodes)),
             ("newest check-in", "newest_checkin_age_ms", age_ms.map(span), json!(age_ms)),
-            ("stuck", "stuck", stuck.map(|n| n.to_string()), json!(stuck)),
-            ("orphaned jobs", "orphans", orphans.map(|n| n.to_string()), json!(orphans)),
-            ("failed lately", "failed", failed.map(|n| n.to_string()), json!(failed)),
+            ("stuck", "stuck", report.stuck.map(|n| n.to_string()), json!(report.stuck)),
+            ("orphaned jobs", "orphans", report.orphans.map(|n| n.to_string()), json!(report.orphans)),
+            ("failed lately", "failed", report.failed.map(|n| n.to_string()), json!(report.failed)),
         ],
     )
 }
@@ -118,18 +91,4 @@ fn answer(output: Output, problems: &[String], found: &[Found<'_>]) -> Outcome {
         text
     })?;
     yes_or_no(problems.is_empty())
-}
-
-/// True if a run has been silent, or without progress, for longer than it may be.
-fn is_silent(fire: &FiredTrigger, now: DateTime<Utc>) -> bool {
-    fire.state == FiredState::Executing && fire.heartbeat.as_ref().is_some_and(|beat| beat.is_overdue(now))
-}
-
-/// The number of fires that have not ended well lately, counted up to the bound.
-fn failed(store: &JobStore, bounds: &Check, most: usize, now_ms: i64) -> carnelian::Result<usize> {
-    let within_ms = value::millis(bounds.failed_within);
-    let since = DateTime::from_timestamp_millis(now_ms.saturating_sub(within_ms)).unwrap_or_default();
-    let bad = [FireOutcome::Failed, FireOutcome::TimedOut, FireOutcome::Lost];
-    let query = bad.into_iter().fold(HistoryQuery::new(), HistoryQuery::outcome);
-    Ok(store.history().find(&query.since(since).limit(most.saturating_add(1)))?.len())
 }

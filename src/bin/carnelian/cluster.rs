@@ -3,18 +3,44 @@
 use crate::failure::Outcome;
 use crate::marks::Filter;
 use crate::output::{Output, ago, or_dash, time};
+use crate::page::{Paging, ordered};
 use crate::value::epoch_ms;
-use carnelian::FiredTrigger;
+use crate::watch::Watch;
 use carnelian::store::JobStore;
 use carnelian::store::row::FiredState;
+use carnelian::{FiredTrigger, JobKey};
+use clap::Args;
 use serde_json::json;
 
+// The fires that are shown; as a doc comment it would be the help of the command.
+#[derive(Args)]
+pub struct Running {
+    /// Also those that are reserved for a moment to come
+    #[arg(long)]
+    pub reserved: bool,
+    /// Only fires of this job, `group.name`
+    #[arg(long, value_name = "G.N")]
+    pub job: Option<JobKey>,
+    /// Only fires on this instance
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
+    #[command(flatten)]
+    pub filter: Filter,
+    #[command(flatten)]
+    pub paging: Paging,
+    #[command(flatten)]
+    pub watch: Watch,
+}
+
 /// The fires that are running, and with `reserved` those to come.
-pub fn running(store: &JobStore, output: Output, reserved: bool, filter: &Filter) -> Outcome {
+pub fn running(store: &JobStore, output: Output, options: &Running) -> Outcome {
     let now_ms = store.now_ms()?;
-    let mut fires = store.catalogue().find_fired(&filter.filter())?;
-    fires.retain(|fire| reserved || fire.state == FiredState::Executing);
-    fires.sort_by(|a, b| (a.fire_time, &a.fire_id).cmp(&(b.fire_time, &b.fire_id)));
+    let mut fires = store.catalogue().find_fired(&options.filter.filter())?;
+    fires.retain(|fire| options.reserved || fire.state == FiredState::Executing);
+    fires.retain(|fire| options.job.as_ref().is_none_or(|job| fire.job.as_ref() == Some(job)));
+    fires.retain(|fire| options.instance.as_ref().is_none_or(|name| fire.instance == *name));
+    let place = |fire: &FiredTrigger| [ordered(epoch_ms(fire.fire_time)), fire.fire_id.clone()];
+    let part = options.paging.cut(fires, place)?;
     let document = |fire: &FiredTrigger| {
         json!({
             "fire_id": fire.fire_id,
@@ -33,7 +59,7 @@ pub fn running(store: &JobStore, output: Output, reserved: bool, filter: &Filter
     };
     #[rustfmt::skip] // One line, like the row.
     let heading = ["JOB", "TRIGGER", "INSTANCE", "STATE", "SCHEDULED", "FIRED", "LAST BEAT", "LAST PROGRESS", "PROGRESS", "FIRE"];
-    output.list(None, heading, &fires, document, |fire| {
+    output.part("nothing is running", heading, &part, document, |fire| {
         [
             or_dash(fire.job.as_ref()),
             fire.trigger.to_string(),

@@ -34,10 +34,11 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads `file`, or what stands in for it; warnings go to standard error.
-    pub fn load(file: Option<&Path>) -> Outcome<Self> {
+    /// Reads `file`, or what stands in for it; warnings go to standard error, unless it is to be
+    /// quiet.
+    pub fn load(file: Option<&Path>, quiet: bool) -> Outcome<Self> {
         let (settings, embedded) = read(file)?;
-        for warning in settings.warnings() {
+        for warning in settings.warnings().iter().filter(|_| !quiet) {
             complain(&format!("warning: {warning}"));
         }
         Ok(Self { settings, embedded })
@@ -55,7 +56,7 @@ impl Config {
     pub fn open_unchecked(&self) -> Outcome<JobStore> {
         let store = self.open_any()?;
         // To make tables that are there would wait for whoever holds the lock.
-        if self.embedded && store.database().check_schema().is_err() {
+        if self.embedded && store.database().examine_schema().is_err() {
             store.database().migrate()?;
         }
         Ok(store)

@@ -2,19 +2,21 @@
 
 use crate::failure::Outcome;
 use crate::output::{Output, time};
+use crate::page::Paging;
 use carnelian::JobKey;
 use carnelian::store::JobStore;
 use carnelian::store::row::DefinitionRow;
 use serde_json::json;
 
 /// Lists them, with who has defined them and when they were last stored; or forgets some.
-pub fn run(store: &JobStore, output: Output, forget: &[JobKey]) -> Outcome {
+pub fn run(store: &JobStore, output: Output, forget: &[JobKey], paging: &Paging) -> Outcome {
     if !forget.is_empty() {
         let forgotten = store.catalogue().forget_definitions(forget)?;
         let text = format!("forgot the definitions of {forgotten} jobs");
         return output.verdict(json!({"forgotten": forgotten}), &text, forgotten == forget.len());
     }
-    let rows = store.catalogue().definitions()?;
+    let place = |row: &DefinitionRow| [row.job.group().to_owned(), row.job.name().to_owned()];
+    let part = paging.cut(store.catalogue().definitions()?, place)?;
     let triggers = |row: &DefinitionRow| row.triggers.iter().map(ToString::to_string).collect::<Vec<_>>();
     let document = |row: &DefinitionRow| {
         json!({
@@ -26,7 +28,7 @@ pub fn run(store: &JobStore, output: Output, forget: &[JobKey]) -> Outcome {
         })
     };
     let heading = ["JOB", "SOURCE", "REVISION", "STORED", "TRIGGERS"];
-    output.list(Some("no program has defined jobs in code"), heading, &rows, document, |row| {
+    output.part("no program has defined jobs in code", heading, &part, document, |row| {
         let (revision, stored) = (row.revision.to_string(), time(Some(row.made_ms)));
         [row.job.to_string(), row.source.clone(), revision, stored, triggers(row).join(" ")]
     })

@@ -1,10 +1,13 @@
 //! `history`: the fires that have ended and those that run, one of them with all that is known of
 //! it, what becomes of old ones.
 
+use crate::confirm::Confirm;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, or_dash, span, table, time};
+use crate::page::{Paging, Part};
+use crate::run_log;
 use crate::value::{self, Moment, With, epoch_ms, millis};
-use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, LogLine, RunRecord, SummaryRow};
+use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, RunRecord, SummaryRow};
 use carnelian::store::JobStore;
 use carnelian::{JobKey, JobPolicy, TriggerKey};
 use chrono::{DateTime, Utc};
@@ -26,6 +29,9 @@ pub struct History {
     /// Only fires of this trigger, `group.name`
     #[arg(long, value_name = "G.N")]
     pub trigger: Option<TriggerKey>,
+    /// Only fires of jobs of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub job_type: Option<String>,
     /// Only this fire
     #[arg(long, value_name = "ID")]
     pub fire: Option<String>,
@@ -51,19 +57,16 @@ pub struct History {
     /// Only fires that ended before this time
     #[arg(long, value_name = "TIME", value_parser = value::past, allow_hyphen_values = true)]
     pub until: Option<Moment>,
-    /// Only what comes after this fire: the last of a page, for the next page
-    #[arg(long, value_name = "ID")]
-    pub after: Option<String>,
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub limit: usize,
+    #[command(flatten)]
+    pub paging: Paging,
     /// The number of fires of each job by outcome, and their run times, instead of the fires
-    #[arg(long, conflicts_with_all = ["running", "after", "limit"])]
+    #[arg(long, conflicts_with_all = ["running", "after", "limit", "all"])]
     pub summary: bool,
 }
 
 // The limits of a job's rows in the history.
 #[derive(Args, Default)]
+#[command(next_help_heading = "History")]
 pub struct KeepFlags {
     /// Down to which level the lines that a run logs are kept with its row of the history [default:
     /// that of the node]
@@ -96,6 +99,16 @@ pub enum HistoryCommand {
         #[arg(value_name = "FIRE_ID")]
         fire_id: String,
     },
+    /// The lines that a run has logged, as far as they are kept; exit code 1 if nothing is known of
+    /// the run
+    Logs {
+        /// The fire
+        #[arg(value_name = "FIRE_ID")]
+        fire_id: String,
+        /// Waits for the end of the run, tells its progress meanwhile, and then shows its lines
+        #[arg(long, short)]
+        follow: bool,
+    },
     /// Deletes what is too old or too much by the settings, as every node does by itself
     Prune {
         /// Deletes what is older than this, whatever the settings say
@@ -107,6 +120,8 @@ pub enum HistoryCommand {
         /// Only says how many rows there are
         #[arg(long)]
         dry_run: bool,
+        #[command(flatten)]
+        confirm: Confirm,
     },
 }
 
@@ -119,19 +134,23 @@ fn outcome() -> impl TypedValueParser<Value = FireOutcome> {
 pub fn run(store: &JobStore, output: Output, options: &History) -> Outcome {
     match &options.command {
         Some(HistoryCommand::Show { fire_id }) => show(store, output, fire_id),
-        Some(HistoryCommand::Prune { older_than, job, dry_run }) => {
-            prune(store, output, *older_than, job.as_ref(), *dry_run)
+        Some(HistoryCommand::Logs { fire_id, follow }) => run_log::run(store, output, fire_id, *follow),
+        Some(HistoryCommand::Prune { older_than, job, dry_run, confirm }) => {
+            let pruning = HistoryPruning::new()
+                .with(*older_than, HistoryPruning::older_than)
+                .with(job.clone(), HistoryPruning::job);
+            prune(store, output, &pruning, *dry_run, *confirm)
         }
         None if options.summary => summary(store, output, &query(store, options)?),
-        None => list(store, output, &query(store, options)?),
+        None => list(store, output, query(store, options)?, &options.paging),
     }
 }
 
 fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
     let moment = |moment: Option<Moment>| moment.map(|moment| self::moment(store, moment)).transpose();
     let query = HistoryQuery::new()
-        .limit(options.limit)
         .running(options.running)
+        .with(options.job_type.as_ref(), HistoryQuery::job_type)
         .with(options.job.clone(), HistoryQuery::job)
         .with(options.trigger.clone(), HistoryQuery::trigger)
         .with(options.fire.as_ref(), HistoryQuery::fire)
@@ -141,7 +160,7 @@ fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
         .with(moment(options.since)?, HistoryQuery::since)
         .with(moment(options.until)?, HistoryQuery::until);
     let query = options.outcome.iter().copied().fold(query, HistoryQuery::outcome);
-    let Some(fire) = &options.after else { return Ok(query) };
+    let Some(fire) = &options.paging.after else { return Ok(query) };
     let found = store.history().find(&HistoryQuery::new().fire(fire))?;
     let last = found.first().ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
     Ok(query.after(last))
@@ -154,10 +173,33 @@ fn moment(store: &JobStore, moment: Moment) -> Outcome<DateTime<Utc>> {
     }
 }
 
-fn list(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {
-    let rows = store.history().find(query)?;
+/// The most rows of one query.
+const MOST_OF_QUERY: usize = 10_000;
+
+/// The part of the history that is shown; one row more tells whether there are more.
+fn part(store: &JobStore, query: HistoryQuery, paging: &Paging) -> Outcome<Part<HistoryRow>> {
+    let (most, mut items, mut query) = (paging.most(), Vec::new(), query);
+    loop {
+        let wanted = most.map_or(MOST_OF_QUERY, |most| most.saturating_add(1).saturating_sub(items.len()));
+        let wanted = wanted.min(MOST_OF_QUERY);
+        let page = store.history().find(&query.clone().limit(wanted))?;
+        let is_last = page.len() < wanted || most.is_some_and(|most| items.len() + page.len() > most);
+        items.extend(page);
+        match items.last() {
+            Some(last) if !is_last => query = query.after(last),
+            _ => break,
+        }
+    }
+    let has_more = most.is_some_and(|most| items.len() > most);
+    items.truncate(most.unwrap_or(usize::MAX));
+    let next = items.last().filter(|_| has_more).map(|row| row.fire_id.clone());
+    Ok(Part { items, next, total: None })
+}
+
+fn list(store: &JobStore, output: Output, query: HistoryQuery, paging: &Paging) -> Outcome {
+    let part = part(store, query, paging)?;
     let heading = ["ENDED", "OUTCOME", "JOB", "TRIGGER", "INSTANCE", "ATTEMPT", "RUN TIME", "FIRE", "ERROR"];
-    output.list(None, heading, &rows, document, |row| {
+    output.part("no such fire has ended", heading, &part, document, |row| {
         [
             time(ended(row)),
             row.outcome.name().to_owned(),
@@ -236,25 +278,18 @@ fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
         }
         if !record.log.is_empty() {
             text.push_str("\nwhat it has logged:\n");
-            let cells = |line: &LogLine| {
-                [time(Some(epoch_ms(line.at))), line.level.to_string(), line.target.clone(), line.message.clone()]
-            };
-            text.push_str(&table(["TIME", "LEVEL", "TARGET", "MESSAGE"], record.log.iter().map(cells)));
+            text.push_str(&run_log::lines(&record.log));
         }
         text
     })
 }
 
-fn prune(
-    store: &JobStore,
-    output: Output,
-    older_than: Option<Duration>,
-    job: Option<&JobKey>,
-    dry_run: bool,
-) -> Outcome {
-    let pruning =
-        HistoryPruning::new().with(older_than, HistoryPruning::older_than).with(job.cloned(), HistoryPruning::job);
-    let rows = if dry_run { store.history().count_prunable(&pruning)? } else { store.history().prune(&pruning)? };
+fn prune(store: &JobStore, output: Output, pruning: &HistoryPruning, dry_run: bool, confirm: Confirm) -> Outcome {
+    if !dry_run && confirm.is_asked() {
+        let rows = store.history().count_prunable(pruning)?;
+        confirm.ask(|| format!("delete {rows} rows of the history"))?;
+    }
+    let rows = if dry_run { store.history().count_prunable(pruning)? } else { store.history().prune(pruning)? };
     let line = if dry_run { format!("{rows} rows would be deleted") } else { format!("{rows} rows deleted") };
     output.done(json!({"rows": rows, "dry_run": dry_run}), &line)
 }
@@ -262,15 +297,11 @@ fn prune(
 fn record_document(record: &RunRecord) -> Value {
     let mut json = document(&record.run);
     let next = |(trigger, next): &(TriggerKey, Option<DateTime<Utc>>)| json!({"trigger": trigger.to_string(), "next_fire_ms": next.map(epoch_ms)});
-    let line = |line: &LogLine| {
-        let level = line.level.as_str().to_ascii_lowercase();
-        json!({"ms": epoch_ms(line.at), "level": level, "target": line.target, "message": line.message})
-    };
     if let Some(object) = json.as_object_mut() {
         object.insert("description".to_owned(), json!(record.description));
         object.insert("chain".to_owned(), record.chain.iter().map(document).collect());
         object.insert("waiting".to_owned(), record.waiting.iter().map(next).collect());
-        object.insert("log".to_owned(), record.log.iter().map(line).collect());
+        object.insert("log".to_owned(), record.log.iter().map(run_log::document).collect());
     }
     json
 }
@@ -280,7 +311,8 @@ fn ended(row: &HistoryRow) -> Option<i64> {
     (!row.is_running()).then_some(row.ended_ms)
 }
 
-fn document(row: &HistoryRow) -> Value {
+/// The form of a fire for scripts.
+pub fn document(row: &HistoryRow) -> Value {
     json!({
         "fire_id": row.fire_id,
         "job": row.job.as_ref().map(ToString::to_string),

@@ -1,17 +1,21 @@
-//! `job`: lists, shows, adds, deletes, runs, pauses and resumes jobs.
+//! `job`: lists, shows, adds, pauses and resumes jobs, and changes their keys and types.
 
 use crate::args::JobCommand;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, complain, fields, time, yes_or_no};
-use crate::{follow, marks, schedule, value};
+use crate::page::{Paging, Part, token};
+use crate::value::With;
+use crate::{follow, job_delete, job_run, marks, schedule};
+use carnelian::listing::JobQuery;
 use carnelian::store::{JobStore, JobTypeInfo};
 use carnelian::{Continuation, JobDataMap, JobDetail, JobKey};
+use clap::Args;
 use serde_json::{Map, Value, json};
 
 /// Runs one of the `job` commands.
 pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
     match command {
-        JobCommand::List(filter) => list(store, output, filter),
+        JobCommand::List(options) => list(store, output, options),
         JobCommand::Show { job } => show(store, output, job),
         JobCommand::Add { job, job_type, flags, replace } => {
             // A job without a trigger is durable, or it is nothing.
@@ -22,19 +26,8 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
             let line = schedule::with_warning(format!("added {job}"), warning.as_deref());
             output.done(json!({"job": job.to_string(), "warning": warning}), &line)
         }
-        JobCommand::Delete { job } => {
-            if store.catalogue().delete_jobs(std::slice::from_ref(job))? == 0 {
-                return Err(missing(job));
-            }
-            output.done(json!({"job": job.to_string(), "deleted": true}), &format!("deleted {job} with its triggers"))
-        }
-        JobCommand::Run { job, data } => {
-            let trigger = store.catalogue().trigger_job(job, value::data_map(data))?;
-            output.done(
-                json!({"job": job.to_string(), "trigger": trigger.to_string()}),
-                &format!("{job} runs as soon as a node takes {trigger}"),
-            )
-        }
+        JobCommand::Delete(options) => job_delete::run(store, output, options),
+        JobCommand::Run { job, data, wait } => job_run::run(store, output, job, data, *wait),
         JobCommand::Follow(args) => follow::follow(store, output, args),
         JobCommand::Unfollow { parent, child } => follow::unfollow(store, output, parent, child),
         JobCommand::Rename { old, new, dry_run } => rename(store, output, old, new, *dry_run),
@@ -101,7 +94,8 @@ fn migrate(store: &JobStore, output: Output, types: &[String], dry_run: bool) ->
     yes_or_no(migrated.running.is_empty() && migrated.failed.is_empty())
 }
 
-fn missing(job: &JobKey) -> Failure {
+/// The error for a job that is not there.
+pub fn missing(job: &JobKey) -> Failure {
     Failure::Refused(format!("job `{job}` does not exist"))
 }
 
@@ -109,8 +103,30 @@ fn existing(store: &JobStore, job: &JobKey) -> Outcome<JobDetail> {
     store.catalogue().job(job)?.ok_or_else(|| missing(job))
 }
 
-fn list(store: &JobStore, output: Output, filter: &marks::Filter) -> Outcome {
-    let jobs = store.catalogue().find_jobs(&filter.filter())?;
+// The jobs that are shown; as a doc comment it would be the help of the command.
+#[derive(Args)]
+pub struct List {
+    /// Only jobs of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub job_type: Option<String>,
+    #[command(flatten)]
+    pub filter: marks::Filter,
+    #[command(flatten)]
+    pub paging: Paging,
+}
+
+fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
+    let all = JobQuery::new().filter(options.filter.filter()).with(options.job_type.as_ref(), JobQuery::job_type);
+    let after = options.paging.place()?.map(|[group, name]| JobKey::new(group, name));
+    let query = all.clone().with(options.paging.most(), JobQuery::limit).with(after, JobQuery::after);
+    let page = store.catalogue().list_jobs(&query)?;
+    let total = match page.has_more && !output.is_json() {
+        true => Some(store.catalogue().count_jobs(&all)?),
+        false => None,
+    };
+    let place = |job: &JobDetail| [job.key().group().to_owned(), job.key().name().to_owned()];
+    let next = page.items.last().filter(|_| page.has_more).map(|last| token(&place(last)));
+    let part = Part { items: page.items, next, total };
     let continuations = follow::all(store)?;
     let entry = |job: &JobDetail| {
         let mut entry = definition(job);
@@ -118,7 +134,8 @@ fn list(store: &JobStore, output: Output, filter: &marks::Filter) -> Outcome {
         entry.insert("children".to_owned(), follow::as_json(its, Continuation::child));
         Value::Object(entry)
     };
-    output.list(None, ["JOB", "TYPE", "FLAGS", "OWNER", "TAGS", "DESCRIPTION"], &jobs, entry, |job| {
+    let heading = ["JOB", "TYPE", "FLAGS", "OWNER", "TAGS", "DESCRIPTION"];
+    output.part("no such job is stored", heading, &part, entry, |job| {
         [
             job.key().to_string(),
             job.job_type().to_owned(),

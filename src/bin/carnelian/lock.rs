@@ -46,7 +46,7 @@ fn list(store: &JobStore, output: Output) -> Outcome {
         })
     };
     let heading = ["LOCK", "INSTANCE", "FENCE", "TAKEN", "LEFT"];
-    output.list(Some("no lock is held"), heading, &locks, document, |row| {
+    output.list("no lock is held", heading, &locks, document, |row| {
         let (taken, left) = (time(Some(row.taken_ms)), span(row.expires_ms - now_ms));
         [row.name.clone(), row.instance.clone(), row.fence.to_string(), taken, left]
     })

@@ -9,6 +9,7 @@ mod check;
 mod cluster;
 mod command;
 mod config;
+mod confirm;
 mod cron;
 mod defined;
 mod definition;
@@ -21,25 +22,33 @@ mod follow;
 mod history;
 mod import;
 mod job;
+mod job_delete;
+mod job_run;
 mod lock;
+mod look;
 mod marks;
 mod node;
 mod nodes;
 mod orphans;
 mod outages;
 mod output;
+mod page;
 mod parked;
 mod pausing;
 mod placement;
 mod retry;
+mod run_log;
 mod schedule;
+mod shown;
 mod strategy;
+mod submission;
+mod table;
 mod trigger;
 mod value;
+mod watch;
 mod when;
 
 use args::{Cli, Command};
-use clap::Parser;
 use config::Config;
 use failure::Outcome;
 use output::Output;
@@ -47,8 +56,9 @@ use serde_json::json;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let logger = env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("warn")).build();
+    let cli = args::help::parse();
+    let level = if cli.quiet { "error" } else { "warn" };
+    let logger = env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(level)).build();
     let filter = logger.filter();
     // A second logger cannot be: nothing has run before.
     let _ = carnelian::history::CaptureLog::new(logger).install(filter);
@@ -59,13 +69,16 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Outcome {
-    let output = Output::new(cli.json);
-    if let Command::Cron(command) = &cli.command {
-        return cron::run(output, command, cli.config.as_deref());
-    }
-    let config = Config::load(cli.config.as_deref())?;
+    let output = Output::new(cli.json, cli.quiet);
     match &cli.command {
-        Command::Cron(_) => Ok(()),
+        Command::Cron(command) => return cron::run(output, command, cli.config.as_deref()),
+        Command::Completions { shell } => return args::help::completions(*shell),
+        Command::Man { folder } => return args::help::man(output, folder),
+        _ => {}
+    }
+    let config = Config::load(cli.config.as_deref(), cli.quiet)?;
+    match &cli.command {
+        Command::Cron(_) | Command::Completions { .. } | Command::Man { .. } => Ok(()),
         Command::Migrate => migrate(&config, output),
         Command::Schedule(options) => schedule::run(&config.open()?, output, options),
         Command::Import(options) => import::run(&config.open()?, output, options),
@@ -74,25 +87,32 @@ fn run(cli: &Cli) -> Outcome {
         Command::Calendar(command) => calendar::run(&config.open()?, output, command),
         Command::Group(command) => pausing::group(&config.open()?, output, command),
         Command::All(command) => pausing::all(&config.open()?, output, command),
-        Command::Running { reserved, filter } => cluster::running(&config.open()?, output, *reserved, filter),
+        Command::Running(options) => {
+            let store = config.open()?;
+            options.watch.run(|| cluster::running(&store, output, options))
+        }
         Command::History(options) => history::run(&config.open()?, output, options),
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
         Command::Fail(options) => fail::run(&config.open()?, output, options),
-        Command::Cluster(which) => nodes::cluster(&config.open()?, output, which),
+        Command::Cluster(which) => {
+            let store = config.open()?;
+            which.watch.run(|| nodes::cluster(&store, output, which))
+        }
         Command::Lock(command) => lock::run(&config.open()?, output, command),
-        Command::Definitions { forget } => defined::run(&config.open()?, output, forget),
+        Command::Definitions { forget, paging } => defined::run(&config.open()?, output, forget, paging),
         Command::Orphans(options) => orphans::run(&config.open()?, output, options),
         Command::Parked(command) => parked::run(&config.open()?, output, command),
         Command::Explain { trigger } => explain::run(&config.open()?, output, trigger),
-        Command::Doctor { invariants } => doctor::run(&config.open_unchecked()?, output, *invariants),
+        Command::Doctor(options) => doctor::run(&config.open_unchecked()?, output, options),
         Command::Drain(options) => placement::drain(&config.open()?, output, options),
         Command::Undrain { node } => placement::undrain(&config.open()?, output, node),
         Command::Blacklist(command) => placement::blacklist(&config.open()?, output, command),
         Command::Limit(command) => placement::limit(&config.open()?, output, command),
         Command::Check(bounds) => check::run(&config.open()?, output, bounds),
         Command::Node => node::run(config),
-        Command::Outages => outages::list(&config.open()?, output),
+        Command::Outages(paging) => outages::list(&config.open()?, output, paging),
+        Command::Submission(command) => submission::run(&config.open()?, output, command),
         Command::Recovery(command) => outages::recovery(&config.open()?, output, command),
         Command::Drill(options) => drill::run(&config, output, options),
         Command::Bench(options) => bench::run(&config, output, options),

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 // Marks by which people and other systems know a job; as a doc comment it would be the help of the
 // command.
 #[derive(Args)]
+#[command(next_help_heading = "Marks")]
 pub struct MarkFlags {
     /// The name of the work in the business, such as the number of an order
     #[arg(long, value_name = "KEY")]

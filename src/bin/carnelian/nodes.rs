@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, ago, complain, fields, or_dash, span, time, yes_or_no};
 use crate::value::{epoch_ms, millis};
+use crate::watch::Watch;
 use carnelian::monitoring::InstanceStatus;
 use carnelian::node::NodeInfo;
 use carnelian::store::JobStore;
@@ -16,6 +17,8 @@ pub struct Cluster {
     /// Only this node, with everything that it says of itself
     #[arg(value_name = "NODE")]
     pub node: Option<String>,
+    #[command(flatten)]
+    pub watch: Watch,
 }
 
 /// The nodes, or one of them.
@@ -35,7 +38,7 @@ fn all(store: &JobStore, output: Output, now_ms: i64) -> Outcome {
     nodes.sort_by(|a, b| a.instance.cmp(&b.instance));
     #[rustfmt::skip] // One line, like the row.
     let heading = ["INSTANCE", "STATE", "LAST CHECK-IN", "INTERVAL", "RUNNING", "BUSY", "CPU", "MEMORY", "LABELS", "NODE", "KIND"];
-    output.list(None, heading, &nodes, document, |node| {
+    output.list("no node has checked in", heading, &nodes, document, |node| {
         let info = node.node.as_ref().map(|row| &row.info);
         [
             node.instance.clone(),

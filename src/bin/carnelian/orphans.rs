@@ -1,24 +1,62 @@
 //! `orphans`: jobs that no live node can run.
 
-use crate::args;
+use crate::confirm::Confirm;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, time};
-use crate::value::{epoch_ms, millis};
+use crate::page::{Paging, Part};
+use crate::shown::count;
+use crate::value::{self, epoch_ms, millis};
 use carnelian::definitions::Orphan;
 use carnelian::store::JobStore;
+use clap::Args;
 use serde_json::json;
 use std::time::Duration;
 
+// The orphans that are meant; as a doc comment it would be the help of the command.
+#[derive(Args)]
+pub struct Orphans {
+    /// Only those that have been orphans for so long: `500ms 30s 5m 2h 1d`
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub older_than: Option<Duration>,
+    /// Only jobs of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub job_type: Option<String>,
+    /// Deletes them, with their triggers; those that run stay
+    #[arg(long, conflicts_with_all = ["limit", "after"])]
+    pub delete: bool,
+    /// With --delete: only says what would be deleted
+    #[arg(long, requires = "delete")]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub confirm: Confirm,
+    #[command(flatten)]
+    pub paging: Paging,
+}
+
 /// Lists them and notes since when they are orphans, or deletes them.
-pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome {
-    let found = store.job_types().note_orphans()?;
+pub fn run(store: &JobStore, output: Output, options: &Orphans) -> Outcome {
+    let mut found = store.job_types().note_orphans()?;
     if let Some(why) = found.blind_because() {
         return Err(Failure::Refused(format!("it cannot be told which jobs no node can run: {why}")));
     }
     let older_than = options.older_than.unwrap_or(Duration::ZERO);
-    let jobs = match options.delete {
-        true => store.job_types().delete_orphans(older_than)?,
-        false => found.jobs.into_iter().filter(|orphan| orphan.age(found.now) >= older_than).collect(),
+    let (now, job_type) = (found.now, options.job_type.as_deref());
+    found.jobs.retain(|orphan| orphan.age(now) >= older_than);
+    found.jobs.retain(|orphan| job_type.is_none_or(|job_type| orphan.job_type == job_type));
+    let deletes = options.delete && !options.dry_run;
+    let part = match deletes {
+        true => {
+            if !found.jobs.is_empty() {
+                options.confirm.ask(|| format!("delete {} with their triggers", count(found.jobs.len(), "job")))?;
+            }
+            let items = store.job_types().delete_orphans_of(job_type, older_than)?;
+            Part { items, next: None, total: None }
+        }
+        false if options.delete => Part { items: found.jobs, next: None, total: None },
+        false => {
+            let place = |orphan: &Orphan| [orphan.job.group().to_owned(), orphan.job.name().to_owned()];
+            options.paging.cut(found.jobs, place)?
+        }
     };
     let document = |orphan: &Orphan| {
         json!({
@@ -29,19 +67,23 @@ pub fn run(store: &JobStore, output: Output, options: &args::Orphans) -> Outcome
             "next_fire_ms": orphan.next_fire_time.map(epoch_ms),
             "since_ms": orphan.since.map(epoch_ms),
             "reason": orphan.reason(),
-            "deleted": options.delete,
+            "deleted": deletes,
         })
     };
     let age = options.older_than.map_or(String::new(), |_| format!(" for {}", span(millis(older_than))));
     let none = format!("no job is without a node that can run it{age}");
-    output.list(Some(&none), ["JOB", "TYPE", "TRIGGERS", "NEXT", "FOR", "WHY"], &jobs, document, |orphan| {
+    output.part(&none, ["JOB", "TYPE", "TRIGGERS", "NEXT", "FOR", "WHY"], &part, document, |orphan| {
         [
             orphan.job.to_string(),
             orphan.job_type.clone(),
             orphan.triggers.to_string(),
             time(orphan.next_fire_time.map(epoch_ms)),
-            span(millis(orphan.age(found.now))),
-            if options.delete { "deleted".to_owned() } else { orphan.reason() },
+            span(millis(orphan.age(now))),
+            match (options.delete, options.dry_run) {
+                (true, false) => "deleted".to_owned(),
+                (true, true) => "would be deleted".to_owned(),
+                (false, _) => orphan.reason(),
+            },
         ]
     })
 }

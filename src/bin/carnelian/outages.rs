@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, span, time};
+use crate::page::{Paging, ordered};
 use carnelian::recovery::{Outage, RecoveryModeRow};
 use carnelian::store::JobStore;
 use clap::Subcommand;
@@ -22,8 +23,10 @@ pub enum RecoveryCommand {
 }
 
 /// Lists the outages.
-pub fn list(store: &JobStore, output: Output) -> Outcome {
-    let outages = store.outages().list()?;
+pub fn list(store: &JobStore, output: Output, paging: &Paging) -> Outcome {
+    // The newest comes first.
+    let place = |outage: &Outage| [ordered(i64::MAX - outage.ended_ms), outage.instance.clone()];
+    let part = paging.cut(store.outages().list()?, place)?;
     let document = |outage: &Outage| {
         json!({
             "began_ms": outage.began_ms,
@@ -39,7 +42,7 @@ pub fn list(store: &JobStore, output: Output) -> Outcome {
         })
     };
     let heading = ["FROM", "TO", "FOR", "ENDED BY", "OVERDUE", "FIRE NOW", "FIRE EACH", "SKIPPED", "INTERRUPTED"];
-    output.list(Some("no total outage is known"), heading, &outages, document, |outage| {
+    output.part("no total outage is known", heading, &part, document, |outage| {
         [
             time(Some(outage.began_ms)),
             time(Some(outage.ended_ms)),

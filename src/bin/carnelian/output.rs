@@ -1,20 +1,23 @@
-//! Output: JSON for programs, tables for people, complaints on standard error.
+//! Output: JSON for programs, text for people, complaints on standard error.
 
 use crate::failure::{Failure, Outcome};
-use chrono::DateTime;
-use serde_json::Value;
+use crate::page::Part;
+pub use crate::shown::{ago, or_dash, span, time};
+pub use crate::table::{fields, table};
+use serde_json::{Value, json};
 use std::io::Write;
 
 /// The form of a command's answer.
 #[derive(Clone, Copy)]
 pub struct Output {
     json: bool,
+    quiet: bool,
 }
 
 impl Output {
-    /// Answers in JSON, or in text.
-    pub fn new(json: bool) -> Self {
-        Self { json }
+    /// Answers in JSON, or in text; a quiet one says nothing of what was done.
+    pub fn new(json: bool, quiet: bool) -> Self {
+        Self { json, quiet }
     }
 
     /// The answer: the JSON document, or what `text` makes.
@@ -24,6 +27,9 @@ impl Output {
 
     /// A line that says what was done; with `--json` the same as a document.
     pub fn done(&self, json: Value, line: &str) -> Outcome {
+        if self.quiet && !self.json {
+            return Ok(());
+        }
         self.answer(json, || format!("{line}\n"))
     }
 
@@ -37,16 +43,42 @@ impl Output {
     /// for a table without rows.
     pub fn list<T, const N: usize>(
         &self,
-        none: Option<&str>,
+        none: &str,
         heading: [&str; N],
         things: &[T],
         document: impl Fn(&T) -> Value,
         cells: impl Fn(&T) -> [String; N],
     ) -> Outcome {
-        self.answer(things.iter().map(document).collect(), || match none {
-            Some(none) if things.is_empty() => format!("{none}\n"),
-            _ => table(heading, things.iter().map(cells)),
+        self.answer(things.iter().map(document).collect(), || match things {
+            [] => format!("{none}\n"),
+            things => table(heading, things.iter().map(cells)),
         })
+    }
+
+    /// A part of a list: as [`list`](Self::list) if it is the end of the list; else a JSON object
+    /// of the `items` and `next`, or a table with a line about the rest.
+    pub fn part<T, const N: usize>(
+        &self,
+        none: &str,
+        heading: [&str; N],
+        part: &Part<T>,
+        document: impl Fn(&T) -> Value,
+        cells: impl Fn(&T) -> [String; N],
+    ) -> Outcome {
+        let Some(next) = &part.next else { return self.list(none, heading, &part.items, document, cells) };
+        let items: Vec<Value> = part.items.iter().map(document).collect();
+        self.answer(json!({"items": items, "next": next}), || {
+            let mut text = table(heading, part.items.iter().map(cells));
+            if !self.quiet {
+                text.push_str(&part.rest());
+            }
+            text
+        })
+    }
+
+    /// True if the answer is JSON.
+    pub fn is_json(&self) -> bool {
+        self.json
     }
 }
 
@@ -63,94 +95,7 @@ pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "carnelian: {line}");
 }
 
-/// A table with a heading; numbers are for the caller to write, columns are as wide as they need to
-/// be.
-pub fn table<const N: usize>(heading: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
-    let rows = std::iter::once(heading.map(str::to_owned)).chain(rows);
-    let rows: Vec<[String; N]> = rows.map(|row| row.map(|cell| printable(&cell))).collect();
-    let mut widths = [0; N];
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (width, cell) in widths.iter().zip(row) {
-            line.push_str(&format!("{cell:<width$}  "));
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-/// Lines of `name: value`; those without a value are left out.
-pub fn fields(fields: &[(&str, Option<String>)]) -> String {
-    let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0) + 1;
-    fields
-        .iter()
-        .filter_map(|(name, value)| Some((name, value.as_ref()?)))
-        .map(|(name, value)| format!("{:<width$}  {}\n", format!("{name}:"), printable(value)))
-        .collect()
-}
-
 /// Succeeds if the answer is "yes"; standard output has said so.
 pub fn yes_or_no(yes: bool) -> Outcome {
     if yes { Ok(()) } else { Err(Failure::No) }
-}
-
-/// The value as text; `-` for none.
-pub fn or_dash(value: Option<impl ToString>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
-}
-
-/// A moment for people; `-` for none.
-pub fn time(ms: Option<i64>) -> String {
-    match ms.map(|ms| (ms, DateTime::from_timestamp_millis(ms))) {
-        Some((_, Some(time))) => time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
-        Some((ms, None)) => format!("{ms} ms"),
-        None => "-".to_owned(),
-    }
-}
-
-/// A time span for people, from milliseconds.
-pub fn span(ms: i64) -> String {
-    let ms = ms.unsigned_abs();
-    let (seconds, minutes, hours) = (ms / 1_000, ms / 60_000, ms / 3_600_000);
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{seconds}.{} s", ms % 1_000 / 100),
-        60_000..3_600_000 => format!("{minutes} min {} s", seconds % 60),
-        3_600_000..86_400_000 => format!("{hours} h {} min", minutes % 60),
-        _ => format!("{} d {} h", hours / 24, hours % 24),
-    }
-}
-
-/// A moment before now, for people.
-pub fn ago(ms: i64, now_ms: i64) -> String {
-    format!("{} ago", span(now_ms.saturating_sub(ms).max(0)))
-}
-
-/// The text without control characters: rows are written by anybody and must not drive a terminal.
-fn printable(text: &str) -> String {
-    if text.chars().any(char::is_control) { text.escape_default().to_string() } else { text.to_owned() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_are_aligned_and_harmless() {
-        let rows = [["ä", "1"], ["a\u{1b}", "2"]].map(|row| row.map(str::to_owned));
-        assert_eq!(table(["x", "n"], rows), "x        n\nä        1\na\\u{1b}  2\n");
-    }
-
-    #[test]
-    fn spans_have_two_parts_at_most() {
-        let shown = [7, 1_250, 61_000, 3_700_000, 90_000_000, -1_250].map(span);
-        assert_eq!(shown, ["7 ms", "1.2 s", "1 min 1 s", "1 h 1 min", "1 d 1 h", "1.2 s"]);
-    }
 }

@@ -2,17 +2,24 @@
 
 use crate::failure::Outcome;
 use crate::output::{Output, fields, time};
+use crate::page::{Paging, ordered};
 use crate::value::epoch_ms;
-use carnelian::TriggerKey;
 use carnelian::recovery::Parked;
 use carnelian::store::JobStore;
+use carnelian::{JobKey, TriggerKey};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 #[derive(Subcommand)]
 pub enum ParkedCommand {
     /// All of it, the oldest first
-    List,
+    List {
+        /// Only work of this job, `group.name`
+        #[arg(long, value_name = "G.N")]
+        job: Option<JobKey>,
+        #[command(flatten)]
+        paging: Paging,
+    },
     /// One parked work, and why it is parked; exit code 1 if it is not
     Show {
         /// The trigger that waits, `group.name`, as `list` shows it
@@ -33,7 +40,11 @@ pub enum ParkedCommand {
 /// Lists, shows, runs or deletes parked work.
 pub fn run(store: &JobStore, output: Output, command: &ParkedCommand) -> Outcome {
     match command {
-        ParkedCommand::List => list(&store.catalogue().parked()?, output),
+        ParkedCommand::List { job, paging } => {
+            let mut parked = store.catalogue().parked()?;
+            parked.retain(|work| job.as_ref().is_none_or(|job| work.job == *job));
+            list(parked, output, paging)
+        }
         ParkedCommand::Show { key } => show(store, output, key),
         ParkedCommand::Retry { key } => {
             done(output, key, store.catalogue().retry_parked(key)?, "retried", "runs again")
@@ -44,9 +55,12 @@ pub fn run(store: &JobStore, output: Output, command: &ParkedCommand) -> Outcome
     }
 }
 
-fn list(parked: &[Parked], output: Output) -> Outcome {
+fn list(parked: Vec<Parked>, output: Output, paging: &Paging) -> Outcome {
+    let place =
+        |work: &Parked| [ordered(epoch_ms(work.since)), work.key.group().to_owned(), work.key.name().to_owned()];
+    let part = paging.cut(parked, place)?;
     let heading = ["KEY", "JOB", "TAKEOVERS", "SINCE", "WHY"];
-    output.list(Some("no work is parked"), heading, parked, document, |work| {
+    output.part("no work is parked", heading, &part, document, |work| {
         let (takeovers, since) = (work.takeovers.to_string(), time(Some(epoch_ms(work.since))));
         [work.key.to_string(), work.job.to_string(), takeovers, since, work.reason.clone()]
     })

@@ -1,40 +1,51 @@
 //! `group` and `all`: pauses and resumes many triggers at once.
 
 use crate::args::{AllCommand, GroupCommand};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use carnelian::GroupMatcher;
+use crate::shown::count;
+use carnelian::listing::TriggerQuery;
 use carnelian::store::JobStore;
+use carnelian::{GroupMatcher, JobFilter};
 use serde_json::json;
 
 /// Runs one of the `group` commands.
 pub fn group(store: &JobStore, output: Output, command: &GroupCommand) -> Outcome {
-    let (groups, what) = match command {
-        GroupCommand::Pause { group } => {
-            (store.catalogue().pause_trigger_groups(&GroupMatcher::equals(group))?, "paused")
+    let (groups, triggers, what) = match command {
+        GroupCommand::Pause { group, confirm } => {
+            if confirm.is_asked() {
+                let of_group = JobFilter::new().groups(GroupMatcher::equals(group));
+                let triggers = store.catalogue().count_triggers(&TriggerQuery::new().filter(of_group))?;
+                confirm
+                    .ask(|| format!("pause the {} of group {group}, and those to come", count(triggers, "trigger")))?;
+            }
+            let (groups, paused) = store.catalogue().pause_and_count_groups(&GroupMatcher::equals(group))?;
+            (groups, paused, "paused")
         }
         GroupCommand::Resume { group } => {
-            (store.catalogue().resume_trigger_groups(&GroupMatcher::equals(group), true)?, "resumed")
+            let (groups, resumed) = store.catalogue().resume_and_count_groups(&GroupMatcher::equals(group), true)?;
+            if groups.is_empty() {
+                return Err(Failure::Refused(format!("group `{group}` does not exist, and is not paused")));
+            }
+            (groups, resumed, "resumed")
         }
     };
-    let line = match groups.as_slice() {
-        [] => "no such group".to_owned(),
-        groups => format!("{what} {}", groups.join(", ")),
-    };
-    output.done(json!({"groups": groups, "done": what}), &line)
+    let line = format!("{what} {}: {}", groups.join(", "), count(triggers, "trigger"));
+    output.done(json!({"groups": groups, "done": what, "triggers": triggers}), &line)
 }
 
 /// Runs one of the `all` commands.
 pub fn all(store: &JobStore, output: Output, command: &AllCommand) -> Outcome {
-    let what = match command {
-        AllCommand::Pause => {
-            store.catalogue().pause_all()?;
-            "paused"
+    let (triggers, what) = match command {
+        AllCommand::Pause { confirm } => {
+            if confirm.is_asked() {
+                let triggers = store.catalogue().count_triggers(&TriggerQuery::new())?;
+                confirm.ask(|| format!("pause all {}, and those to come", count(triggers, "trigger")))?;
+            }
+            (store.catalogue().pause_and_count_all()?, "paused")
         }
-        AllCommand::Resume => {
-            store.catalogue().resume_all(true)?;
-            "resumed"
-        }
+        AllCommand::Resume => (store.catalogue().resume_and_count_all(true)?, "resumed"),
     };
-    output.done(json!({"done": what}), &format!("{what} all triggers"))
+    let line = format!("{what} all triggers: {} changed", count(triggers, "trigger"));
+    output.done(json!({"done": what, "triggers": triggers}), &line)
 }

@@ -2,8 +2,9 @@
 //! at a time; and the options that say where a job may run.
 
 use crate::failure::Outcome;
-use crate::output::{Output, or_dash, time};
+use crate::output::{Output, complain, or_dash, time};
 use crate::value::{self, With};
+use carnelian::monitoring::InstanceStatus;
 use carnelian::placement::{BlacklistEntry, BlacklistRow, LabelRule, LimitRow, Placement};
 use carnelian::store::JobStore;
 use carnelian::store::row::BlacklistKind;
@@ -16,6 +17,7 @@ const WHO: &str = "carnelian";
 
 // On which nodes a job may run; as a doc comment it would be the help of the command.
 #[derive(Args, Default)]
+#[command(next_help_heading = "Placement")]
 pub struct PlacementFlags {
     /// Runs on this node only, by its instance id or node name; may be repeated. Not beside nodes
     /// of Quartz, unless --force
@@ -100,6 +102,12 @@ pub fn placement(flags: &PlacementFlags) -> Placement {
 /// Has a node take no work.
 pub fn drain(store: &JobStore, output: Output, options: &Drain) -> Outcome {
     let Drain { node, stop, who } = options;
+    let is_it = |known: &InstanceStatus| {
+        known.instance == *node || known.node.as_ref().is_some_and(|row| row.info.node_name == *node)
+    };
+    if !store.upkeep().instances()?.iter().any(is_it) {
+        complain(&format!("warning: no node `{node}` has checked in: one of that name takes no work when it comes"));
+    }
     store.placement().drain(node, *stop, who)?;
     let runs = if *stop { "is asked to stop" } else { "goes on" };
     output.done(
@@ -178,7 +186,7 @@ fn list_bars(store: &JobStore, output: Output) -> Outcome {
         })
     };
     let heading = ["NODE", "KIND", "BY", "SINCE", "UNTIL", "REASON"];
-    output.list(Some("every node takes work"), heading, &blacklist, document, |entry| {
+    output.list("every node takes work", heading, &blacklist, document, |entry| {
         let until = match entry.until_ms {
             Some(until_ms) if is_over(entry) => format!("over since {}", time(Some(until_ms))),
             until_ms => time(until_ms),
@@ -200,7 +208,7 @@ fn list_limits(store: &JobStore, output: Output) -> Outcome {
         })
     };
     let heading = ["GROUP", "PER NODE", "PER CLUSTER", "BY", "SINCE"];
-    output.list(Some("no group is limited"), heading, &limits, document, |limit| {
+    output.list("no group is limited", heading, &limits, document, |limit| {
         let (per_node, per_cluster) = (or_dash(limit.per_node), or_dash(limit.per_cluster));
         [limit.group.clone(), per_node, per_cluster, limit.who.clone(), time(Some(limit.made_ms))]
     })

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 // The policy by which the work of a failed run is tried again.
 #[derive(Args, Default)]
+#[command(next_help_heading = "Runs that go wrong")]
 pub struct RetryFlags {
     /// The number of tries in all, the first one included [default: 3]
     #[arg(long, value_name = "N")]

@@ -17,6 +17,7 @@ use std::time::Duration;
 // Options and policies of a trigger beyond Quartz; as a doc comment it would be the help of the
 // command.
 #[derive(Args)]
+#[command(next_help_heading = "Late and overlapping fires")]
 pub struct TriggerPolicies {
     /// The policy for a fire that comes due while an earlier one of the trigger runs; all but
     /// allow-all not beside nodes of Quartz

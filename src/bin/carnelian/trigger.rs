@@ -6,18 +6,22 @@ use crate::failure::{Failure, Outcome};
 use crate::job::data;
 use crate::marks::Filter;
 use crate::output::{Output, fields, time};
-use crate::value::epoch_ms;
-use crate::when;
+use crate::page::{Paging, Part, token};
+use crate::value::{self, With, epoch_ms};
 use carnelian::TriggerSummary;
+use carnelian::listing::{ListOrder, TriggerQuery};
 use carnelian::store::JobStore;
 use carnelian::trigger::TriggerOption;
-use carnelian::{MisfireInstruction, Overlap, TriggerKey};
+use carnelian::{JobKey, MisfireInstruction, Overlap, Schedule, TriggerKey, TriggerState};
+use chrono::DateTime;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
 
 /// Runs one of the `trigger` commands.
 pub fn run(store: &JobStore, output: Output, command: &TriggerCommand) -> Outcome {
     match command {
-        TriggerCommand::List(filter) => list(store, output, filter),
+        TriggerCommand::List(options) => list(store, output, options),
         TriggerCommand::Show { trigger } => show(store, output, trigger),
         TriggerCommand::Delete { trigger } => {
             if store.catalogue().unschedule(std::slice::from_ref(trigger))? == 0 {
@@ -62,10 +66,66 @@ fn existing(store: &JobStore, trigger: &TriggerKey) -> Outcome {
     }
 }
 
-fn list(store: &JobStore, output: Output, filter: &Filter) -> Outcome {
-    let triggers = store.catalogue().find_triggers(&filter.filter())?;
+// The triggers that are shown; as a doc comment it would be the help of the command.
+#[derive(Args)]
+pub struct List {
+    /// Only triggers of this job, `group.name`
+    #[arg(long, value_name = "G.N")]
+    pub job: Option<JobKey>,
+    /// Only triggers in this state
+    #[arg(long, value_name = "STATE", ignore_case = true, value_parser = value::named(TriggerState::ALL, TriggerState::name))]
+    pub state: Option<TriggerState>,
+    /// Only triggers of this kind
+    #[arg(long = "type", value_name = "KIND", ignore_case = true, value_parser = PossibleValuesParser::new(Schedule::KINDS))]
+    pub kind: Option<String>,
+    /// The order: by key, or by the next fire time
+    #[arg(long, value_name = "BY", default_value = "key", value_parser = ["key", "next"])]
+    pub sort: String,
+    #[command(flatten)]
+    pub filter: Filter,
+    #[command(flatten)]
+    pub paging: Paging,
+}
+
+impl List {
+    fn query(&self) -> TriggerQuery {
+        let by_next = self.sort == "next";
+        TriggerQuery::new()
+            .filter(self.filter.filter())
+            .order(if by_next { ListOrder::NextFireTime } else { ListOrder::Key })
+            .with(self.job.clone(), TriggerQuery::job)
+            .with(self.state, TriggerQuery::state)
+            .with(self.kind.as_ref().map(|kind| kind.to_ascii_uppercase()), TriggerQuery::kind)
+    }
+
+    /// The query behind the place that the token names.
+    fn query_after(&self) -> Outcome<TriggerQuery> {
+        let query = self.query().with(self.paging.most(), TriggerQuery::limit);
+        let Some([sort, next, group, name]) = self.paging.place()? else { return Ok(query) };
+        let time = next.parse().ok().and_then(DateTime::from_timestamp_millis);
+        if sort != self.sort || (time.is_none() && !next.is_empty()) {
+            return Err(Failure::Usage(format!("--after is a place in a list with --sort {sort}")));
+        }
+        Ok(query.after(TriggerKey::new(group, name), time))
+    }
+
+    fn token(&self, last: &TriggerSummary) -> String {
+        let next = last.next_fire_time.filter(|_| self.sort == "next");
+        let next = next.map_or(String::new(), |time| epoch_ms(time).to_string());
+        token(&[self.sort.clone(), next, last.key.group().to_owned(), last.key.name().to_owned()])
+    }
+}
+
+fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
+    let page = store.catalogue().list_triggers(&options.query_after()?)?;
+    let total = match page.has_more && !output.is_json() {
+        true => Some(store.catalogue().count_triggers(&options.query())?),
+        false => None,
+    };
+    let next = page.items.last().filter(|_| page.has_more).map(|last| options.token(last));
+    let part = Part { items: page.items, next, total };
     let heading = ["TRIGGER", "JOB", "TYPE", "STATE", "NEXT FIRE", "PREVIOUS FIRE", "PRIORITY", "MISFIRE"];
-    output.list(None, heading, &triggers, summary, |trigger| {
+    output.part("no such trigger is stored", heading, &part, summary, |trigger| {
         [
             trigger.key.to_string(),
             trigger.job.to_string(),
@@ -109,7 +169,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         "trigger": key.to_string(),
         "job": trigger.job_key().to_string(),
         "type": trigger.schedule().kind(),
-        "schedule": when::words(trigger.schedule()),
+        "schedule": trigger.schedule().in_words(),
         "options": options,
         "description": trigger.description(),
         "state": state.name(),
@@ -129,7 +189,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
         let mut shown = vec![
             ("trigger", Some(key.to_string())),
             ("job", Some(trigger.job_key().to_string())),
-            ("schedule", Some(when::words(trigger.schedule()))),
+            ("schedule", Some(trigger.schedule().in_words())),
             ("options", (!options.is_empty()).then(|| options.join(", "))),
             ("description", trigger.description().map(str::to_owned)),
             ("state", Some(state.name().to_owned())),

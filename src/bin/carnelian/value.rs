@@ -112,7 +112,7 @@ where
 {
     let values: Vec<(&str, T)> = values.into_iter().map(|value| (name(value), value)).collect();
     PossibleValuesParser::new(values.iter().map(|(name, _)| *name)).try_map(move |given| {
-        let found = values.iter().find(|(name, _)| *name == given);
+        let found = values.iter().find(|(name, _)| name.eq_ignore_ascii_case(&given));
         found.map(|(_, value)| *value).ok_or_else(|| format!("`{given}` is not the name of a value"))
     })
 }

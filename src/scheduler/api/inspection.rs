@@ -7,7 +7,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::scheduler::run::run_handle::{RunHandle, RunningJob};
 use crate::scheduler::run::stop_reason::StopReason;
-use crate::store::row::HistoryRow;
+use crate::store::row::{HistoryRow, JobQuery, Page, TriggerQuery};
 use crate::store::{
     FailedFire, FiredTrigger, HistoryPruning, HistoryQuery, HistorySummary, InstanceStatus, RunRecord, TriggerSummary,
 };
@@ -75,6 +75,26 @@ impl Scheduler {
     /// The triggers of the filter's groups whose jobs it asks for.
     pub fn find_triggers(&self, filter: &JobFilter) -> Result<Vec<TriggerSummary>> {
         self.store().catalogue().find_triggers(filter)
+    }
+
+    /// A page of the stored triggers, read by the database alone.
+    pub fn list_triggers(&self, query: &TriggerQuery) -> Result<Page<TriggerSummary>> {
+        self.store().catalogue().list_triggers(query)
+    }
+
+    /// The number of triggers that a query asks for, on all pages together.
+    pub fn count_triggers(&self, query: &TriggerQuery) -> Result<usize> {
+        self.store().catalogue().count_triggers(query)
+    }
+
+    /// A page of the stored jobs, without their data, read by the database alone.
+    pub fn list_jobs(&self, query: &JobQuery) -> Result<Page<JobDetail>> {
+        self.store().catalogue().list_jobs(query)
+    }
+
+    /// The number of jobs that a query asks for, on all pages together.
+    pub fn count_jobs(&self, query: &JobQuery) -> Result<usize> {
+        self.store().catalogue().count_jobs(query)
     }
 
     /// The fires that are reserved or running in the cluster and whose jobs the filter asks for.

@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::key::JobKey;
 use crate::scheduler::run::job::Job;
 use crate::scheduler::run::job_type::JobType;
-use crate::store::{Migrated, Orphans, Renamed};
+use crate::store::{DeletedJobs, Migrated, Orphan, Orphans, Renamed};
+use std::time::Duration;
 
 impl Scheduler {
     /// Adds a job type, or replaces its code for the runs to come. This node takes no job whose
@@ -75,6 +76,33 @@ impl Scheduler {
     /// What can go wrong with the store.
     pub fn orphans(&self) -> Result<Orphans> {
         self.open_store()?.job_types().orphans()
+    }
+
+    /// Deletes jobs that have been orphans for so long, with their triggers; of one job type, or of
+    /// all. Jobs that run stay. `carnelian orphans --delete` does the same.
+    ///
+    /// # Errors
+    /// [`Error::Refused`](crate::Error::Refused) while it cannot be told what is an orphan; what
+    /// can go wrong with the store.
+    pub fn delete_orphans(&self, job_type: Option<&str>, older_than: Duration) -> Result<Vec<Orphan>> {
+        self.open_store()?.job_types().delete_orphans_of(job_type, older_than)
+    }
+
+    /// Deletes all jobs of a type with their triggers, but for those that run.
+    /// `carnelian job delete --type` does the same; [`Scheduler::jobs_to_delete`] is its dry run.
+    ///
+    /// # Errors
+    /// What can go wrong with the store.
+    pub fn delete_jobs_of_type(&self, job_type: &str) -> Result<DeletedJobs> {
+        self.open_store()?.job_types().delete_jobs_of_type(job_type, false)
+    }
+
+    /// The jobs that [`Scheduler::delete_jobs_of_type`] would delete and leave.
+    ///
+    /// # Errors
+    /// What can go wrong with the store.
+    pub fn jobs_to_delete(&self, job_type: &str) -> Result<DeletedJobs> {
+        self.open_store()?.job_types().delete_jobs_of_type(job_type, true)
     }
 
     /// Gives a job another key, with its triggers.

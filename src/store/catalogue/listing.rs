@@ -8,7 +8,7 @@ use crate::job::{JobDetail, JobFilter, JobMarks, JobPolicy};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::FiredTrigger;
-use crate::store::row::{JobRow, JobSelection, TriggerSelection};
+use crate::store::row::{JobRow, JobSelection, TriggerRow, TriggerSelection};
 use crate::trigger::{Trigger, TriggerState};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
@@ -35,6 +35,21 @@ pub struct TriggerSummary {
     pub priority: i32,
     /// The number of its misfire instruction.
     pub misfire: i32,
+}
+
+impl From<TriggerRow> for TriggerSummary {
+    fn from(row: TriggerRow) -> Self {
+        Self {
+            key: row.key,
+            job: row.job,
+            kind: row.kind,
+            state: row.state,
+            next_fire_time: row.next_ms.map(moment),
+            previous_fire_time: row.previous_ms.map(moment),
+            priority: row.priority,
+            misfire: row.misfire,
+        }
+    }
 }
 
 impl Catalogue<'_> {
@@ -69,8 +84,7 @@ impl Catalogue<'_> {
 
     /// The groups that have jobs, in order.
     pub fn job_groups(&self) -> Result<Vec<String>> {
-        let jobs = self.store.read("list the groups of jobs", |s| s.jobs(JobSelection::All))?;
-        Ok(jobs.into_iter().map(|row| row.key.group().to_owned()).collect::<BTreeSet<_>>().into_iter().collect())
+        self.store.read("list the groups of jobs", |s| s.job_groups())
     }
 
     /// The groups that have triggers, in order.
@@ -96,7 +110,7 @@ impl Catalogue<'_> {
         let rows = self
             .store
             .read("read a trigger's state", |s| s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))))?;
-        let state = |row: &crate::store::row::TriggerRow| {
+        let state = |row: &TriggerRow| {
             TriggerState::from_name(&row.state).ok_or_else(|| crate::Error::Unreadable {
                 table: "TRIGGERS",
                 key: row.key.to_string(),
@@ -120,31 +134,24 @@ impl Catalogue<'_> {
             true => self.store.read("look for jobs", |s| s.jobs(JobSelection::Marked(filter)))?,
             false => self.store.read("list jobs", |s| s.jobs(JobSelection::All))?,
         };
-        let marks = |row: &JobRow| row.marks.as_deref().and_then(|text| JobMarks::decode(text).ok());
-        // A policy that cannot be read is `doctor`'s to name; the list goes on.
-        let policy = |row: &JobRow| row.policy.as_deref().and_then(|text| JobPolicy::decode(text).ok());
-        let plain = |row: JobRow| JobDetail {
-            policy: policy(&row).and_then(JobPolicy::boxed),
-            marks: marks(&row).map(Box::new),
-            key: row.key,
-            job_type: row.job_type,
-            description: row.description,
-            durable: row.durable,
-            requests_recovery: row.requests_recovery,
-            disallow_concurrent_execution: row.nonconcurrent,
-            persist_job_data_after_execution: row.update_data,
-            data: JobDataMap::new(),
-            version: None,
-            even_if_deprecated: false,
-            even_beside_quartz: false,
-        };
-        Ok(rows.into_iter().filter(|row| filter.takes_group(row.key.group())).map(plain).collect())
+        Ok(rows.into_iter().filter(|row| filter.takes_group(row.key.group())).map(without_data).collect())
     }
 
     /// The triggers of the matching groups, in order; also those that cannot be fired because a row
     /// is damaged.
     pub fn trigger_summaries(&self, groups: &GroupMatcher) -> Result<Vec<TriggerSummary>> {
         self.find_triggers(&JobFilter::new().groups(groups.clone()))
+    }
+
+    /// The trigger of this key as a list shows it; also one that cannot be fired because a row is
+    /// damaged.
+    ///
+    /// # Errors
+    /// Failures of the database.
+    pub fn trigger_summary(&self, key: &TriggerKey) -> Result<Option<TriggerSummary>> {
+        let rows =
+            self.store.read("read a trigger", |s| s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))))?;
+        Ok(rows.into_iter().next().map(TriggerSummary::from))
     }
 
     /// The triggers of the filter's groups whose jobs it asks for, in order.
@@ -171,17 +178,7 @@ impl Catalogue<'_> {
             rows.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
             Ok(rows)
         })?;
-        let summary = |row: crate::store::row::TriggerRow| TriggerSummary {
-            key: row.key,
-            job: row.job,
-            kind: row.kind,
-            state: row.state,
-            next_fire_time: row.next_ms.map(moment),
-            previous_fire_time: row.previous_ms.map(moment),
-            priority: row.priority,
-            misfire: row.misfire,
-        };
-        Ok(rows.into_iter().filter(|row| filter.takes_group(row.key.group())).map(summary).collect())
+        Ok(rows.into_iter().filter(|row| filter.takes_group(row.key.group())).map(TriggerSummary::from).collect())
     }
 
     /// The fires that are reserved or running in the cluster and whose jobs the filter asks for; of
@@ -221,7 +218,29 @@ impl Catalogue<'_> {
     }
 
     /// An error that says what is wrong with the row of a trigger, if the row cannot be read.
-    pub fn check_trigger_row(&self, row: &crate::store::row::TriggerRow) -> Result<()> {
+    pub fn check_trigger_row(&self, row: &TriggerRow) -> Result<()> {
         self.store.trigger_value(row).map(drop)
+    }
+}
+
+/// A job as a list shows it, of a row without its data.
+pub(super) fn without_data(row: JobRow) -> JobDetail {
+    let marks = row.marks.as_deref().and_then(|text| JobMarks::decode(text).ok());
+    // A policy that cannot be read is `doctor`'s to name; the list goes on.
+    let policy = row.policy.as_deref().and_then(|text| JobPolicy::decode(text).ok());
+    JobDetail {
+        policy: policy.and_then(JobPolicy::boxed),
+        marks: marks.map(Box::new),
+        key: row.key,
+        job_type: row.job_type,
+        description: row.description,
+        durable: row.durable,
+        requests_recovery: row.requests_recovery,
+        disallow_concurrent_execution: row.nonconcurrent,
+        persist_job_data_after_execution: row.update_data,
+        data: JobDataMap::new(),
+        version: None,
+        even_if_deprecated: false,
+        even_beside_quartz: false,
     }
 }

@@ -11,6 +11,7 @@ mod group_commit;
 #[cfg(feature = "job-files")]
 mod import;
 mod listing;
+mod pages;
 mod parking;
 mod pausing;
 mod rename;

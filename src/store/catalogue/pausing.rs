@@ -21,15 +21,20 @@ impl Catalogue<'_> {
     /// into them later are paused too; returns their names. A group named exactly is remembered
     /// even if it does not exist yet.
     pub fn pause_trigger_groups(&self, groups: &GroupMatcher) -> Result<Vec<String>> {
+        self.pause_and_count_groups(groups).map(|(names, _)| names)
+    }
+
+    /// As [`Catalogue::pause_trigger_groups`], and returns how many triggers changed.
+    pub fn pause_and_count_groups(&self, groups: &GroupMatcher) -> Result<(Vec<String>, usize)> {
         self.store.write("pause trigger groups", |s| {
             let mut names = matching(s, groups)?;
             if let GroupMatcher::Equals(name) = groups {
                 names.insert(name.clone());
             }
             let names: Vec<String> = names.into_iter().collect();
-            pause_groups(s, &names)?;
+            let paused = pause_groups(s, &names)?;
             s.insert_paused_groups(&names)?;
-            Ok(names)
+            Ok((names, paused))
         })
     }
 
@@ -53,11 +58,17 @@ impl Catalogue<'_> {
 
     /// Pauses every group, also those to come.
     pub fn pause_all(&self) -> Result<()> {
+        self.pause_and_count_all().map(drop)
+    }
+
+    /// As [`Catalogue::pause_all`], and returns how many triggers changed.
+    pub fn pause_and_count_all(&self) -> Result<usize> {
         self.store.write("pause all", |s| {
             let mut groups = s.trigger_groups()?;
-            pause_groups(s, &groups)?;
+            let paused = pause_groups(s, &groups)?;
             groups.push(ALL_GROUPS_PAUSED.to_owned());
-            s.insert_paused_groups(&groups)
+            s.insert_paused_groups(&groups)?;
+            Ok(paused)
         })
     }
 
@@ -73,14 +84,19 @@ impl Catalogue<'_> {
     /// [`ALL_GROUPS_PAUSED`] as well, such as [`GroupMatcher::Any`], ends [`Catalogue::pause_all`]
     /// for groups to come.
     pub fn resume_trigger_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<Vec<String>> {
+        self.resume_and_count_groups(groups, apply_misfires).map(|(names, _)| names)
+    }
+
+    /// As [`Catalogue::resume_trigger_groups`], and returns how many triggers changed.
+    pub fn resume_and_count_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<(Vec<String>, usize)> {
         self.store.write("resume trigger groups", |s| {
             let forgotten: Vec<String> = s.paused_groups()?.into_iter().filter(|g| groups.matches(g)).collect();
             s.delete_paused_groups(&forgotten)?;
             let forgotten = forgotten.into_iter().filter(|group| group != ALL_GROUPS_PAUSED);
             let keys: Vec<_> = all_keys(s)?.into_iter().filter(|k| groups.matches(k.group())).collect();
-            self.resume(s, &keys, apply_misfires)?;
+            let resumed = self.resume(s, &keys, apply_misfires)?;
             let names: BTreeSet<String> = keys.iter().map(|k| k.group().to_owned()).chain(forgotten).collect();
-            Ok(names.into_iter().collect())
+            Ok((names.into_iter().collect(), resumed))
         })
     }
 
@@ -106,13 +122,18 @@ impl Catalogue<'_> {
     /// other work that runs again, which nobody pauses by name and which are empty most of the
     /// time, do not.
     pub fn resume_all(&self, apply_misfires: bool) -> Result<()> {
+        self.resume_and_count_all(apply_misfires).map(drop)
+    }
+
+    /// As [`Catalogue::resume_all`], and returns how many triggers changed.
+    pub fn resume_and_count_all(&self, apply_misfires: bool) -> Result<usize> {
         self.store.write("resume all", |s| {
             let keys = all_keys(s)?;
             let mut groups: BTreeSet<String> = keys.iter().map(|key| key.group().to_owned()).collect();
             groups.insert(ALL_GROUPS_PAUSED.to_owned());
             groups.extend(RERUN_GROUPS.into_iter().chain([FOLLOWING_GROUP, BROADCAST_GROUP]).map(str::to_owned));
             s.delete_paused_groups(&groups.into_iter().collect::<Vec<_>>())?;
-            self.resume(s, &keys, apply_misfires).map(drop)
+            self.resume(s, &keys, apply_misfires)
         })
     }
 
@@ -221,11 +242,11 @@ fn pause(s: &mut dyn Session, keys: &[TriggerKey]) -> Result<usize> {
     s.change_states(Selection::Triggers(keys), Transition::Pause.moves(), false)
 }
 
-fn pause_groups(s: &mut dyn Session, groups: &[String]) -> Result<()> {
+fn pause_groups(s: &mut dyn Session, groups: &[String]) -> Result<usize> {
     let reserved = s.fired(FiredSelection::Acquired)?.into_iter().map(|row| row.trigger);
     let reserved: Vec<TriggerKey> = reserved.filter(|key| groups.iter().any(|group| group == key.group())).collect();
     s.delete_reservations(&reserved)?;
-    s.change_states(Selection::Groups(groups), Transition::Pause.moves(), false).map(drop)
+    s.change_states(Selection::Groups(groups), Transition::Pause.moves(), false)
 }
 
 fn matching(s: &mut dyn Session, groups: &GroupMatcher) -> Result<BTreeSet<String>> {

@@ -7,6 +7,7 @@ use super::fires::FiredRows;
 use super::history::HistoryRows;
 use super::instances::ClusterRows;
 use super::jobs::JobRows;
+use super::listing::ListingRows;
 use super::locking::Lock;
 use super::placement::PlacementRows;
 use super::snapshot::SnapshotRows;
@@ -19,6 +20,7 @@ use crate::store::row::{Snapshot, SnapshotPlace};
 pub trait Session:
     TableRows
     + JobRows
+    + ListingRows
     + TriggerRows
     + FastPath
     + FiredRows

@@ -130,6 +130,14 @@ impl JobTypes<'_> {
     /// [`Error::Refused`] while it cannot be told what is an orphan; what the database reports
     /// after the bounded retries.
     pub fn delete_orphans(&self, older_than: Duration) -> Result<Vec<Orphan>> {
+        self.delete_orphans_of(None, older_than)
+    }
+
+    /// As [`JobTypes::delete_orphans`], of one job type only.
+    ///
+    /// # Errors
+    /// As [`JobTypes::delete_orphans`].
+    pub fn delete_orphans_of(&self, job_type: Option<&str>, older_than: Duration) -> Result<Vec<Orphan>> {
         let token = crate::store::transaction::random_hex()?;
         self.store.retrying(
             "delete orphans",
@@ -143,7 +151,10 @@ impl JobTypes<'_> {
                 note(s, &mut found)?;
                 let (now, mut deleted) = (found.now, Vec::new());
                 for orphan in found.jobs {
-                    if orphan.age(now) >= older_than && s.executing_jobs(std::slice::from_ref(&orphan.job))?.is_empty()
+                    let is_meant = job_type.is_none_or(|job_type| orphan.job_type == job_type);
+                    if is_meant
+                        && orphan.age(now) >= older_than
+                        && s.executing_jobs(std::slice::from_ref(&orphan.job))?.is_empty()
                     {
                         self.store.catalogue().delete_jobs_in(s, std::slice::from_ref(&orphan.job))?;
                         deleted.push(orphan);

@@ -116,7 +116,7 @@ impl JobRows for MemorySession<'_> {
     }
 }
 
-fn is_marked(job: &JobRow, filter: &JobFilter) -> bool {
+pub(super) fn is_marked(job: &JobRow, filter: &JobFilter) -> bool {
     let marks = job.marks.as_deref().and_then(|text| JobMarks::decode(text).ok());
     marks.is_some_and(|marks| filter.takes_marks(&marks))
 }

@@ -151,6 +151,8 @@ pub struct HistoryFilter<'a> {
     pub chain: Option<&'a str>,
     /// Only this job.
     pub job: Option<&'a JobKey>,
+    /// Only this job type.
+    pub job_type: Option<&'a str>,
     /// Only this trigger.
     pub trigger: Option<&'a TriggerKey>,
     /// Only these outcomes; all if there is none.
@@ -184,6 +186,7 @@ impl<'a> HistoryFilter<'a> {
         self.fire_id.is_none_or(|id| row.fire_id == id)
             && self.chain.is_none_or(in_chain)
             && self.job.is_none_or(|job| row.job.as_ref() == Some(job))
+            && self.job_type.is_none_or(|job_type| row.job_type.as_deref() == Some(job_type))
             && self.trigger.is_none_or(|trigger| row.trigger == *trigger)
             && (self.outcomes.is_empty() || self.outcomes.contains(&row.outcome))
             && self.instance.is_none_or(|instance| row.instance.as_deref() == Some(instance))

@@ -267,6 +267,23 @@ pub(super) fn migration_lock(backend: Backend) -> (&'static str, &'static str) {
     }
 }
 
+/// The query for the names of the indexes of a table.
+pub(super) fn indexes_of(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sqlite => {
+            "SELECT name AS name FROM sqlite_master WHERE type = 'index' AND tbl_name = '{bare}' COLLATE NOCASE"
+        }
+        Backend::Postgres => {
+            "SELECT CAST(c.relname AS text) AS name FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid \
+             WHERE x.indrelid = to_regclass('{table}')"
+        }
+        Backend::Mysql => {
+            "SELECT DISTINCT index_name AS name FROM information_schema.statistics WHERE table_schema = {s} \
+             AND table_name = '{bare}'"
+        }
+    }
+}
+
 /// Tells failures apart, by kind where diesel knows it and else by the server's words.
 pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
     use FailureClass::*;

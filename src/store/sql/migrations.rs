@@ -15,7 +15,7 @@ use diesel::sql_types::{Bool, Text};
 use std::collections::BTreeSet;
 
 /// The script that makes Quartz's tables; it is left out where Quartz made them.
-const QUARTZ: &str = "0001_quartz";
+pub(super) const QUARTZ: &str = "0001_quartz";
 
 /// A script: its version, which names its folder for each database, and what it makes.
 macro_rules! script {
@@ -31,7 +31,7 @@ macro_rules! script {
 }
 
 /// The scripts, in order: version, what it makes, and a text per database.
-const SCRIPTS: &[Script] = &[
+pub(super) const SCRIPTS: &[Script] = &[
     script!("0001_quartz", "the eleven tables of Quartz"),
     script!("0002_side_tables", "the side tables"),
     script!("0003_trigger_options", "the side table of options of triggers"),
@@ -65,7 +65,7 @@ const SCRIPTS: &[Script] = &[
 ];
 
 /// The version with the function that stores new work.
-const SCHEDULING: &str = "0030_scheduling";
+pub(super) const SCHEDULING: &str = "0030_scheduling";
 
 /// The types of the arguments of that function: a function of other arguments belongs to another
 /// version.
@@ -73,8 +73,8 @@ const ARGUMENTS: &str = "text, text, text, text, bigint, bigint, boolean, text[]
      text[], boolean[], boolean[], boolean[], boolean[], bytea[], text[], text[], text[], text[], boolean[], text[], \
      bigint[], bigint[], bigint[], bigint[], bytea[], bigint[], bigint[]";
 
-struct Script {
-    version: &'static str,
+pub(super) struct Script {
+    pub(super) version: &'static str,
     makes: &'static str,
     sqlite: &'static str,
     postgres: &'static str,
@@ -82,7 +82,7 @@ struct Script {
 }
 
 impl Script {
-    fn text(&self, backend: Backend) -> &'static str {
+    pub(super) fn text(&self, backend: Backend) -> &'static str {
         match backend {
             Backend::Sqlite => self.sqlite,
             Backend::Postgres => self.postgres,
@@ -143,7 +143,13 @@ pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> 
 /// Checks that the tables are there and neither older nor newer than this program.
 pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<()> {
     let mut work = Work { connection, options };
-    let prefix = &options.table_prefix;
+    check_versions(&mut work)?;
+    work.ensure_scheduler_rows(&mut Vec::new())
+}
+
+/// Checks the tables only, and makes nothing.
+pub(super) fn check_versions(work: &mut Work<'_, '_>) -> Result<()> {
+    let prefix = &work.options.table_prefix;
     let Some(applied) = work.applied()? else {
         let what = match work.missing_tables()?.as_slice() {
             [] => format!("Quartz's tables {prefix}… are there, the side tables {prefix}CN_… are not"),
@@ -164,7 +170,7 @@ pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Re
             older.version
         )));
     }
-    work.ensure_scheduler_rows(&mut Vec::new())
+    Ok(())
 }
 
 /// True if the function that stores new work is there and may be called. The function is not there,
@@ -173,9 +179,37 @@ pub(super) fn has_function(connection: &mut Connection<'_>, options: &SqlOptions
     Ok(Work { connection, options }.function()?.is_some_and(|function| function.may_be_called))
 }
 
-struct Work<'a, 'c> {
-    connection: &'a mut Connection<'c>,
-    options: &'a SqlOptions,
+/// A row that every scheduler name needs: one of the two locks, the fence, or the counters of
+/// changes.
+struct NeededRow {
+    table: &'static str,
+    /// The name of the lock.
+    lock: Option<&'static str>,
+    /// The columns that begin with zero.
+    zeros: &'static [&'static str],
+}
+
+const NEEDED_ROWS: [NeededRow; 4] = [
+    NeededRow { table: "LOCKS", lock: Some("STATE_ACCESS"), zeros: &[] },
+    NeededRow { table: "LOCKS", lock: Some("TRIGGER_ACCESS"), zeros: &[] },
+    NeededRow { table: "CN_FENCES", lock: None, zeros: &["fence"] },
+    NeededRow { table: "CN_CHANGES", lock: None, zeros: &["changes", "cancels"] },
+];
+
+impl NeededRow {
+    fn key(&self) -> Vec<&'static str> {
+        std::iter::once("sched_name").chain(self.lock.map(|_| "lock_name")).collect()
+    }
+
+    fn values(&self, options: &SqlOptions) -> Vec<Value> {
+        std::iter::once(Value::from(&options.scheduler_name)).chain(self.lock.map(Value::from)).collect()
+    }
+}
+
+/// A connection on which tables are made or looked at.
+pub(super) struct Work<'a, 'c> {
+    pub(super) connection: &'a mut Connection<'c>,
+    pub(super) options: &'a SqlOptions,
 }
 
 impl Work<'_, '_> {
@@ -202,13 +236,18 @@ impl Work<'_, '_> {
         let made = self.connection.run_pending(&scripts).map_err(error)?;
         let what = SCRIPTS.iter().filter(|script| made.iter().any(|version| version == script.version));
         done.extend(what.map(|script| format!("created {}", script.makes)));
-        if backend == Backend::Postgres && self.function()?.is_none() {
+        if self.lacks_function()? {
             for script in SCRIPTS.iter().filter(|script| script.version == SCHEDULING) {
                 self.run(&self.fill(script.postgres))?;
                 done.push(format!("created {} again", script.makes));
             }
         }
         Ok(done)
+    }
+
+    /// True if the function that stores new work is to be there and is not.
+    pub(super) fn lacks_function(&mut self) -> Result<bool> {
+        Ok(self.connection.backend() == Backend::Postgres && self.function()?.is_none())
     }
 
     /// The function that stores new work; only PostgreSQL has one.
@@ -239,34 +278,52 @@ impl Work<'_, '_> {
         }
     }
 
-    /// The rows every scheduler name needs: the two locks, the fence and the counters of changes.
-    /// Made here, in their own statements, since two nodes that make them on demand can deadlock.
-    fn ensure_scheduler_rows(&mut self, done: &mut Vec<String>) -> Result<()> {
-        let name = Value::from(&self.options.scheduler_name);
-        for lock in ["STATE_ACCESS", "TRIGGER_ACCESS"] {
-            if self.ensure_row("LOCKS", &["sched_name", "lock_name"], &[name.clone(), lock.into()], &[])? {
-                done.push(format!("made the lock {lock} of scheduler {}", self.options.scheduler_name));
+    /// Makes the rows every scheduler name needs, in their own statements, since two nodes that
+    /// make them on demand can deadlock.
+    pub(super) fn ensure_scheduler_rows(&mut self, done: &mut Vec<String>) -> Result<()> {
+        for needed in &NEEDED_ROWS {
+            if self.ensure_row(needed)? {
+                done.extend(
+                    needed
+                        .lock
+                        .map(|lock| format!("made the lock {lock} of scheduler {}", self.options.scheduler_name)),
+                );
             }
         }
-        let name = std::slice::from_ref(&name);
-        self.ensure_row("CN_FENCES", &["sched_name"], name, &["fence"])?;
-        self.ensure_row("CN_CHANGES", &["sched_name"], name, &["changes", "cancels"]).map(drop)
+        Ok(())
     }
 
-    /// Tells whether a row of this key was inserted, with zeros in its other columns; that another
-    /// process was faster is fine.
+    /// The rows every scheduler name needs that are not there: table and name.
+    pub(super) fn missing_rows(&mut self) -> Result<Vec<(&'static str, &'static str)>> {
+        let mut missing = Vec::new();
+        for needed in &NEEDED_ROWS {
+            if !self.has_row(needed)? {
+                missing.push((needed.table, needed.lock.unwrap_or(needed.table)));
+            }
+        }
+        Ok(missing)
+    }
+
+    fn has_row(&mut self, needed: &NeededRow) -> Result<bool> {
+        let (table, key, values) = (needed.table, needed.key(), needed.values(self.options));
+        let text = format!("SELECT sched_name AS version FROM {{p}}{table} WHERE {} = ?", key.join(" = ? AND "));
+        let statement = Statement { text: &text, prefix: &self.options.table_prefix, values: &values };
+        Ok(!self.connection.load::<VersionRow>(statement).map_err(error)?.is_empty())
+    }
+
+    /// Tells whether a row was inserted; that another process was faster is fine.
     ///
     /// The row is looked for first: on SQLite an insert waits for the lock, even if there is
     /// nothing to insert.
-    fn ensure_row(&mut self, table: &str, key: &[&str], values: &[Value], zeros: &[&str]) -> Result<bool> {
-        let text = format!("SELECT sched_name AS version FROM {{p}}{table} WHERE {} = ?", key.join(" = ? AND "));
-        let statement = Statement { text: &text, prefix: &self.options.table_prefix, values };
-        if !self.connection.load::<VersionRow>(statement).map_err(error)?.is_empty() {
+    fn ensure_row(&mut self, needed: &NeededRow) -> Result<bool> {
+        if self.has_row(needed)? {
             return Ok(false);
         }
+        let NeededRow { table, zeros, .. } = needed;
+        let (key, values) = (needed.key(), needed.values(self.options));
         let marks = [vec!["?"; key.len()], vec!["0"; zeros.len()]].concat().join(", ");
-        let columns = [key, zeros].concat().join(", ");
-        match self.execute(&format!("INSERT INTO {{p}}{table} ({columns}) VALUES ({marks})"), values) {
+        let columns = [&key[..], zeros].concat().join(", ");
+        match self.execute(&format!("INSERT INTO {{p}}{table} ({columns}) VALUES ({marks})"), &values) {
             Ok(rows) => Ok(rows > 0),
             Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => Ok(false),
             Err(error) => Err(error),
@@ -298,7 +355,7 @@ impl Work<'_, '_> {
         Ok(missing)
     }
 
-    fn fill(&self, text: &str) -> String {
+    pub(super) fn fill(&self, text: &str) -> String {
         let prefix = &self.options.table_prefix;
         let (schema, bare) = match prefix.rsplit_once('.') {
             Some((schema, bare)) => (format!("'{schema}'"), bare),
@@ -308,7 +365,7 @@ impl Work<'_, '_> {
         text.replace("{p}", prefix).replace("{i}", bare).replace("{q}", qualifier).replace("{s}", &schema)
     }
 
-    fn run(&mut self, text: &str) -> Result<()> {
+    pub(super) fn run(&mut self, text: &str) -> Result<()> {
         self.connection.run(text).map_err(error)
     }
 
@@ -318,6 +375,6 @@ impl Work<'_, '_> {
     }
 }
 
-fn error(failure: Failure) -> Error {
+pub(super) fn error(failure: Failure) -> Error {
     DatabaseError { operation: "migrate".to_owned(), message: failure.message, class: failure.class }.into()
 }

@@ -16,6 +16,7 @@ mod joined;
 mod migrations;
 #[cfg(feature = "postgres")]
 mod notification_listener;
+mod parts;
 #[cfg(any(test, feature = "test-util"))]
 mod plans;
 mod pool;
@@ -37,7 +38,7 @@ pub use pool::CallersPool;
 use super::callers::{CallersConnection, Join};
 #[cfg(feature = "postgres")]
 use super::database::NotificationListener;
-use super::database::{Database, Lock, Session, StatementCounts, TxMode};
+use super::database::{Database, Lock, MissingPart, Session, StatementCounts, TxMode};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::settings::{DataSourceSettings, Settings};
@@ -302,6 +303,18 @@ impl Database for SqlDatabase {
         let mut connection = self.connection("check the tables")?;
         migrations::check(&mut connection, &self.context.options)?;
         self.look_for_function(&mut connection)
+    }
+
+    fn examine_schema(&self) -> Result<Vec<MissingPart>> {
+        let mut connection = self.connection("examine the tables")?;
+        parts::examine(&mut connection, &self.context.options)
+    }
+
+    fn mend_schema(&self) -> Result<Vec<MissingPart>> {
+        let mut connection = self.connection("mend the tables")?;
+        let made = parts::mend(&mut connection, &self.context.options)?;
+        self.look_for_function(&mut connection)?;
+        Ok(made)
     }
 
     fn forget_scheduler(&self) -> Result<()> {

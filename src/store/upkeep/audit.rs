@@ -57,6 +57,15 @@ impl Upkeep<'_> {
         )
     }
 
+    /// Deletes rows of the kinds of triggers that belong to no trigger; returns their keys. Edits
+    /// by hand leave such rows, and no trigger can be stored under their keys.
+    ///
+    /// # Errors
+    /// The error of the database that is left after the bounded retries.
+    pub fn delete_stray_schedules(&self) -> Result<Vec<TriggerKey>> {
+        self.store.write("delete stray rows of triggers", |s| s.delete_stray_schedules())
+    }
+
     /// Deletes side rows that stand for nothing any longer; returns how many of these there were. A
     /// node of Quartz that recovers one of ours, or completes a recovery trigger, knows nothing of
     /// side rows.

@@ -5,7 +5,7 @@ use super::recovery::FireHolder;
 use super::{Checkin, Membership, Recovered};
 use crate::epoch::{millis, moment};
 use crate::error::Result;
-use crate::rules::failover::{self, Observer, Suspect};
+use crate::rules::failover::{self, Observations, Observer, Suspect};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
@@ -287,6 +287,25 @@ impl Upkeep<'_> {
                 return Ok(all);
             }
             seen_ms = None;
+        }
+    }
+
+    /// True if a node may be taken for dead by one look, as a node that has just started takes it.
+    pub(crate) fn is_dead_at_once(&self, row: &InstanceRow, now_ms: i64) -> bool {
+        let seen = MembersSeen { now_ms, ..MembersSeen::default() };
+        Observations::default().convicts(suspect(row), &self.observer(&seen, Duration::ZERO))
+    }
+
+    /// Recovers what is left under the name of a node that is dead or not registered, as a peer
+    /// would; nothing of a node that lives.
+    ///
+    /// # Errors
+    /// The error of the database.
+    pub fn recover_dead_instance(&self, name: &str) -> Result<Vec<Recovered>> {
+        let (now_ms, instances) = self.store.read("look for a dead instance", |s| Ok((s.now_ms()?, s.instances()?)))?;
+        match instances.iter().find(|row| row.name == name) {
+            Some(row) if !self.is_dead_at_once(row, now_ms) => Ok(Vec::new()),
+            row => self.recover_left_overs(name, row.map(|row| row.last_checkin_ms)),
         }
     }
 

@@ -16,7 +16,8 @@ fn migrated() -> Place {
 }
 
 fn rows(place: &Place, line: &str) -> Vec<Value> {
-    place.json(line).as_array().unwrap().clone()
+    let shown = place.json(line);
+    shown.as_array().or(shown["items"].as_array()).unwrap().clone()
 }
 
 fn messages(record: &Value) -> Vec<&str> {

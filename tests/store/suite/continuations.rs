@@ -501,7 +501,7 @@ fn submitted_work_is_followed_by_what_was_submitted_with_it() {
         let a = cluster.node("A");
         let mail = submitted("mail", vec![(On::Success, submitted("tidy", vec![]))]);
         let work = submitted("pay", vec![(On::Success, mail), (On::Failure, submitted("alarm", vec![]))]);
-        let taken = cluster.store.catalogue().take_requests(&[work.clone()]).unwrap();
+        let taken = cluster.store.catalogue().take_requests(std::slice::from_ref(&work)).unwrap();
         assert!(taken[0].is_new);
         assert!(!cluster.store.catalogue().take_requests(&[work]).unwrap()[0].is_new);
         assert_eq!(left(&cluster), ["alarm", "mail", "pay", "tidy"]);

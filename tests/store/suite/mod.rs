@@ -12,6 +12,7 @@ mod completion;
 mod continuations;
 mod contract;
 mod definitions;
+mod diagnosis;
 mod failing;
 mod fast_path;
 #[cfg(feature = "test-util")]
@@ -30,6 +31,7 @@ mod prefetched;
 
 mod group_commit;
 mod job_types;
+mod listing;
 mod locks;
 #[cfg(feature = "test-util")]
 mod lost_commits;

@@ -41,7 +41,9 @@ fn a_run_has_the_policy_of_its_type_where_its_own_says_nothing() {
     let policy = |name: &str| fired.iter().find(|f| f.job.key() == &job_key(name)).unwrap().job.policy().clone();
     assert_eq!(policy("none"), of_type());
     assert_eq!(policy("own"), of_type().timeout(Duration::from_secs(1)));
-    fired.iter().for_each(|bundle| drop(a.complete(bundle)));
+    for bundle in &fired {
+        a.complete(bundle);
+    }
     let stored = cluster.store.catalogue().jobs(&carnelian::GroupMatcher::Any).unwrap();
     assert_eq!(stored.len(), 0, "nothing was stored with the jobs");
 }

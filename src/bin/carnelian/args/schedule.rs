@@ -25,68 +25,9 @@ pub struct Schedule {
     /// The trigger, `group.name`
     #[arg(long, value_name = "G.N")]
     pub trigger: TriggerKey,
-    #[command(flatten)]
-    pub when: When,
-    /// The time zone of a cron expression, a recurrence rule or a calendar interval [default: the
-    /// scheduler's, carnelian.scheduler.timeZone, else this machine's]
-    #[arg(long, value_name = "ZONE", conflicts_with_all = ["every", "fixed_delay", "daily_every", "at"], value_parser = value::zone)]
-    pub tz: Option<Tz>,
-    /// Fires so many times more after the first [default: for ever]
-    #[arg(long, value_name = "N", conflicts_with_all = ["cron", "calendar_interval", "rrule", "at"])]
-    pub repeat: Option<u32>,
-    /// With --calendar-interval: a time that a clock change has moved returns to the hour of the
-    /// start
-    #[arg(long, conflicts_with_all = ["cron", "every", "fixed_delay", "daily_every", "rrule", "at"])]
-    pub preserve_hour: bool,
-    /// With --preserve-hour: a day on which the clock jumps over that hour is left out
-    #[arg(long, requires = "preserve_hour")]
-    pub skip_day: bool,
-    /// With --cron: times that the clock jumps over fire at the end of the gap; not beside nodes of
-    /// Quartz
-    #[arg(long, conflicts_with_all = ["every", "fixed_delay", "calendar_interval", "daily_every", "rrule", "at"])]
-    pub fire_at_gap_end: bool,
-    /// With --cron: times of an hour that comes twice fire in both passes; not beside nodes of
-    /// Quartz
-    #[arg(long, conflicts_with_all = ["every", "fixed_delay", "calendar_interval", "daily_every", "rrule", "at"])]
-    pub both_passes: bool,
-    /// With --calendar-interval: each time is counted from the start, so that monthly from the 31st
-    /// returns to the 31st; not beside nodes of Quartz
-    #[arg(long, conflicts_with_all = ["cron", "every", "fixed_delay", "daily_every", "rrule", "at"])]
-    pub without_drift: bool,
-    /// With --daily-every: nothing fires after --end, not even on the last day; not beside nodes of
-    /// Quartz
-    #[arg(long, conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"])]
-    pub respect_end_time: bool,
-    /// With --daily-every: the first time of the day [default: 00:00]
-    #[arg(long, value_name = "HH:MM", conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"], value_parser = when::time_of_day)]
-    pub from: Option<NaiveTime>,
-    /// With --daily-every: the last time of the day [default: 23:59:59]
-    #[arg(long, value_name = "HH:MM", conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"], value_parser = when::time_of_day)]
-    pub to: Option<NaiveTime>,
-    /// With --daily-every: the days of the week, such as mon,tue or mon-fri [default: all]
-    #[arg(long, value_name = "DAYS", conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"], value_parser = when::days)]
-    pub days: Option<WeekdaySet>,
-    /// The first moment it may fire: ISO 8601 with offset, `now`, or `+30s` [default: now]
-    #[arg(long, value_name = "TIME", conflicts_with = "at", value_parser = value::moment)]
-    pub start: Option<Moment>,
-    /// The moment after which it does not fire
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
-    pub end: Option<Moment>,
-    /// The treatment of a fire that could not happen in time
-    #[arg(long, value_name = "NAME", default_value = "smart", value_parser = value::named(MisfireInstruction::ALL, MisfireInstruction::name))]
-    pub misfire: MisfireInstruction,
-    #[command(flatten)]
-    pub policies: TriggerPolicies,
     /// Higher fires first among triggers of one moment
     #[arg(long, value_name = "N", default_value_t = carnelian::trigger::DEFAULT_PRIORITY, allow_negative_numbers = true)]
     pub priority: i32,
-    /// The calendar whose excluded times the trigger leaves out
-    #[arg(long, value_name = "NAME")]
-    pub calendar: Option<String>,
-    #[command(flatten)]
-    pub flags: JobFlags,
-    #[command(flatten)]
-    pub policy: Policy,
     /// Replaces the job and the trigger if they exist; fires in progress go on
     #[arg(long)]
     pub replace: bool,
@@ -94,10 +35,70 @@ pub struct Schedule {
     /// first
     #[arg(long, value_name = "ID", conflicts_with = "replace")]
     pub request_id: Option<String>,
+    #[command(flatten)]
+    pub when: When,
+    /// The time zone of a cron expression, a recurrence rule or a calendar interval [default: the
+    /// scheduler's, carnelian.scheduler.timeZone, else this machine's]
+    #[arg(long, help_heading = "When", value_name = "ZONE", conflicts_with_all = ["every", "fixed_delay", "daily_every", "at"], value_parser = value::zone)]
+    pub tz: Option<Tz>,
+    /// Fires so many times more after the first [default: for ever]
+    #[arg(long, help_heading = "When", value_name = "N", conflicts_with_all = ["cron", "calendar_interval", "rrule", "at"])]
+    pub repeat: Option<u32>,
+    /// With --calendar-interval: a time that a clock change has moved returns to the hour of the
+    /// start
+    #[arg(long, help_heading = "When", conflicts_with_all = ["cron", "every", "fixed_delay", "daily_every", "rrule", "at"])]
+    pub preserve_hour: bool,
+    /// With --preserve-hour: a day on which the clock jumps over that hour is left out
+    #[arg(long, help_heading = "When", requires = "preserve_hour")]
+    pub skip_day: bool,
+    /// With --cron: times that the clock jumps over fire at the end of the gap; not beside nodes of
+    /// Quartz
+    #[arg(long, help_heading = "When", conflicts_with_all = ["every", "fixed_delay", "calendar_interval", "daily_every", "rrule", "at"])]
+    pub fire_at_gap_end: bool,
+    /// With --cron: times of an hour that comes twice fire in both passes; not beside nodes of
+    /// Quartz
+    #[arg(long, help_heading = "When", conflicts_with_all = ["every", "fixed_delay", "calendar_interval", "daily_every", "rrule", "at"])]
+    pub both_passes: bool,
+    /// With --calendar-interval: each time is counted from the start, so that monthly from the 31st
+    /// returns to the 31st; not beside nodes of Quartz
+    #[arg(long, help_heading = "When", conflicts_with_all = ["cron", "every", "fixed_delay", "daily_every", "rrule", "at"])]
+    pub without_drift: bool,
+    /// With --daily-every: nothing fires after --end, not even on the last day; not beside nodes of
+    /// Quartz
+    #[arg(long, help_heading = "When", conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"])]
+    pub respect_end_time: bool,
+    /// With --daily-every: the first time of the day [default: 00:00]
+    #[arg(long, help_heading = "When", value_name = "HH:MM", conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"], value_parser = when::time_of_day)]
+    pub from: Option<NaiveTime>,
+    /// With --daily-every: the last time of the day [default: 23:59:59]
+    #[arg(long, help_heading = "When", value_name = "HH:MM", conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"], value_parser = when::time_of_day)]
+    pub to: Option<NaiveTime>,
+    /// With --daily-every: the days of the week, such as mon,tue or mon-fri [default: all]
+    #[arg(long, help_heading = "When", value_name = "DAYS", conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"], value_parser = when::days)]
+    pub days: Option<WeekdaySet>,
+    /// The first moment it may fire: ISO 8601 with offset, `now`, or `+30s` [default: now]
+    #[arg(long, help_heading = "When", value_name = "TIME", conflicts_with = "at", value_parser = value::moment)]
+    pub start: Option<Moment>,
+    /// The moment after which it does not fire
+    #[arg(long, help_heading = "When", value_name = "TIME", value_parser = value::moment)]
+    pub end: Option<Moment>,
+    /// The treatment of a fire that could not happen in time
+    #[arg(long, help_heading = "Late and overlapping fires", value_name = "NAME", default_value = "smart", value_parser = value::named(MisfireInstruction::ALL, MisfireInstruction::name))]
+    pub misfire: MisfireInstruction,
+    #[command(flatten)]
+    pub policies: TriggerPolicies,
+    /// The calendar whose excluded times the trigger leaves out
+    #[arg(long, help_heading = "When", value_name = "NAME")]
+    pub calendar: Option<String>,
+    #[command(flatten)]
+    pub flags: JobFlags,
+    #[command(flatten)]
+    pub policy: Policy,
 }
 
 /// The policy about a run that takes too long, falls silent or dies.
 #[derive(Args, Default)]
+#[command(next_help_heading = "Runs that go wrong")]
 pub struct Policy {
     /// The longest run time; then the run is asked to stop, and its worker is abandoned if it does
     /// not [default: as long as it likes]
@@ -129,6 +130,7 @@ pub struct Policy {
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "When")]
 #[group(required = true, multiple = false)]
 pub struct When {
     /// Fires by this cron expression
@@ -160,9 +162,8 @@ pub struct When {
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "The job")]
 pub struct JobFlags {
-    #[command(flatten)]
-    pub marks: MarkFlags,
     /// One entry of the job's data; may be repeated
     #[arg(long, value_name = "K=V", value_parser = value::entry)]
     pub data: Vec<(String, String)>,
@@ -185,12 +186,14 @@ pub struct JobFlags {
     /// reads]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub data_version: Option<u32>,
-    #[command(flatten)]
-    pub placement: PlacementFlags,
-    #[command(flatten)]
-    pub strategy: StrategyFlags,
     /// Stores it even if every live node that has the type calls it deprecated, or if a node of
     /// Quartz does not heed where it may run
     #[arg(long)]
     pub force: bool,
+    #[command(flatten)]
+    pub marks: MarkFlags,
+    #[command(flatten)]
+    pub placement: PlacementFlags,
+    #[command(flatten)]
+    pub strategy: StrategyFlags,
 }

@@ -223,6 +223,9 @@ impl HistoryRows for SqlSession<'_, '_> {
         if let Some(job) = filter.job {
             and("job_name = ? AND job_group = ?", &[job.name().into(), job.group().into()]);
         }
+        if let Some(job_type) = filter.job_type {
+            and("job_type = ?", &[job_type.into()]);
+        }
         if let Some(trigger) = filter.trigger {
             and("trigger_name = ? AND trigger_group = ?", &[trigger.name().into(), trigger.group().into()]);
         }

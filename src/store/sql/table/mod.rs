@@ -17,6 +17,7 @@ mod history;
 mod instances;
 mod job_versions;
 mod jobs;
+mod listing;
 mod marks;
 mod members;
 mod monitor;

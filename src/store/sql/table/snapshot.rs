@@ -2,8 +2,10 @@
 
 use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::schedules::KIND_TABLES;
-use super::{BARE_KEY, JOB_KEY};
+use super::trigger_row::KeyRow;
+use super::{BARE_KEY, JOB_KEY, trigger_keys};
 use crate::error::Result;
+use crate::key::TriggerKey;
 use crate::store::database::{ClusterRows, Session, SnapshotRows};
 use crate::store::row::{FiredRow, RecoveryRow, Snapshot, SnapshotPlace};
 use crate::store::sql::by_place::by_place;
@@ -80,6 +82,25 @@ impl SnapshotRows for SqlSession<'_, '_> {
             _ => SnapshotPlace { part: place.part + 1, after: Vec::new() },
         };
         Ok(true)
+    }
+
+    fn delete_stray_schedules(&mut self) -> Result<Vec<TriggerKey>> {
+        self.assert_trigger_access();
+        let mut stray = Vec::new();
+        for table in KIND_TABLES {
+            let text = format!(
+                "SELECT k.trigger_name AS trigger_name, k.trigger_group AS trigger_group FROM {{p}}{table} k \
+                 WHERE k.sched_name = ? AND NOT EXISTS (SELECT 1 FROM {{p}}TRIGGERS t WHERE t.sched_name = k.sched_name \
+                 AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group)"
+            );
+            let keys: Vec<TriggerKey> =
+                self.load::<KeyRow>(&text, &[self.name()])?.into_iter().map(TriggerKey::from).collect();
+            if !keys.is_empty() {
+                self.delete_rows(table, &BARE_KEY, &trigger_keys(&keys), "")?;
+            }
+            stray.extend(keys);
+        }
+        Ok(stray)
     }
 }
 

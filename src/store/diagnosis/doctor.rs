@@ -1,0 +1,93 @@
+//! The doctor: looks for missing parts, unreadable rows, stuck states, dead nodes and broken
+//! invariants.
+
+use super::finding::Finding;
+use super::{nodes, rows, states, work};
+use crate::error::{Error, Result};
+use crate::rules::invariants::violations;
+use crate::span::span;
+use crate::store::Diagnosis;
+use std::collections::BTreeSet;
+
+/// The number of reads that must agree.
+const LOOKS: usize = 3;
+
+/// The largest difference between this machine's clock and the database's.
+const SKEW_LIMIT_MS: u64 = 1_000;
+
+impl Diagnosis<'_> {
+    /// Everything that is not as it should be; with `invariants` also what breaks an invariant of
+    /// the store.
+    ///
+    /// Reads without the locks and in pages, so that no node waits for it. A row that is on its way
+    /// from one state to another looks broken for a moment: a finding is what several reads agree
+    /// on.
+    ///
+    /// # Errors
+    /// The error of the database that is left after the bounded retries. Missing tables are a
+    /// finding.
+    pub fn doctor(&self, invariants: bool) -> Result<Vec<Finding>> {
+        let parts = match self.store.database.examine_schema() {
+            Ok(parts) => parts,
+            Err(Error::Schema(text)) => return Ok(vec![Finding::new("tables", self.store.database.describe(), text)]),
+            Err(error) => return Err(error),
+        };
+        let mut findings: Vec<Finding> = parts.iter().map(rows::missing_part).collect();
+        findings.extend(self.what_stays(invariants)?);
+        Ok(findings)
+    }
+
+    /// The findings that several looks agree on, as the last look has them.
+    fn what_stays(&self, invariants: bool) -> Result<Vec<Finding>> {
+        let mut findings = self.look(invariants)?;
+        for _ in 1..LOOKS {
+            if findings.is_empty() {
+                break;
+            }
+            let before: BTreeSet<(&str, String)> = findings.iter().map(|f| (f.kind, f.subject.clone())).collect();
+            let mut again = self.look(invariants)?;
+            again.retain(|f| before.contains(&(f.kind, f.subject.clone())));
+            findings = again;
+        }
+        Ok(findings)
+    }
+
+    fn look(&self, invariants: bool) -> Result<Vec<Finding>> {
+        let store = self.store;
+        let here_ms = store.clock.wall_time().timestamp_millis();
+        let now_ms = store.now_ms()?;
+        let snapshot = store.upkeep().look_at_everything()?;
+        let members = nodes::Members::of(store, &snapshot, now_ms);
+        let parked = store.catalogue().parked()?;
+        let orphans = store.job_types().orphans()?;
+        let unplaceable = store.placement().unplaceable_jobs()?;
+        let mut findings = rows::unreadable(store, &snapshot);
+        findings.extend(parked.iter().map(work::parked));
+        findings.extend(states::stuck(&snapshot, &parked.into_iter().map(|work| work.key).collect()));
+        findings.extend(states::overdue_reservations(&snapshot, now_ms));
+        findings.extend(members.silent());
+        findings.extend(members.none_alive(store, now_ms));
+        findings.extend(store.upkeep().fence_behind()?.map(|lost| rows::fence_behind(store, lost)));
+        findings.extend(work::unknown_types(&orphans));
+        findings.extend(unplaceable.iter().map(work::no_place));
+        findings.extend(work::untaken(&snapshot, members.is_any_alive(), now_ms, &orphans, &unplaceable));
+        findings.extend(work::ignored_placements(store, &snapshot)?);
+        findings.extend(members.foreign_clocks(now_ms));
+        findings.extend(work::beside_quartz(&snapshot));
+        if here_ms.abs_diff(now_ms) > SKEW_LIMIT_MS {
+            let skew = span(here_ms.saturating_sub(now_ms));
+            findings.push(Finding::new(
+                "clock_skew",
+                "this machine",
+                format!("its clock is {skew} off the database's"),
+            ));
+        }
+        if invariants {
+            let violations = violations(&snapshot).into_iter();
+            findings.extend(violations.map(|violation| {
+                Finding::new("invariant", &violation.subject, format!("{}: {}", violation.invariant, violation.detail))
+            }));
+        }
+        Ok(findings)
+    }
+}

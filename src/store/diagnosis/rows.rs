@@ -1,0 +1,84 @@
+//! Rows and parts of the tables that are missing, stray or cannot be read.
+
+use super::finding::Finding;
+use crate::key::JobKey;
+use crate::store::row::{ScheduleRow, Snapshot};
+use crate::store::{JobStore, LostCommits, MissingPart};
+use crate::trigger::{Schedule, TriggerState};
+use std::collections::BTreeSet;
+
+/// Beyond the largest fence that is seen others may have been given out.
+const FENCES_TO_SPARE: i64 = 1_000_000;
+
+/// A part of the tables that is gone.
+pub(super) fn missing_part(part: &MissingPart) -> Finding {
+    Finding::new(part.kind, &part.name, &part.detail).repairable()
+}
+
+/// Rows that cannot be read, or that point nowhere.
+pub(super) fn unreadable(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
+    let unreadable = snapshot.unreadable.iter().map(|(table, key, reason)| {
+        Finding::new("unreadable_row", key, format!("{table}: {reason}; nodes leave it alone"))
+    });
+    let kindless = snapshot.triggers.iter().filter(|trigger| trigger.schedule == ScheduleRow::Missing).map(|trigger| {
+        let reason = match trigger.kind.as_str() {
+            kind if Schedule::KINDS.contains(&kind) => "its row in the table of its kind is missing",
+            _ => "this program does not know the kind",
+        };
+        Finding::new(
+            "unreadable_row",
+            &trigger.key,
+            format!("TRIGGERS: kind {}: {reason}; nodes leave it alone", trigger.kind),
+        )
+    });
+    let damaged = snapshot.triggers.iter().filter(|trigger| trigger.schedule != ScheduleRow::Missing);
+    let damaged = damaged.filter_map(|trigger| {
+        let error = store.catalogue().check_trigger_row(trigger).err()?;
+        Some(Finding::new("unreadable_row", &trigger.key, format!("{error}; nodes leave it alone")))
+    });
+    let stray = snapshot.stray_schedules.iter().map(|(table, key)| {
+        let detail = format!("{table}: there is no trigger of this key, and none can be stored under it");
+        Finding::new("stray_schedule", key, detail).repairable()
+    });
+    let jobs: BTreeSet<&JobKey> = snapshot.jobs.iter().map(|job| &job.key).collect();
+    let jobless = snapshot.triggers.iter().filter(|trigger| !jobs.contains(&trigger.job)).map(|trigger| {
+        Finding::new("missing_job", &trigger.key, format!("its job `{}` does not exist or cannot be read", trigger.job))
+    });
+    let unreadable = unreadable.chain(calendars(store, snapshot));
+    unreadable.chain(kindless).chain(damaged).chain(stray).chain(jobless).collect()
+}
+
+/// Calendars that cannot be read, and triggers whose calendar is not there or leaves them no time.
+fn calendars(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
+    let stored: BTreeSet<&str> = snapshot.calendars.iter().map(|calendar| calendar.name.as_str()).collect();
+    let unreadable = snapshot.calendars.iter().filter_map(|calendar| {
+        let error = store.catalogue().check_calendar_row(calendar).err()?;
+        let detail = format!("{error}; it stays as it is, and triggers that name it are left alone");
+        Some(Finding::new("unreadable_calendar", &calendar.name, detail))
+    });
+    let astray = snapshot.triggers.iter().filter_map(|trigger| {
+        let name = trigger.calendar.as_deref()?;
+        if !stored.contains(name) {
+            let detail = format!("its calendar `{name}` does not exist; nodes leave it alone until it does");
+            return Some(Finding::new("missing_calendar", &trigger.key, detail));
+        }
+        (trigger.next_ms.is_none() && trigger.state == TriggerState::Waiting.name()).then(|| {
+            let detail = format!("its calendar `{name}` leaves it no fire time: replace that, or delete the trigger");
+            Finding::new("no_time_left", &trigger.key, detail)
+        })
+    });
+    unreadable.chain(astray).collect()
+}
+
+/// Fires, runs or locks with larger fences than were drawn.
+pub(super) fn fence_behind(store: &JobStore, lost: LostCommits) -> Finding {
+    let scheduler = &store.settings.scheduler.instance_name;
+    let detail = format!(
+        "the last fence is {}, but {} was given out: a backup was put back, or a replica promoted. Stop all nodes, then: UPDATE \
+         …CN_FENCES SET fence = {} WHERE sched_name = '{scheduler}'",
+        lost.stored,
+        lost.largest,
+        lost.largest.saturating_add(FENCES_TO_SPARE),
+    );
+    Finding::new("fence_behind", scheduler, detail)
+}

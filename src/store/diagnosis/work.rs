@@ -1,0 +1,117 @@
+//! Work that nobody does, or that is done otherwise than it was asked for.
+
+use super::finding::Finding;
+use crate::error::Result;
+use crate::job::JobDetail;
+use crate::key::JobKey;
+use crate::matcher::GroupMatcher;
+use crate::span::span;
+use crate::store::row::{Parked, Snapshot, TriggerRow};
+use crate::store::{JobStore, MayRun, Orphan, Orphans, UnplaceableJob};
+use crate::trigger::{TriggerState, show};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The lateness from which a due trigger that nobody takes is worth a finding.
+const UNTAKEN_AFTER_MS: i64 = 10_000;
+
+/// Work that nobody does until somebody has looked at it.
+pub(super) fn parked(work: &Parked) -> Finding {
+    let remedy = "mend the cause, then `carnelian parked retry` or `carnelian parked delete`";
+    Finding::new("parked", &work.key, format!("job `{}`: {}; {remedy}", work.job, work.reason))
+}
+
+/// Jobs whose type no live node has, by what the nodes say of themselves; due or not.
+pub(super) fn unknown_types(orphans: &Orphans) -> Vec<Finding> {
+    let look = |orphan: &Orphan| {
+        let due = match orphan.next_fire_time {
+            Some(due) => format!("due {}", show(Some(due.timestamp_millis()))),
+            None => "not scheduled".to_owned(),
+        };
+        let remedy = "start a node that has it, `carnelian job migrate`, or `carnelian orphans --delete`";
+        Finding::new("unknown_type", &orphan.job, format!("{}; {due}; {remedy}", orphan.reason()))
+    };
+    orphans.jobs.iter().map(look).collect()
+}
+
+/// A job that no living node may run.
+pub(super) fn no_place(unplaceable: &UnplaceableJob) -> Finding {
+    let why = |node: &MayRun| {
+        let refusal = node.refusal.as_ref().map_or_else(String::new, ToString::to_string);
+        format!("{}: {refusal}", node.instance)
+    };
+    let nodes: Vec<String> = unplaceable.nodes.iter().map(why).collect();
+    let detail = format!("no living node may run it (its placement: {}): {}", unplaceable.placement, nodes.join("; "));
+    Finding::new("no_place", &unplaceable.job, detail)
+}
+
+/// Jobs whose placement a node of Quartz does not heed.
+pub(super) fn ignored_placements(store: &JobStore, snapshot: &Snapshot) -> Result<Vec<Finding>> {
+    let Some(quartz) = snapshot.instances.iter().find(|node| node.incarnation.is_none()) else { return Ok(Vec::new()) };
+    let look = |job: &JobDetail| {
+        let placement = job.policy().placed()?;
+        let detail = format!("`{}`, a node of Quartz, runs it although its placement is: {placement}", quartz.name);
+        Some(Finding::new("ignored_placement", job.key(), detail))
+    };
+    Ok(store.catalogue().jobs(&GroupMatcher::Any)?.iter().filter_map(look).collect())
+}
+
+/// Triggers that a node of Quartz keeps from doing what they were told to, and those that it cannot
+/// read.
+pub(super) fn beside_quartz(snapshot: &Snapshot) -> Vec<Finding> {
+    let Some(quartz) = snapshot.instances.iter().find(|node| node.incarnation.is_none()) else { return Vec::new() };
+    let unknown = |trigger: &TriggerRow| {
+        let detail = format!(
+            "a recurrence, which `{}`, a node of Quartz, does not know: it never takes the trigger, our nodes do; but what \
+             a Java program asks of Quartz fails if the trigger has to be read for it",
+            quartz.name
+        );
+        (trigger.kind == "RRULE").then(|| Finding::new("unknown_to_quartz", &trigger.key, detail))
+    };
+    let look = |trigger: &TriggerRow| {
+        let names = &trigger.options.as_ref()?.names;
+        let detail = format!(
+            "its options `{names}` have no effect while `{}` is a node of Quartz: every node does as \
+             Quartz does; replace the trigger by one without them, or take that node away",
+            quartz.name
+        );
+        Some(Finding::new("suspended_options", &trigger.key, detail))
+    };
+    snapshot.triggers.iter().filter_map(|trigger| unknown(trigger).or_else(|| look(trigger))).collect()
+}
+
+/// Jobs that are due while living nodes leave them alone: where a node does not say what types it
+/// has, nobody may have theirs.
+pub(super) fn untaken(
+    snapshot: &Snapshot,
+    is_any_alive: bool,
+    now_ms: i64,
+    orphans: &Orphans,
+    unplaceable: &[UnplaceableJob],
+) -> Vec<Finding> {
+    if !is_any_alive {
+        return Vec::new();
+    }
+    let mut late: BTreeMap<&JobKey, i64> = BTreeMap::new();
+    for trigger in snapshot.triggers.iter().filter(|t| t.state == TriggerState::Waiting.name()) {
+        let late_ms = trigger.next_ms.map_or(0, |next_ms| now_ms.saturating_sub(next_ms));
+        if late_ms > UNTAKEN_AFTER_MS {
+            let most = late.entry(&trigger.job).or_default();
+            *most = late_ms.max(*most);
+        }
+    }
+    let job_type = |key: &JobKey| snapshot.jobs.iter().find(|job| job.key == *key).map(|job| job.job_type.as_str());
+    let mut known: BTreeSet<&JobKey> = orphans.jobs.iter().map(|orphan| &orphan.job).collect();
+    known.extend(unplaceable.iter().map(|job| &job.job));
+    let why = match orphans.blind_because() {
+        None => "all workers of the nodes that know it are busy, or those stand by; `carnelian explain` says more",
+        Some(_) => "no live node knows it, or all workers are busy; `carnelian explain` says more",
+    };
+    late.into_iter()
+        .filter(|(key, _)| !known.contains(key))
+        .filter_map(|(key, late_ms)| {
+            let job_type = job_type(key)?;
+            let detail = format!("due for {} and not taken, type `{job_type}`: {why}", span(late_ms));
+            Some(Finding::new("untaken_job", key, detail))
+        })
+        .collect()
+}

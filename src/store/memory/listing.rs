@@ -1,0 +1,100 @@
+//! Pages of triggers and jobs in maps.
+
+use super::MemorySession;
+use super::jobs::is_marked;
+use crate::error::Result;
+use crate::store::database::ListingRows;
+use crate::store::row::{JobQuery, JobRow, ListOrder, ListedTrigger, TriggerQuery, TriggerRow};
+use std::collections::BTreeSet;
+
+/// The place of a trigger in a list.
+fn place(order: ListOrder, next_ms: Option<i64>, group: &str, name: &str) -> (i64, String, String) {
+    let next_ms = match order {
+        ListOrder::Key => 0,
+        ListOrder::NextFireTime => next_ms.unwrap_or(i64::MAX),
+    };
+    (next_ms, group.to_owned(), name.to_owned())
+}
+
+fn is_in(groups: Option<&[String]>, group: &str) -> bool {
+    groups.is_none_or(|groups| groups.iter().any(|one| one == group))
+}
+
+impl MemorySession<'_> {
+    fn triggers_of(&self, query: &TriggerQuery, groups: Option<&[String]>) -> Vec<&TriggerRow> {
+        let marks = query.filter.asks_for_marks();
+        let has_marks = |row: &TriggerRow| {
+            !marks || self.tables.jobs.get(&row.job).is_some_and(|job| is_marked(job, &query.filter))
+        };
+        let takes = |row: &&TriggerRow| {
+            is_in(groups, row.key.group())
+                && query.job.as_ref().is_none_or(|job| row.job == *job)
+                && query.kind.as_ref().is_none_or(|kind| row.kind == *kind)
+                && query.state.is_none_or(|state| row.state == state.name())
+                && has_marks(row)
+        };
+        self.tables.triggers.values().filter(takes).collect()
+    }
+
+    fn jobs_of(&self, query: &JobQuery, groups: Option<&[String]>) -> Vec<&JobRow> {
+        let takes = |row: &&JobRow| {
+            is_in(groups, row.key.group())
+                && query.job_type.as_ref().is_none_or(|job_type| row.job_type == *job_type)
+                && (!query.filter.asks_for_marks() || is_marked(row, &query.filter))
+        };
+        self.tables.jobs.values().filter(takes).collect()
+    }
+}
+
+impl ListingRows for MemorySession<'_> {
+    fn trigger_page(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<Vec<ListedTrigger>> {
+        self.reads()?;
+        let place_of = |row: &TriggerRow| place(query.order, row.next_ms, row.key.group(), row.key.name());
+        let mut rows = self.triggers_of(query, groups);
+        if let Some((key, next_ms)) = &query.after {
+            let after = place(query.order, *next_ms, key.group(), key.name());
+            rows.retain(|row| place_of(row) > after);
+        }
+        rows.sort_by_key(|row| place_of(row));
+        let listed = |row: &TriggerRow| ListedTrigger {
+            key: row.key.clone(),
+            job: row.job.clone(),
+            kind: row.kind.clone(),
+            state: row.state.clone(),
+            next_ms: row.next_ms,
+            previous_ms: row.previous_ms,
+            priority: row.priority,
+            misfire: row.misfire,
+        };
+        Ok(rows.into_iter().take(query.limit.unwrap_or(usize::MAX)).map(listed).collect())
+    }
+
+    fn count_triggers(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<usize> {
+        self.reads()?;
+        Ok(self.triggers_of(query, groups).len())
+    }
+
+    fn job_page(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<Vec<JobRow>> {
+        self.reads()?;
+        let place_of = |row: &JobRow| (row.key.group().to_owned(), row.key.name().to_owned());
+        let mut rows = self.jobs_of(query, groups);
+        if let Some(key) = &query.after {
+            let after = (key.group().to_owned(), key.name().to_owned());
+            rows.retain(|row| place_of(row) > after);
+        }
+        rows.sort_by_key(|row| place_of(row));
+        let without_data = |row: &JobRow| JobRow { data: None, ..row.clone() };
+        Ok(rows.into_iter().take(query.limit.unwrap_or(usize::MAX)).map(without_data).collect())
+    }
+
+    fn count_jobs(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<usize> {
+        self.reads()?;
+        Ok(self.jobs_of(query, groups).len())
+    }
+
+    fn job_groups(&mut self) -> Result<Vec<String>> {
+        self.reads()?;
+        let groups: BTreeSet<&str> = self.tables.jobs.values().map(|row| row.key.group()).collect();
+        Ok(groups.into_iter().map(str::to_owned).collect())
+    }
+}

@@ -1,0 +1,180 @@
+//! Queries for lists of triggers and jobs in pages: a page begins behind a key, wherever that is.
+
+use crate::job::JobFilter;
+use crate::key::{JobKey, TriggerKey};
+use crate::trigger::TriggerState;
+use chrono::{DateTime, Utc};
+
+/// The order of a list of triggers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ListOrder {
+    /// By group and name, as the database compares texts.
+    #[default]
+    Key,
+    /// By the next fire time, the earliest first, those without one last; by key among equals.
+    NextFireTime,
+}
+
+/// A query for a page of the stored triggers. By default all of them, in order of their keys.
+///
+/// ```
+/// use carnelian::listing::{ListOrder, TriggerQuery};
+/// use carnelian::{Scheduler, TriggerState};
+///
+/// let scheduler = Scheduler::builder().build()?;
+/// let mut query = TriggerQuery::new().state(TriggerState::Waiting).order(ListOrder::NextFireTime).limit(50);
+/// loop {
+///     let page = scheduler.list_triggers(&query)?;
+///     for trigger in &page.items {
+///         println!("{} {:?}", trigger.key, trigger.next_fire_time);
+///     }
+///     match page.items.last() {
+///         Some(last) if page.has_more => query = query.after(last.key.clone(), last.next_fire_time),
+///         _ => break,
+///     }
+/// }
+/// # Ok::<(), carnelian::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "it does nothing until it is asked"]
+pub struct TriggerQuery {
+    pub(crate) filter: JobFilter,
+    pub(crate) job: Option<JobKey>,
+    pub(crate) kind: Option<String>,
+    pub(crate) state: Option<TriggerState>,
+    pub(crate) order: ListOrder,
+    pub(crate) after: Option<(TriggerKey, Option<i64>)>,
+    pub(crate) limit: Option<usize>,
+}
+
+impl TriggerQuery {
+    /// All triggers.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only triggers of the filter's groups whose jobs have its marks.
+    pub fn filter(mut self, filter: JobFilter) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    /// Only triggers of this job.
+    pub fn job(mut self, key: JobKey) -> Self {
+        self.job = Some(key);
+        self
+    }
+
+    /// Only triggers of this kind: `SIMPLE`, `CRON`, `CAL_INT`, `DAILY_I` or `RRULE`.
+    pub fn kind(mut self, kind: impl Into<String>) -> Self {
+        self.kind = Some(kind.into());
+        self
+    }
+
+    /// Only triggers in this state.
+    pub fn state(mut self, state: TriggerState) -> Self {
+        self.state = Some(state);
+        self
+    }
+
+    /// The order. Default: [`ListOrder::Key`].
+    pub fn order(mut self, order: ListOrder) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// Only triggers behind this one, which need not be there any more: the key and the next fire
+    /// time of the last trigger of a page ask for the next page.
+    pub fn after(mut self, key: TriggerKey, next_fire_time: Option<DateTime<Utc>>) -> Self {
+        self.after = Some((key, next_fire_time.map(|time| time.timestamp_millis())));
+        self
+    }
+
+    /// The most triggers of the page. Default: no limit.
+    pub fn limit(mut self, triggers: usize) -> Self {
+        self.limit = Some(triggers);
+        self
+    }
+}
+
+/// A query for a page of the stored jobs, in order of group and name. By default all of them.
+#[derive(Clone, Debug, Default)]
+#[must_use = "it does nothing until it is asked"]
+pub struct JobQuery {
+    pub(crate) filter: JobFilter,
+    pub(crate) job_type: Option<String>,
+    pub(crate) after: Option<JobKey>,
+    pub(crate) limit: Option<usize>,
+}
+
+impl JobQuery {
+    /// All jobs.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Only jobs of the filter's groups with its marks.
+    pub fn filter(mut self, filter: JobFilter) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    /// Only jobs of this type.
+    pub fn job_type(mut self, name: impl Into<String>) -> Self {
+        self.job_type = Some(name.into());
+        self
+    }
+
+    /// Only jobs behind this key: the last of a page asks for the next page.
+    pub fn after(mut self, key: JobKey) -> Self {
+        self.after = Some(key);
+        self
+    }
+
+    /// The most jobs of the page. Default: no limit.
+    pub fn limit(mut self, jobs: usize) -> Self {
+        self.limit = Some(jobs);
+        self
+    }
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Page<T> {
+    /// The entries of the page, in order.
+    pub items: Vec<T>,
+    /// True if there are more behind them.
+    pub has_more: bool,
+}
+
+impl<T> Page<T> {
+    /// The page of so many entries at most, of entries that were read with one more than that.
+    pub(crate) fn of(mut items: Vec<T>, limit: Option<usize>) -> Self {
+        let has_more = limit.is_some_and(|limit| items.len() > limit);
+        items.truncate(limit.unwrap_or(usize::MAX));
+        Self { items, has_more }
+    }
+}
+
+/// The columns of a trigger that a list shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedTrigger {
+    /// The key.
+    pub key: TriggerKey,
+    /// The job.
+    pub job: JobKey,
+    /// `TRIGGER_TYPE`.
+    pub kind: String,
+    /// `TRIGGER_STATE`.
+    pub state: String,
+    /// `NEXT_FIRE_TIME`.
+    pub next_ms: Option<i64>,
+    /// `PREV_FIRE_TIME`.
+    pub previous_ms: Option<i64>,
+    /// `PRIORITY`.
+    pub priority: i32,
+    /// The number of the misfire instruction.
+    pub misfire: i32,
+}

@@ -1,0 +1,188 @@
+//! Parts of the tables that can go missing one by one: the indexes that the scripts make, the rows
+//! that every scheduler needs, and PostgreSQL's function.
+
+use super::backend::Backend;
+use super::by_place::by_place;
+use super::connection::Connection;
+use super::dialect;
+use super::migrations::{QUARTZ, SCHEDULING, SCRIPTS, Work, check_versions, error};
+use super::sql_options::SqlOptions;
+use super::statement::Statement;
+use crate::error::Result;
+use crate::store::database::MissingPart;
+use diesel::sql_types::Text;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The one index that Quartz's scripts make under the same name.
+const QUARTZ_TOO: &str = "IDX_{i}T_J";
+
+/// An index that is there when all scripts have run; the prefix is not filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Index {
+    name: String,
+    table: String,
+    /// The columns, and what further follows them.
+    columns: String,
+    /// Quartz's own tables, of which Quartz's scripts make other indexes.
+    is_of_quartz: bool,
+}
+
+by_place! {
+    struct NameRow {
+        name: String as Text,
+    }
+}
+
+/// Checks the tables as `check` does, makes nothing, and names the parts that are missing.
+pub(super) fn examine(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<MissingPart>> {
+    let mut work = Work { connection, options };
+    check_versions(&mut work)?;
+    let mut missing: Vec<MissingPart> = missing_indexes(&mut work)?.iter().map(|index| part(&work, index)).collect();
+    missing.extend(work.missing_rows()?.into_iter().map(|(table, name)| MissingPart {
+        kind: if table == "LOCKS" { "missing_lock" } else { "missing_row" },
+        detail: format!("{}{table} has no such row of this scheduler: no node can work", options.table_prefix),
+        name: name.to_owned(),
+    }));
+    if work.lacks_function()? {
+        missing.push(MissingPart {
+            kind: "missing_function",
+            name: work.fill("{p}CN_SCHEDULE"),
+            detail: "the function is not there or belongs to another version: new work is stored more slowly"
+                .to_owned(),
+        });
+    }
+    Ok(missing)
+}
+
+/// Makes the parts that are missing; returns them.
+pub(super) fn mend(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<MissingPart>> {
+    let (lock, unlock) = dialect::migration_lock(connection.backend());
+    let mut work = Work { connection, options };
+    work.run(lock)?;
+    let made = examine(work.connection, options).and_then(|missing| {
+        make(&mut Work { connection: work.connection, options })?;
+        Ok(missing)
+    });
+    let unlocked = match (&made, work.connection.backend()) {
+        (Err(_), Backend::Sqlite) => work.run("ROLLBACK"),
+        _ => work.run(unlock),
+    };
+    let made = made?;
+    unlocked?;
+    work.ensure_scheduler_rows(&mut Vec::new())?;
+    Ok(made)
+}
+
+fn make(work: &mut Work<'_, '_>) -> Result<()> {
+    for Index { name, table, columns, .. } in missing_indexes(work)? {
+        let text = work.fill(&format!("CREATE INDEX {name} ON {table} {columns}"));
+        work.run(&text)?;
+    }
+    if work.lacks_function()? {
+        for script in SCRIPTS.iter().filter(|script| script.version == SCHEDULING) {
+            let text = work.fill(script.text(Backend::Postgres));
+            work.run(&text)?;
+        }
+    }
+    Ok(())
+}
+
+fn part(work: &Work<'_, '_>, index: &Index) -> MissingPart {
+    MissingPart {
+        kind: "missing_index",
+        name: work.fill(&index.name),
+        detail: work.fill(&format!("{} has no index {}: statements read the whole table", index.table, index.columns)),
+    }
+}
+
+/// The indexes that the scripts make and that are not there. Tables that Quartz made have Quartz's
+/// indexes, or those that their owner wants.
+fn missing_indexes(work: &mut Work<'_, '_>) -> Result<Vec<Index>> {
+    let backend = work.connection.backend();
+    let indexes = indexes(SCRIPTS.iter().map(|script| (script.version == QUARTZ, script.text(backend))));
+    let tables: BTreeSet<&String> = indexes.values().map(|index| &index.table).collect();
+    let mut there: BTreeSet<String> = BTreeSet::new();
+    for table in tables {
+        let bare = table.replace("{p}", "{i}");
+        let text = work.fill(&dialect::indexes_of(backend).replace("{table}", table).replace("{bare}", &bare));
+        let statement = Statement { text: &text, prefix: &work.options.table_prefix, values: &[] };
+        let rows = work.connection.load::<NameRow>(statement).map_err(error)?;
+        there.extend(rows.into_iter().map(|row| row.name.to_ascii_lowercase()));
+    }
+    let is_there = |index: &Index| there.contains(&work.fill(&index.name).to_ascii_lowercase());
+    let is_ours = indexes.values().any(|index| index.is_of_quartz && index.name != QUARTZ_TOO && is_there(index));
+    let missing = indexes.values().filter(|index| !is_there(index) && (is_ours || !index.is_of_quartz));
+    Ok(missing.cloned().collect())
+}
+
+/// The indexes that these scripts leave, by their names; each script with whether it makes Quartz's
+/// tables.
+fn indexes<'a>(scripts: impl Iterator<Item = (bool, &'a str)>) -> BTreeMap<String, Index> {
+    let mut indexes = BTreeMap::new();
+    for (is_of_quartz, script) in scripts {
+        let text: Vec<&str> = script.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
+        for statement in text.join("\n").split(';') {
+            let mut add = |name: &str, table: &str, columns: &str| {
+                let columns = columns.split_whitespace().collect::<Vec<_>>().join(" ");
+                let (name, table) = (name.to_owned(), table.to_owned());
+                indexes.insert(name.clone(), Index { name, table, columns, is_of_quartz });
+            };
+            if let Some((_, create)) = statement.split_once("CREATE INDEX") {
+                // A statement may be a text within one that looks first whether the index is there.
+                let is_text = statement.trim_start().starts_with("SET ");
+                let create = if is_text { create.split('\'').next().unwrap_or_default() } else { create };
+                if let Some((name, (table, columns))) = named(create).zip(on(create)) {
+                    add(name, table, columns);
+                }
+            } else if let Some((_, drop)) = statement.split_once("DROP INDEX") {
+                named(drop).map(|name| indexes.remove(name));
+            } else if let Some((_, create)) = statement.split_once("CREATE TABLE") {
+                let table = create.split_whitespace().find(|word| word.starts_with("{p}")).unwrap_or_default();
+                let keys = create.lines().filter_map(|line| line.trim().strip_prefix("KEY "));
+                for (name, columns) in keys.filter_map(|key| key.trim_end_matches(',').split_once(' ')) {
+                    add(name, table, columns);
+                }
+            }
+        }
+    }
+    indexes
+}
+
+/// The name of an index in a statement.
+fn named(statement: &str) -> Option<&str> {
+    let at = statement.find("IDX_{i}")?;
+    statement.get(at..)?.split_whitespace().next()
+}
+
+/// The table of an index, and what comes behind it.
+fn on(create: &str) -> Option<(&str, &str)> {
+    let (_, on) = create.split_once("ON {p}")?;
+    let at = create.len() - on.len() - "{p}".len();
+    create.get(at..)?.split_once(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_script_has_the_indexes_that_it_leaves() {
+        for backend in [Backend::Sqlite, Backend::Postgres, Backend::Mysql] {
+            let found = indexes(SCRIPTS.iter().map(|script| (script.version == QUARTZ, script.text(backend))));
+            let names: Vec<&str> = found.keys().map(|name| name.trim_start_matches("IDX_{i}")).collect();
+            let mut expected = vec![
+                "CN_C_C", "CN_FT_E", "CN_FT_R", "CN_G_J", "CN_H_E", "CN_H_J", "CN_M_B", "CN_M_O", "CN_R_T", "CN_T_I",
+                "FT_INST", "T_DUE", "T_J",
+            ];
+            if backend == Backend::Mysql {
+                expected.retain(|name| *name != "CN_T_I"); // there are no indexes of some rows only
+            }
+            assert_eq!(names, expected, "{backend:?}");
+            for index in found.values() {
+                let (open, close) = (index.columns.matches('(').count(), index.columns.matches(')').count());
+                assert!(index.columns.starts_with('(') && open == close, "{index:?}");
+                assert!(index.table.starts_with("{p}"), "{index:?}");
+            }
+        }
+    }
+}

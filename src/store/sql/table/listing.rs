@@ -1,0 +1,206 @@
+//! Pages of `TRIGGERS` and `JOB_DETAILS`. The database cuts them: a page costs one statement, and
+//! no more memory than its rows.
+
+use super::marks::MARKS;
+use super::recurrences::kind_of;
+use super::time;
+use crate::error::Result;
+use crate::key::{JobKey, TriggerKey};
+use crate::store::database::{ListingRows, Session};
+use crate::store::row::{JobQuery, JobRow, ListOrder, ListedTrigger, RecurrenceRow, TriggerQuery};
+use crate::store::sql::by_place::by_place;
+use crate::store::sql::session::SqlSession;
+use crate::store::sql::statement::Value;
+use crate::trigger::DEFAULT_PRIORITY;
+use diesel::sql_types::{BigInt, Integer, Nullable, SmallInt, Text};
+use std::collections::BTreeMap;
+
+/// The next fire time, for an order in which "none" is last.
+const NEXT: &str = "CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time ELSE 9223372036854775807 END";
+
+by_place! {
+    struct Row {
+        trigger_name: String as Text,
+        trigger_group: String as Text,
+        job_name: String as Text,
+        job_group: String as Text,
+        next_fire_time: Option<i64> as Nullable<BigInt>,
+        prev_fire_time: Option<i64> as Nullable<BigInt>,
+        priority: Option<i32> as Nullable<Integer>,
+        trigger_state: String as Text,
+        trigger_type: String as Text,
+        misfire_instr: Option<i16> as Nullable<SmallInt>,
+    }
+}
+
+by_place! {
+    struct GroupRow {
+        job_group: String as Text,
+    }
+}
+
+impl From<Row> for ListedTrigger {
+    fn from(row: Row) -> Self {
+        Self {
+            key: TriggerKey::new(row.trigger_group, row.trigger_name),
+            job: JobKey::new(row.job_group, row.job_name),
+            kind: kind_of(row.trigger_type),
+            state: row.trigger_state,
+            next_ms: time(row.next_fire_time),
+            previous_ms: time(row.prev_fire_time),
+            priority: row.priority.unwrap_or(DEFAULT_PRIORITY),
+            misfire: i32::from(row.misfire_instr.unwrap_or(0)),
+        }
+    }
+}
+
+/// Conditions with their values.
+#[derive(Default)]
+struct Conditions {
+    text: String,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    fn add(&mut self, text: &str, values: impl IntoIterator<Item = Value>) {
+        self.text.push_str(text);
+        self.values.extend(values);
+    }
+
+    fn groups(&mut self, column: &str, groups: Option<&[String]>) {
+        let Some(groups) = groups else { return };
+        // No group is none of them, and an empty list is no SQL.
+        let marks = if groups.is_empty() { "NULL".to_owned() } else { vec!["?"; groups.len()].join(", ") };
+        self.add(&format!(" AND {column} IN ({marks})"), groups.iter().map(Value::from));
+    }
+
+    fn limit(&mut self, limit: Option<usize>) {
+        if let Some(limit) = limit {
+            self.add(" LIMIT ?", [i64::try_from(limit).unwrap_or(i64::MAX).into()]);
+        }
+    }
+}
+
+impl SqlSession<'_, '_> {
+    fn of_triggers(&self, query: &TriggerQuery, groups: Option<&[String]>) -> Conditions {
+        let mut conditions = Conditions { text: String::new(), values: vec![self.name()] };
+        conditions.groups("t.trigger_group", groups);
+        if let Some(job) = &query.job {
+            conditions.add(" AND t.job_name = ? AND t.job_group = ?", [job.name().into(), job.group().into()]);
+        }
+        match query.kind.as_deref() {
+            Some("RRULE") => conditions.add(" AND t.trigger_type IN ('RRULE', 'RRULE_IG')", []),
+            Some(kind) => conditions.add(" AND t.trigger_type = ?", [kind.into()]),
+            None => {}
+        }
+        if let Some(state) = query.state {
+            conditions.add(" AND t.trigger_state = ?", [state.name().into()]);
+        }
+        if query.filter.asks_for_marks() {
+            let (marked, values) = self.marked(&query.filter);
+            let text = format!(
+                " AND (t.job_name, t.job_group) IN (SELECT j.job_name, j.job_group FROM {{p}}JOB_DETAILS j{MARKS} \
+                 WHERE j.sched_name = ?{marked})"
+            );
+            conditions.add(&text, std::iter::once(self.name()).chain(values));
+        }
+        conditions
+    }
+
+    fn of_jobs(&self, query: &JobQuery, groups: Option<&[String]>) -> Conditions {
+        let mut conditions = Conditions { text: String::new(), values: vec![self.name()] };
+        conditions.groups("j.job_group", groups);
+        if let Some(job_type) = &query.job_type {
+            conditions.add(" AND j.job_class_name = ?", [job_type.into()]);
+        }
+        if query.filter.asks_for_marks() {
+            let (marked, values) = self.marked(&query.filter);
+            conditions.add(&marked, values);
+        }
+        conditions
+    }
+
+    /// The misfire instructions of recurrences, which their own rows have.
+    fn fill_in_misfires(&mut self, rows: &mut [ListedTrigger]) -> Result<()> {
+        let keys: Vec<TriggerKey> = rows.iter().filter(|row| row.kind == "RRULE").map(|row| row.key.clone()).collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let session: &mut dyn Session = self;
+        let stored = session.rows::<RecurrenceRow>().any_of(&["trigger"], &keys).list()?;
+        let misfires: BTreeMap<TriggerKey, i64> = stored.into_iter().map(|row| (row.trigger, row.misfire)).collect();
+        for row in rows.iter_mut() {
+            let misfire = misfires.get(&row.key).and_then(|misfire| i32::try_from(*misfire).ok());
+            row.misfire = misfire.unwrap_or(row.misfire);
+        }
+        Ok(())
+    }
+}
+
+impl ListingRows for SqlSession<'_, '_> {
+    fn trigger_page(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<Vec<ListedTrigger>> {
+        let mut conditions = self.of_triggers(query, groups);
+        let behind = "t.trigger_group > ? OR (t.trigger_group = ? AND t.trigger_name > ?)";
+        let by_key = "t.trigger_group, t.trigger_name";
+        if let Some((key, next_ms)) = &query.after {
+            let of_key: [Value; 3] = [key.group().into(), key.group().into(), key.name().into()];
+            let next_ms = next_ms.filter(|ms| *ms > 0).unwrap_or(i64::MAX);
+            match query.order {
+                ListOrder::Key => conditions.add(&format!(" AND ({behind})"), of_key),
+                ListOrder::NextFireTime => conditions.add(
+                    &format!(" AND ({NEXT} > ? OR ({NEXT} = ? AND ({behind})))"),
+                    [next_ms.into(), next_ms.into()].into_iter().chain(of_key),
+                ),
+            }
+        }
+        let order = match query.order {
+            ListOrder::Key => by_key.to_owned(),
+            ListOrder::NextFireTime => format!("{NEXT}, {by_key}"),
+        };
+        conditions.add(&format!(" ORDER BY {order}"), []);
+        conditions.limit(query.limit);
+        let text = format!(
+            "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, t.job_name AS job_name, \
+             t.job_group AS job_group, t.next_fire_time AS next_fire_time, t.prev_fire_time AS prev_fire_time, \
+             t.priority AS priority, t.trigger_state AS trigger_state, t.trigger_type AS trigger_type, \
+             t.misfire_instr AS misfire_instr FROM {{p}}TRIGGERS t WHERE t.sched_name = ?{}",
+            conditions.text
+        );
+        let rows: Vec<Row> = self.load(&text, &conditions.values)?;
+        let mut rows: Vec<ListedTrigger> = rows.into_iter().map(ListedTrigger::from).collect();
+        self.fill_in_misfires(&mut rows)?;
+        Ok(rows)
+    }
+
+    fn count_triggers(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<usize> {
+        let conditions = self.of_triggers(query, groups);
+        let text = format!("SELECT COUNT(*) AS n FROM {{p}}TRIGGERS t WHERE t.sched_name = ?{}", conditions.text);
+        Ok(usize::try_from(self.count(&text, &conditions.values)?).unwrap_or(0))
+    }
+
+    fn job_page(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<Vec<JobRow>> {
+        let mut conditions = self.of_jobs(query, groups);
+        if let Some(key) = &query.after {
+            conditions.add(
+                " AND (j.job_group > ? OR (j.job_group = ? AND j.job_name > ?))",
+                [key.group().into(), key.group().into(), key.name().into()],
+            );
+        }
+        conditions.add(" ORDER BY j.job_group, j.job_name", []);
+        conditions.limit(query.limit);
+        self.load_jobs(&conditions.text, &conditions.values)
+    }
+
+    fn count_jobs(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<usize> {
+        let conditions = self.of_jobs(query, groups);
+        let joins = if query.filter.asks_for_marks() { MARKS } else { "" };
+        let text =
+            format!("SELECT COUNT(*) AS n FROM {{p}}JOB_DETAILS j{joins} WHERE j.sched_name = ?{}", conditions.text);
+        Ok(usize::try_from(self.count(&text, &conditions.values)?).unwrap_or(0))
+    }
+
+    fn job_groups(&mut self) -> Result<Vec<String>> {
+        let text = "SELECT DISTINCT job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? ORDER BY job_group";
+        Ok(self.load::<GroupRow>(text, &[self.name()])?.into_iter().map(|row| row.job_group).collect())
+    }
+}

@@ -1,0 +1,64 @@
+//! The command at a terminal: questions, colours, relative times, folded lines.
+
+use super::Place;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+/// A command at a terminal: its exit code, and everything that the terminal shows.
+fn at_terminal(place: &Place, line: &str, answer: &str, environment: &[(&str, &str)]) -> (i32, String) {
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
+    let terminal = || Stdio::from(File::options().read(true).write(true).open(&name).unwrap());
+    let mut command = place.command(&line.split_whitespace().collect::<Vec<_>>());
+    command.env("TERM", "xterm").env_remove("NO_COLOR").envs(environment.iter().copied());
+    let mut child = command.stdin(terminal()).stdout(terminal()).stderr(terminal()).spawn().unwrap();
+    drop(command);
+    let mut controller = File::from(controller);
+    controller.write_all(answer.as_bytes()).unwrap();
+    let mut shown = Vec::new();
+    // The terminal is closed when the command has ended: reading it fails then.
+    let _ = controller.read_to_end(&mut shown);
+    let code = child.wait().unwrap().code().unwrap();
+    (code, String::from_utf8(shown).unwrap())
+}
+
+#[test]
+fn a_person_is_asked_before_much_is_touched_and_a_script_is_not() {
+    let place = Place::new();
+    place.fine("schedule --job g.j --type demo --trigger g.t --every 1h --start +1h");
+    place.fine("schedule --job g.j --type demo --trigger g.u --every 1h --start +1h");
+    let state = |place: &Place| super::text(&place.json("trigger show g.t"), "state").to_owned();
+
+    let (code, shown) = at_terminal(&place, "all pause", "n\n", &[]);
+    assert!(code == 1 && shown.contains("pause all 2 triggers, and those to come? [y/N]"), "{code} {shown}");
+    assert!(shown.contains("nothing was changed") && state(&place) == "WAITING", "{shown}");
+    let (code, shown) = at_terminal(&place, "all pause", "y\n", &[]);
+    assert!(code == 0 && state(&place) == "PAUSED", "{code} {shown}");
+    place.fine("all resume");
+
+    for line in ["group pause g", "job delete g.j", "job delete --type demo"] {
+        let (code, shown) = at_terminal(&place, line, "\n", &[]);
+        assert!(code == 1 && shown.contains("[y/N]"), "{line}: {code} {shown}");
+        assert_eq!(state(&place), "WAITING", "{line}");
+    }
+    let (code, shown) = at_terminal(&place, "job delete g.j --yes", "", &[]);
+    assert!(code == 0 && !shown.contains("[y/N]"), "{code} {shown}");
+    place.refused(1, "job show g.j");
+}
+
+#[test]
+fn a_person_sees_colours_and_how_far_a_time_is() {
+    let place = Place::new();
+    place.fine("schedule --job g.j --type demo --trigger g.t --every 1h --start +90m");
+    place.fine("trigger pause g.t");
+    let (_, shown) = at_terminal(&place, "trigger list", "", &[]);
+    assert!(shown.contains("\u{1b}[33mPAUSED\u{1b}[0m") && shown.contains("(in 1 h)"), "{shown}");
+    let (_, shown) = at_terminal(&place, "trigger list", "", &[("NO_COLOR", "1")]);
+    assert!(!shown.contains('\u{1b}') && shown.contains("(in 1 h)"), "{shown}");
+    let piped = place.fine("trigger list");
+    assert!(!piped.contains('\u{1b}') && !piped.contains("(in "), "{piped}");
+}
