@@ -6,5 +6,5 @@
 
 pub use crate::job::{CapturedLine, FireOutcome, LogLine};
 pub use crate::scheduler::CaptureLog;
-pub use crate::store::row::HistoryRow;
-pub use crate::store::{HistoryPruning, HistoryQuery, HistorySummary, RunRecord, SummaryRow};
+pub use crate::store::row::{ActionRow, HistoryRow};
+pub use crate::store::{ActionQuery, HistoryPruning, HistoryQuery, HistorySummary, RunRecord, SummaryRow};

@@ -1,10 +1,12 @@
 //! `History`: the fires that have ended, and the fires that run.
 
+mod actions;
 mod lost;
 mod pruning;
 mod run_record;
 mod summary;
 
+pub use actions::ActionQuery;
 pub use pruning::{HistoryPruning, PruningPlan};
 pub use run_record::RunRecord;
 pub use summary::HistorySummary;

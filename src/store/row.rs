@@ -1,5 +1,6 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
+mod actions;
 mod calendar;
 mod changes;
 mod commit;
@@ -30,6 +31,7 @@ mod trigger;
 mod types;
 mod work;
 
+pub use actions::ActionRow;
 pub use calendar::{CalendarName, CalendarRow};
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterMembers, Notification, Notifications, PollResult};
@@ -69,6 +71,7 @@ pub use work::{CheckpointRow, RequestRow};
 /// Our side tables that are declared.
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(in crate::store) const DECLARED: &[&TableDef] = &[
+    ActionRow::DEF,
     PrefetchedRow::DEF,
     HeartbeatRow::DEF,
     BegunRow::DEF,

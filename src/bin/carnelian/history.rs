@@ -3,7 +3,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, or_dash, span, table, time};
-use crate::value::{self, Moment, With, epoch_ms, millis};
+use crate::value::{self, Moment, With, epoch_ms, millis, resolved};
 use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, LogLine, RunRecord, SummaryRow};
 use carnelian::store::JobStore;
 use carnelian::{JobKey, JobPolicy, TriggerKey};
@@ -128,7 +128,7 @@ pub fn run(store: &JobStore, output: Output, options: &History) -> Outcome {
 }
 
 fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
-    let moment = |moment: Option<Moment>| moment.map(|moment| self::moment(store, moment)).transpose();
+    let moment = |moment: Option<Moment>| moment.map(|moment| resolved(store, moment)).transpose();
     let query = HistoryQuery::new()
         .limit(options.limit)
         .running(options.running)
@@ -145,13 +145,6 @@ fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
     let found = store.history().find(&HistoryQuery::new().fire(fire))?;
     let last = found.first().ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
     Ok(query.after(last))
-}
-
-fn moment(store: &JobStore, moment: Moment) -> Outcome<DateTime<Utc>> {
-    match moment.resolve(|| store.now_ms())? {
-        Some(time) => Ok(time),
-        None => Ok(DateTime::from_timestamp_millis(store.now_ms()?).unwrap_or(DateTime::<Utc>::MAX_UTC)),
-    }
 }
 
 fn list(store: &JobStore, output: Output, query: &HistoryQuery) -> Outcome {

@@ -1,6 +1,7 @@
 //! The `carnelian` command: an operator's hand on a scheduler's database, and a stand-alone node.
 #![warn(clippy::disallowed_methods)]
 
+mod actions;
 mod args;
 mod backfill;
 mod bench;
@@ -76,6 +77,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::All(command) => pausing::all(&config.open()?, output, command),
         Command::Running { reserved, filter } => cluster::running(&config.open()?, output, *reserved, filter),
         Command::History(options) => history::run(&config.open()?, output, options),
+        Command::Actions(options) => actions::run(&config.open()?, output, options),
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
         Command::Fail(options) => fail::run(&config.open()?, output, options),

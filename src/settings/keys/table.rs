@@ -270,6 +270,8 @@ pub const KEYS: &[Key] = &[
         "Whether this node runs jobs, or only checks in and looks after the others."),
     optional("carnelian.application.name", Kind::Name { most: 120 }, "The application that this scheduler is a part of, for people.")
         .derived("as `scheduler.instanceName`"),
+    optional("carnelian.actor", Kind::Name { most: 190 }, "The name under which this program's actions are written down.")
+        .derived("its `scheduler.instanceId`; of the command line, the user and the host"),
     optional("carnelian.application.version", Kind::Name { most: 120 }, "Its version, for people: what a rolling update looks at."),
     optional("carnelian.scheduler.pollInterval", Kind::Duration { least: 10, most: YEAR },
         "How often a node looks for work that other nodes have stored, one statement each time. At most scheduler.idleWaitTime.")

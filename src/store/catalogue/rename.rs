@@ -5,6 +5,7 @@ use super::continuations::{continuations_of, rename_continuations};
 use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::store::Session;
+use crate::store::action_log::Action;
 use crate::store::firing::take_back_reservations;
 use crate::store::row::{JobVersionRow, RequestRow, TriggerSelection};
 
@@ -47,6 +48,7 @@ impl Catalogue<'_> {
             if !versions.is_empty() {
                 s.put_job_versions(&versions)?;
             }
+            self.store.note_action(s, Action::new("rename", "job").detail(&format!("to {new}")), [old])?;
             Ok(renamed)
         })
     }

@@ -7,6 +7,7 @@ use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
 use crate::job::{FireOutcome, JobPolicy, RetryHint};
 use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
+use crate::store::action_log::Action;
 use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, TriggerSelection};
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
@@ -67,6 +68,7 @@ impl Firing<'_> {
                     fire.instance
                 )));
             }
+            self.store.note_action(s, Action::new("fail", "fire").detail(&reason), [fire_id])?;
             Ok(Some(FailedFire {
                 fire_id: fire.fire_id,
                 job: completion.job,

@@ -60,6 +60,7 @@ const SCRIPTS: &[Script] = &[
     script!("0028_reservations", "the index of reservations"),
     script!("0029_ahead", "the side tables of fires taken ahead"),
     script!("0030_scheduling", "the function that stores new jobs and triggers"),
+    script!("0031_actions", "the side table of the log of actions"),
 ];
 
 /// The version with the function that stores new work.

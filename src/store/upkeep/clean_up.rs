@@ -1,9 +1,11 @@
 //! Clean-up: what has been kept long enough is forgotten.
 
 use super::CleanUpPass;
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::key::{SUBMITTED_GROUP, distinct};
-use crate::store::row::{CommitRow, LockRow, RequestRow, TriggerSelection};
+use crate::store::action_log::id_of_time;
+use crate::store::row::{ActionRow, CommitRow, LockRow, RequestRow, TriggerSelection};
 use crate::store::{HistoryPruning, Session, TxMode, Upkeep, locks};
 use std::collections::BTreeSet;
 
@@ -32,18 +34,22 @@ impl Upkeep<'_> {
         Ok(CleanUpPass { history: usize::try_from(history).unwrap_or(usize::MAX), requests })
     }
 
-    /// Forgets old tokens of commits, locks of the application that nobody holds, and old requests
-    /// whose work is over; returns how many of the latter.
+    /// Forgets old tokens of commits, locks of the application that nobody holds, actions that are
+    /// older than the history may be, and old requests whose work is over; returns how many of the
+    /// latter.
     pub(crate) fn forget_requests(&self) -> Result<usize> {
         let mut forgotten = 0;
         loop {
             let (seen, gone) = self.store.retrying(
-                "forget old commit tokens, locks and requests",
+                "forget old commit tokens, locks, actions and requests",
                 TxMode::OwnRows,
                 |s| {
                     let now = s.now_ms()?;
                     s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete()?;
                     s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
+                    let retention_ms = millis(self.store.settings.history.retention);
+                    let forgotten = id_of_time(now.saturating_sub(retention_ms));
+                    s.rows::<ActionRow>().before("action_id", &forgotten).delete()?;
                     forget_page_of_requests(s, now)
                 },
                 &mut |_, _| Ok(false), // what was forgotten is not found again

@@ -4,6 +4,7 @@ use super::super::kit::*;
 use super::open;
 
 mod acquisition;
+mod actions;
 mod backfill;
 mod beside_quartz;
 mod calendars;
