@@ -15,6 +15,7 @@ mod fired;
 mod history;
 mod instance;
 mod job;
+mod last_run;
 mod locks;
 mod monitor;
 mod node;
@@ -47,9 +48,10 @@ pub use fired::{FiredRow, FiredState};
 pub use history::{EndRow, EndedFire, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use instance::InstanceRow;
 pub use job::{JobMarksRow, JobPolicyRow, JobRow, TagRow};
+pub use last_run::LastRunRow;
 pub use locks::LockRow;
 pub use monitor::{Late, LoadRow};
-pub use node::{InstanceProcessRow, NodeRow};
+pub use node::{IncarnationRow, InstanceProcessRow, NodeRow};
 pub use outages::{Outage, RecoveryModeRow};
 pub use parked::{Parked, ParkedRow};
 pub use paused::PausedGroupRow;
@@ -83,11 +85,13 @@ pub(in crate::store) const DECLARED: &[&TableDef] = &[
     DefinedTriggerRow::DEF,
     DefinitionRow::DEF,
     FenceRow::DEF,
+    IncarnationRow::DEF,
     InstanceProcessRow::DEF,
     JobMarksRow::DEF,
     JobPolicyRow::DEF,
     JobTypeRow::DEF,
     JobVersionRow::DEF,
+    LastRunRow::DEF,
     LimitRow::DEF,
     LockRow::DEF,
     LogRow::DEF,

@@ -7,7 +7,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::scheduler::run::run_handle::{RunHandle, RunningJob};
 use crate::scheduler::run::stop_reason::StopReason;
-use crate::store::row::{ActionRow, HistoryRow};
+use crate::store::row::{ActionRow, HistoryRow, LastRunRow};
 use crate::store::{
     ActionQuery, FailedFire, FiredTrigger, HistoryPruning, HistoryQuery, HistorySummary, InstanceStatus, RunRecord,
     TriggerSummary,
@@ -112,6 +112,13 @@ impl Scheduler {
     /// for.
     pub fn history_summary(&self, query: &HistoryQuery) -> Result<HistorySummary> {
         self.store().history().summary(query)
+    }
+
+    /// The last run of a job on each node that has run it, of a job that [several nodes
+    /// run](crate::JobPolicy::strategy); none of other jobs. The last runs are kept as long as
+    /// the job is, whatever the history forgets.
+    pub fn last_runs(&self, job: &JobKey) -> Result<Vec<LastRunRow>> {
+        self.store().history().last_runs(job)
     }
 
     /// The actions of people, and of programs by the administrative API, that the query asks for,

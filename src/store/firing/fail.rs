@@ -5,10 +5,10 @@ use super::rerun::{RerunOrder, RerunReason};
 use super::{Completion, CompletionInstruction, CompletionOutcome, Ending};
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
-use crate::job::{FireOutcome, JobPolicy, RetryHint};
+use crate::job::{FireOutcome, JobPolicy, RetryHint, traceparent_of};
 use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
 use crate::store::action_log::Action;
-use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, TriggerSelection};
+use crate::store::row::{FiredRow, FiredSelection, FiredState, JobRow, RecoveryRow, TriggerSelection};
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
 use std::time::Duration;
@@ -126,6 +126,9 @@ impl Firing<'_> {
             revived: before.is_some() && !is_rerun,
             has_heartbeat: true,
             checkpoint: Some(root.clone().unwrap_or_else(|| fire.fire_id.clone())),
+            marks: definition.as_ref().map(JobRow::run_marks).unwrap_or_default(),
+            traceparent: value.as_ref().and_then(|trigger| traceparent_of(&trigger.data)).map(str::to_owned),
+            spread_on: policy.is_some_and(|policy| policy.is_spread()).then(|| fire.instance.clone()),
             job_type: definition.map(|row| row.job_type).unwrap_or_default(),
             attempt,
             root_fire_id: root,

@@ -31,6 +31,7 @@ impl Firing<'_> {
             job: c.job.clone(),
             outcome: c.ending.outcome,
             result: c.ending.result.as_deref().map(|result| crate::error::storable(result, MOST_PASSED_ON)),
+            traceparent: c.traceparent.clone(),
         };
         self.let_follow(s, &ended.map(parent).collect::<Vec<_>>())
     }
@@ -41,7 +42,8 @@ impl Firing<'_> {
         let lost: BTreeSet<&String> = lost.iter().collect();
         let parent = |fire: &FiredRow| {
             let outcome = FireOutcome::Lost;
-            Some(Parent { fire_id: fire.fire_id.clone(), job: fire.job.clone()?, outcome, result: None })
+            let (fire_id, job) = (fire.fire_id.clone(), fire.job.clone()?);
+            Some(Parent { fire_id, job, outcome, result: None, traceparent: None })
         };
         let parents = fires.iter().filter(|fire| lost.contains(&fire.fire_id)).filter_map(parent);
         self.let_follow(s, &parents.collect::<Vec<_>>()).map(drop)

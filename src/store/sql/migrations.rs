@@ -61,6 +61,10 @@ const SCRIPTS: &[Script] = &[
     script!("0029_ahead", "the side tables of fires taken ahead"),
     script!("0030_scheduling", "the function that stores new jobs and triggers"),
     script!("0031_actions", "the side table of the log of actions"),
+    script!(
+        "0032_history_marks",
+        "the history's columns of marks and traces, the side tables of incarnations and last runs"
+    ),
 ];
 
 /// The version with the function that stores new work.

@@ -5,7 +5,7 @@ use crate::epoch::millis;
 use crate::error::Result;
 use crate::key::{SUBMITTED_GROUP, distinct};
 use crate::store::action_log::id_of_time;
-use crate::store::row::{ActionRow, CommitRow, LockRow, RequestRow, TriggerSelection};
+use crate::store::row::{ActionRow, CommitRow, IncarnationRow, LockRow, RequestRow, TriggerSelection};
 use crate::store::{HistoryPruning, Session, TxMode, Upkeep, locks};
 use std::collections::BTreeSet;
 
@@ -18,6 +18,9 @@ const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
 
 /// The most old requests that are looked at in one transaction.
 const REQUESTS_PAGE: usize = 1_000;
+
+/// The most old incarnations that are looked at in one transaction.
+const INCARNATIONS_PAGE: usize = 10_000;
 
 impl Upkeep<'_> {
     /// Forgets the history that is too old or too much (see
@@ -50,6 +53,7 @@ impl Upkeep<'_> {
                     let retention_ms = millis(self.store.settings.history.retention);
                     let forgotten = id_of_time(now.saturating_sub(retention_ms));
                     s.rows::<ActionRow>().before("action_id", &forgotten).delete()?;
+                    forget_incarnations(s, now.saturating_sub(retention_ms))?;
                     forget_page_of_requests(s, now)
                 },
                 &mut |_, _| Ok(false), // what was forgotten is not found again
@@ -60,6 +64,18 @@ impl Upkeep<'_> {
             }
         }
     }
+}
+
+/// Forgets the incarnations that began before a time and have ended.
+fn forget_incarnations(s: &mut dyn Session, before_ms: i64) -> Result<()> {
+    let old: Vec<IncarnationRow> = s.rows().below("registered_ms", before_ms).limit(INCARNATIONS_PAGE).list()?;
+    if old.is_empty() {
+        return Ok(());
+    }
+    let living: BTreeSet<String> = s.instances()?.into_iter().filter_map(|row| row.incarnation).collect();
+    let gone: Vec<String> =
+        old.into_iter().map(|row| row.incarnation).filter(|incarnation| !living.contains(incarnation)).collect();
+    s.rows::<IncarnationRow>().any_of(&["incarnation"], &gone).delete().map(drop)
 }
 
 /// Looks at a page of old requests; returns how many there were, and how many are forgotten. A

@@ -21,6 +21,7 @@ mod fencing;
 mod firing;
 mod heartbeat;
 mod history;
+mod history_marks;
 mod history_of_runs;
 mod history_pruning;
 #[cfg(feature = "job-files")]
@@ -30,6 +31,7 @@ mod prefetched;
 
 mod group_commit;
 mod job_types;
+mod last_runs;
 mod locks;
 #[cfg(feature = "test-util")]
 mod lost_commits;
