@@ -451,6 +451,9 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
                 CN_RECURRENCES CN_JOB_POLICIES CN_CONTINUATIONS CN_JOB_MARKS CN_TAGS CN_BEATS CN_CANCELS CN_JOB_TYPES CN_JOB_VERSIONS CN_ORPHANS \
                 CN_HISTORY CN_HISTORY_LOG CN_BLACKLIST CN_GROUP_LIMITS CN_DEFINITIONS CN_DEFINED_TRIGGERS CN_CHANGES CN_LOCKS CN_ACTIONS \
                 CN_INCARNATIONS CN_LAST_RUNS";
+    for view in ["NODES", "RUNNING", "DUE", "THROUGHPUT", "LAST_RUNS"] {
+        other.execute(&format!("DROP VIEW {prefix}CN_VIEW_{view}"));
+    }
     for table in quartz.split(' ').chain(ours.split(' ')).filter(|table| !table.is_empty()) {
         other.execute(&format!("DROP TABLE {prefix}{table}"));
     }

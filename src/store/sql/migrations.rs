@@ -65,6 +65,7 @@ const SCRIPTS: &[Script] = &[
         "0032_history_marks",
         "the history's columns of marks and traces, the side tables of incarnations and last runs"
     ),
+    script!("0033_views", "the views for reports"),
 ];
 
 /// The version with the function that stores new work.
