@@ -2,7 +2,7 @@
 //! faults that a seed draws.
 //!
 //! `tests/simulator/run --seed N` repeats a run to the letter and shows its history; `--seconds N`
-//! runs new seeds.
+//! and `--crashes N` run new seeds.
 #![warn(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
@@ -119,7 +119,8 @@ fn a_seed_runs_twice_alike_and_clean_on_sqlite() {
     each_seed_twice(Place::Sqlite, 1..=1);
 }
 
-/// By hand: one seed with its history, or new seeds for a time. Without either it does nothing.
+/// By hand: one seed with its history, or new seeds for a time or for a number of crashes. Without
+/// any of these it does nothing.
 #[test]
 fn seeds_that_were_asked_for() {
     quiet_panics();
@@ -131,8 +132,12 @@ fn seeds_that_were_asked_for() {
     let shrinks = number("CARNELIAN_SIMULATOR_SHRINK").is_some();
     if let Some(seed) = number("CARNELIAN_SIMULATOR_SEED") {
         one_seed(seed, cut, place, shrinks);
-    } else if let Some(seconds) = number("CARNELIAN_SIMULATOR_SECONDS") {
-        new_seeds(Duration::from_secs(seconds), &cut, place, shrinks);
+        return;
+    }
+    let time = number("CARNELIAN_SIMULATOR_SECONDS").map(Duration::from_secs);
+    let crashes = number("CARNELIAN_SIMULATOR_CRASHES");
+    if time.is_some() || crashes.is_some() {
+        new_seeds(time.unwrap_or(Duration::MAX), crashes.unwrap_or(u64::MAX), &cut, place, shrinks);
     }
 }
 
@@ -154,10 +159,11 @@ fn one_seed(seed: u64, cut: Cut, place: Place, shrinks: bool) {
     assert_clean(&report, &shown, place);
 }
 
-fn new_seeds(time: Duration, cut: &Cut, place: Place, shrinks: bool) {
+/// New seeds until the time is over, or until nodes have died so many times.
+fn new_seeds(time: Duration, crashes: u64, cut: &Cut, place: Place, shrinks: bool) {
     let mut seed = number("CARNELIAN_SIMULATOR_FIRST").unwrap_or_else(|| getrandom::u64().expect("a seed") >> 16);
     let (clock, mut total, mut failed) = (SystemClock::default(), Total::default(), Vec::new());
-    while clock.ticks() < time {
+    while clock.ticks() < time && total.crashes < crashes {
         let report = run(seed, cut, place);
         total.add(&report);
         if let Some(problem) = report.problems.first() {
@@ -173,7 +179,7 @@ fn new_seeds(time: Duration, cut: &Cut, place: Place, shrinks: bool) {
         }
         seed += 1;
     }
-    total.print(clock.ticks());
+    total.print(clock.ticks(), failed.len());
     assert!(failed.is_empty(), "seeds with problems: {failed:?}");
 }
 
@@ -181,7 +187,7 @@ fn new_seeds(time: Duration, cut: &Cut, place: Place, shrinks: bool) {
 #[derive(Debug, Default)]
 struct Total {
     runs: usize,
-    crashes: usize,
+    crashes: u64,
     starts: usize,
     recoveries: usize,
     steps: u64,
@@ -191,14 +197,15 @@ struct Total {
 impl Total {
     fn add(&mut self, report: &Report) {
         self.runs += 1;
-        self.crashes += report.crashes;
+        self.crashes += report.crashes as u64;
         self.starts += report.starts;
         self.recoveries += report.recoveries;
         self.steps += report.steps;
         self.node_seconds += report.time as f64 / 1e6 * report.nodes as f64;
     }
 
-    fn print(&self, took: Duration) {
+    /// The last line is for scripts.
+    fn print(&self, took: Duration, failures: usize) {
         let an_hour = 3600.0 / took.as_secs_f64();
         println!(
             "simulated runs={} crashes={} starts={} recoveries={} steps={} node_hours={:.1}; an hour: crashes={:.0} node_hours={:.0}",
@@ -211,5 +218,7 @@ impl Total {
             self.crashes as f64 * an_hour,
             self.node_seconds / 3600.0 * an_hour,
         );
+        let seconds = took.as_secs_f64();
+        println!("crashes={} runs={} failures={failures} seconds={seconds:.1}", self.crashes, self.runs);
     }
 }

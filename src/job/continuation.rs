@@ -69,6 +69,7 @@ pub struct Continuation {
     pub(crate) parent: JobKey,
     pub(crate) child: JobKey,
     pub(crate) on: On,
+    pub(crate) per_tick: bool,
     pub(crate) data: JobDataMap,
     pub(crate) allows_cycle: bool,
 }
@@ -76,13 +77,24 @@ pub struct Continuation {
 impl Continuation {
     /// A continuation by which `child` runs after each run of `parent` that has succeeded.
     pub fn new(parent: JobKey, child: JobKey) -> Self {
-        Self { parent, child, on: On::Success, data: JobDataMap::new(), allows_cycle: false }
+        Self { parent, child, on: On::Success, per_tick: false, data: JobDataMap::new(), allows_cycle: false }
     }
 
     /// After which ends. Default: [`On::Success`].
     #[must_use]
     pub fn on(mut self, on: On) -> Self {
         self.on = on;
+        self
+    }
+
+    /// True if a child of a job that is [spread over nodes](crate::placement::Strategy) runs once
+    /// for a whole tick, after its last part, and not once for each part. Default: no.
+    ///
+    /// The tick has failed if a part of it has; the child then sees the run of such a part. Parts
+    /// that nobody does, since their node has gone, do not count.
+    #[must_use]
+    pub fn once_per_tick(mut self, yes: bool) -> Self {
+        self.per_tick = yes;
         self
     }
 
@@ -123,6 +135,11 @@ impl Continuation {
     /// After which ends it follows.
     pub fn follows_on(&self) -> On {
         self.on
+    }
+
+    /// True if it follows whole ticks.
+    pub fn is_once_per_tick(&self) -> bool {
+        self.per_tick
     }
 
     /// The data that is passed on to the child's runs.

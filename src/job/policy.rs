@@ -266,6 +266,39 @@ impl JobPolicy {
         *self == NO_POLICY
     }
 
+    /// The policy with what it leaves open as another has it.
+    pub(crate) fn or(self, other: &Self) -> Self {
+        let other = other.clone();
+        Self {
+            timeout: self.timeout.or(other.timeout),
+            stuck: self.stuck.or(other.stuck),
+            max_silence: self.max_silence.or(other.max_silence),
+            missed_heartbeats: self.missed_heartbeats.or(other.missed_heartbeats),
+            on_dead: self.on_dead.or(other.on_dead),
+            max_takeovers: self.max_takeovers.or(other.max_takeovers),
+            retry: self.retry.or(other.retry),
+            capture_log: self.capture_log.or(other.capture_log),
+            log_max_bytes: self.log_max_bytes.or(other.log_max_bytes),
+            keep_history: self.keep_history.or(other.keep_history),
+            placement: self.placement.or(other.placement),
+            strategy: self.strategy.or(other.strategy),
+        }
+    }
+
+    /// Checks that it makes sense for a job type.
+    pub(crate) fn check_for_type(&self) -> Result<()> {
+        let of_jobs = [
+            ("placement", self.placement.is_some()),
+            ("strategy", self.strategy.is_some()),
+            ("keep history", self.keep_history.is_some()),
+        ];
+        if let Some((what, _)) = of_jobs.into_iter().find(|(_, is_given)| *is_given) {
+            let expected = "expected no such thing: give it to the jobs of the type, each its own";
+            return Err(Error::invalid("policy of a job type", what, expected));
+        }
+        self.check(true, false)
+    }
+
     /// As a job keeps it: none if it says nothing.
     pub(crate) fn boxed(self) -> Option<Box<Self>> {
         (!self.is_default()).then(|| Box::new(self))

@@ -6,12 +6,15 @@ use std::fmt;
 /// The state of submitted work, see [`Scheduler::submission`](crate::Scheduler::submission).
 ///
 /// In the words of task tables with `INITIAL`, `RUNNING`, `INTERRUPTED` and `FAILED`: `Pending`,
-/// `Paused` and `Parked` are `INITIAL`, `Retrying` is `INTERRUPTED`.
+/// `Following`, `Paused` and `Parked` are `INITIAL`, `Retrying` is `INTERRUPTED`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SubmissionState {
     /// The work waits for its time, or for a worker.
     Pending,
+    /// The work waits for the end of other work that it
+    /// [follows](crate::Submission::then).
+    Following,
     /// The work is paused.
     Paused,
     /// A run goes on.
@@ -23,17 +26,19 @@ pub enum SubmissionState {
     Parked,
     /// The work is over; its last run had this outcome.
     Ended(FireOutcome),
-    /// The work is over or was deleted, and the history does not say how: it has no run of the
-    /// work, or keeps none that succeed (`carnelian.history.record`).
+    /// The work is over, was deleted, or was dropped since the work before it ended otherwise, and
+    /// the history does not say how: it has no run of the work, or keeps none that succeed
+    /// (`carnelian.history.record`).
     Gone,
 }
 
 impl SubmissionState {
-    /// The word used in texts: `pending`, `paused`, `running`, `retrying`, `parked`, `gone`, or
-    /// the name of the outcome.
+    /// The word used in texts: `pending`, `following`, `paused`, `running`, `retrying`, `parked`,
+    /// `gone`, or the name of the outcome.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
+            Self::Following => "following",
             Self::Paused => "paused",
             Self::Running => "running",
             Self::Retrying => "retrying",

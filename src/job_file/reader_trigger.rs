@@ -81,7 +81,7 @@ fn simple(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Schedule> {
     };
     let repeat_count = reader.number(count, FOREVER, i64::from(i32::MAX));
     let interval_ms = reader.number(interval, 0, i64::MAX);
-    let simple = SimpleSchedule { repeat_count: repeat_count?, interval_ms: interval_ms?, times_triggered: 0 };
+    let simple = SimpleSchedule { repeat_count: repeat_count?, interval_ms: interval_ms?, ..SimpleSchedule::once() };
     if simple.repeat_count != 0 && simple.interval_ms == 0 {
         reader.refuse_value(interval, "expected at least 1 (milliseconds), since the trigger repeats");
         return None;

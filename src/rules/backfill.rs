@@ -28,6 +28,8 @@ pub(crate) fn times(
             daily.repeat_count = FOREVER;
             past.start_ms = past.start_ms.min(earlier_ms);
         }
+        // The times of such a trigger would be ends of runs that there were not.
+        Schedule::Simple(simple) if simple.fixed_delay => return Vec::new(),
         _ => {}
     }
     let last_ms = trigger.next_ms.map_or(to_ms, |own_ms| to_ms.min(own_ms.saturating_sub(1)));

@@ -32,6 +32,8 @@ pub(crate) fn fire(
         (None, true, _) => AfterFire::Stays(TriggerState::Complete),
         (None, false, _) => AfterFire::Goes,
         (Some(_), _, true) => AfterFire::Stays(TriggerState::Blocked),
+        // The end of the run sets its next time.
+        (Some(_), ..) if trigger.schedule.is_fixed_delay() => AfterFire::Stays(TriggerState::Blocked),
         (Some(_), _, false) => AfterFire::Stays(TriggerState::Waiting),
     };
     (after, left_out)

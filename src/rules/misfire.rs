@@ -82,6 +82,12 @@ fn is_over(trigger: &Trigger, now_ms: i64) -> bool {
 fn instruction_in_effect(trigger: &Trigger) -> MisfireInstruction {
     use MisfireInstruction::*;
     match (&trigger.schedule, trigger.misfire) {
+        // One fire alone can be late, and its end sets the next.
+        (Schedule::Simple(simple), instruction) if simple.fixed_delay => match instruction {
+            RescheduleNextWithExistingCount | RescheduleNextWithRemainingCount => DoNothing,
+            Ignore => Ignore,
+            _ => FireOnceNow,
+        },
         (Schedule::Simple(simple), Smart) => match simple.repeat_count {
             0 => FireNow,
             FOREVER => RescheduleNextWithRemainingCount,

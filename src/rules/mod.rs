@@ -9,6 +9,7 @@ pub(crate) mod continuation;
 pub(crate) mod declared;
 pub(crate) mod failover;
 pub(crate) mod firing;
+pub(crate) mod fixed_delay;
 pub(crate) mod foresight;
 pub(crate) mod invariants;
 #[cfg(feature = "test-util")]

@@ -65,6 +65,17 @@ pub(crate) enum WorkFate {
     Again { delay_ms: i64, parked: Option<String> },
 }
 
+/// The decision on a dead fire of a job that does not request recovery; `trigger` is its row, also
+/// one that is `gone` with a prefetched fire.
+pub(crate) fn unrequested(revives: bool, trigger: Option<&TriggerRow>, is_gone: bool) -> DeadFireDecision {
+    match trigger.filter(|row| revives && row.key.group() != BROADCAST_GROUP) {
+        // Only a last fire takes the row with it.
+        Some(_) if is_gone => DeadFireDecision::Recover,
+        Some(row) if can_be_revived(row) => DeadFireDecision::Revive,
+        _ => DeadFireDecision::NextFire,
+    }
+}
+
 /// The fate of the work by this decision of its policy.
 pub(crate) fn fate(decision: DeadFireDecision, work: DeadWork) -> WorkFate {
     let parked = too_many(work.takeovers, work.max_takeovers);

@@ -17,10 +17,33 @@ pub(crate) mod part_keys {
     pub const COUNT: &str = "CN_PART_COUNT";
     pub const TRIGGER: &str = "CN_PART_TRIGGER";
     pub const PARAMETER: &str = "CN_PART_PARAMETER";
+    /// The name of the part, which reruns and recoveries keep.
+    pub const NAME: &str = "CN_PART_NAME";
 }
 
 /// The beginning of the names of parts that any node may take.
 pub(crate) const FOR_ANY: &str = "any-";
+
+/// The length of the beginning of a part's name: its node and its trigger.
+const TICK_END: usize = 34;
+
+/// A part by its tick, and by its place in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PartId {
+    /// The trigger and the time of the tick.
+    pub tick: String,
+    /// The node that the part was made for.
+    pub part: String,
+}
+
+/// The part that a trigger runs, or runs again; none if it runs none.
+pub(crate) fn part_id(trigger: &TriggerKey, data: Option<&JobDataMap>) -> Option<PartId> {
+    let by_key = Some(trigger.name()).filter(|_| trigger.group() == BROADCAST_GROUP);
+    let name = by_key.or_else(|| data?.text(part_keys::NAME))?;
+    let mut pieces = name.strip_prefix(FOR_ANY).unwrap_or(name).split('-');
+    let (part, trigger, time) = (pieces.next()?, pieces.next()?, pieces.next()?);
+    Some(PartId { tick: format!("{trigger}-{time}"), part: part.to_owned() })
+}
 
 /// The part of a tick that one node does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +136,30 @@ pub(crate) fn prefix(instance: &str) -> String {
 /// The trigger of a node's part of a tick: the same whoever names it, so that there cannot be two.
 pub(crate) fn part_key(node: &str, tick: &TriggerKey, scheduled_ms: i64) -> TriggerKey {
     TriggerKey::new(BROADCAST_GROUP, format!("{}{}{scheduled_ms}", prefix(node), middle(tick)))
+}
+
+/// True if a fire of the trigger is a node's part that no other node may do.
+pub(crate) fn stays(strategy: &Strategy, trigger: &TriggerKey) -> bool {
+    *strategy == Strategy::Broadcast && trigger.group() == BROADCAST_GROUP
+}
+
+/// The key of the trigger that runs a part again on its node: `part` is the key of the part, or of
+/// a rerun of it.
+pub(crate) fn rerun_of_part(part: &TriggerKey, stem: &str, fire_id: &str) -> TriggerKey {
+    let tick = part.name().get(..TICK_END).unwrap_or(part.name());
+    let time = part.name().get(TICK_END..).and_then(|rest| rest.split('-').next()).unwrap_or_default();
+    TriggerKey::new(BROADCAST_GROUP, format!("{tick}{time}-{stem}_{fire_id}"))
+}
+
+/// The stem of the name of a rerun of a part; none if the trigger is a part itself, or no part.
+pub(crate) fn rerun_stem(trigger: &TriggerKey) -> Option<&str> {
+    let rest = trigger.name().get(TICK_END..).filter(|_| trigger.group() == BROADCAST_GROUP)?;
+    rest.split_once('-').and_then(|(_, rerun)| rerun.split_once('_')).map(|(stem, _)| stem)
+}
+
+/// True if the trigger runs work again, also a part on its node.
+pub(crate) fn is_rerun(trigger: &TriggerKey) -> bool {
+    RERUN_GROUPS.contains(&trigger.group()) || rerun_stem(trigger).is_some()
 }
 
 /// The key of the part when any node may take it.
@@ -234,6 +281,20 @@ mod tests {
         assert!(is_for(&for_any(&key), &prefix("b")) && is_for(&tick, &prefix("b")));
         assert!(is_part_of(&key, "a", &tick) && !is_part_of(&key, "b", &tick));
         assert!(!is_part_of(&key, "a", &TriggerKey::named("u")));
+        let again = rerun_of_part(&key, "retry", "f-1");
+        assert_eq!(again.name(), format!("{}-retry_f-1", key.name()));
+        assert_eq!(rerun_of_part(&again, "again", "g"), rerun_of_part(&key, "again", "g"));
+        assert!(is_for(&again, &prefix("a")) && !is_for(&again, &prefix("b")) && is_part_of(&again, "a", &tick));
+        assert_eq!([&key, &again, &tick].map(rerun_stem), [None, Some("retry"), None]);
+        let id = part_id(&key, None).unwrap();
+        assert_eq!(part_id(&again, None), Some(id.clone()));
+        assert_eq!(part_id(&for_any(&key), None), Some(id.clone()));
+        let mut kept = JobDataMap::new();
+        kept.put(part_keys::NAME, key.name());
+        assert_eq!(part_id(&TriggerKey::named("recover_a_1"), Some(&kept)), Some(id.clone()));
+        assert_eq!(part_id(&tick, Some(&JobDataMap::new())), None);
+        let other = part_id(&part_key("b", &tick, 7), None).unwrap();
+        assert!(other.tick == id.tick && other.part != id.part);
         let mut data = JobDataMap::new();
         assert_eq!(told(&data), (0, 1));
         tell(&mut data, &parts[1], &tick);

@@ -59,6 +59,8 @@ counters! {
     recoveries_lost,
     /// Work that was set aside instead of being taken over.
     recoveries_parked,
+    /// Interrupted fires of failed nodes whose job was deleted: there is nothing to do again.
+    recoveries_gone,
     /// Runs that had died with their nodes or fallen silent, and that this node cleared away.
     dead_executions,
     /// Triggers whose misfire instruction was applied.

@@ -18,6 +18,10 @@ pub struct ClusterSettings {
     /// cluster; false.
     /// Property `carnelian.cluster.ownTypesBesideQuartz`.
     pub own_types_beside_quartz: bool,
+    /// A switch: a node that is still at an earlier tick of a trigger has no part of the next,
+    /// whatever the trigger's overlap says; no, in profile `logi` yes.
+    /// Property `carnelian.cluster.skipBusyNodes`.
+    pub skip_busy_nodes: bool,
     /// The nodes that fire: all of them, or one while the others stand by; all.
     /// Property `carnelian.cluster.mode`.
     pub mode: ClusterMode,
@@ -53,6 +57,7 @@ impl ClusterSettings {
         Self {
             on_ownership_lost: if abort { OnOwnershipLost::Abort } else { OnOwnershipLost::Notify },
             own_types_beside_quartz: reader.flag("carnelian.cluster.ownTypesBesideQuartz"),
+            skip_busy_nodes: reader.flag("carnelian.cluster.skipBusyNodes"),
             takeover_delay: reader.duration("carnelian.cluster.takeoverDelay"),
             mode: if passive { ClusterMode::ActivePassive } else { ClusterMode::ActiveActive },
         }

@@ -47,6 +47,13 @@ pub struct DataSourceSettings {
     /// Properties `dataSource.NAME.maxIdleTime` and `.discardIdleConnectionsSeconds` (both in
     /// seconds, 0 is never).
     pub idle_timeout: Option<Duration>,
+    /// The time after which a connection is closed, in use or not, once it is given back; never.
+    /// Properties `dataSource.NAME.maxConnectionAge` (seconds, 0 is never) and `.maxLifetime`
+    /// (milliseconds, 0 is never).
+    pub max_age: Option<Duration>,
+    /// A statement for each new connection.
+    /// Property `dataSource.NAME.connectionInitSql`.
+    pub init_sql: Option<String>,
     /// Time for which a thread waits for a connection; 30 s.
     /// Property `carnelian.dataSource.connectionTimeout` (ms, or a text such as `30s`).
     pub connection_timeout: Duration,
@@ -134,12 +141,18 @@ impl DataSourceSettings {
         let names = ["discardIdleConnectionsSeconds", "maxIdleTime"].map(key);
         let given = names.iter().find(|name| reader.given(name).is_some());
         let idle = reader.seconds(given.unwrap_or(&names[1]));
+        let age = match reader.given(&key("maxLifetime")).is_some() {
+            true => reader.duration(&key("maxLifetime")),
+            false => reader.seconds(&key("maxConnectionAge")),
+        };
         Self {
             name: String::new(),
             url: DataSourceUrl::Sqlite { path: ":memory:".to_owned() },
             max_connections: reader.count(&key("maxConnections")),
             validate_on_checkout: reader.flag(&key("validateOnCheckout")),
             idle_timeout: Some(idle).filter(|time| !time.is_zero()),
+            max_age: Some(age).filter(|time| !time.is_zero()),
+            init_sql: reader.text(&key("connectionInitSql")),
             connection_timeout: reader.duration("carnelian.dataSource.connectionTimeout"),
             synchronous: Synchronous::read(reader),
         }

@@ -25,7 +25,8 @@ pub enum Profile {
     #[default]
     Quartz,
     /// Defaults of db-scheduler (`db-scheduler`): a heartbeat every five minutes of which six may
-    /// be missed, and a poll every ten seconds, the most important triggers first.
+    /// be missed, a poll every ten seconds, the most important triggers first, and one-shots that
+    /// run again when their node dies.
     DbScheduler,
     /// Defaults of LogiCommon's scheduler (`logi`): a check-in every ten seconds, and a node dead
     /// after thirty.
@@ -53,6 +54,7 @@ impl Profile {
                 ("carnelian.scheduler.heartbeatInterval", "5m"),
                 ("carnelian.scheduler.missedHeartbeatLimit", "6"),
                 ("carnelian.jobStore.triggerOrder", "priority-then-time"),
+                ("carnelian.recovery.reviveOneShots", "true"),
             ],
             Profile::Logi => &[
                 ("jobStore.clusterCheckinInterval", "10000"),
@@ -62,6 +64,7 @@ impl Profile {
                 ("carnelian.history.maxRows", "1000000000"),
                 ("scheduler.interruptJobsOnShutdown", "true"),
                 ("scheduler.interruptJobsOnShutdownWithWait", "true"),
+                ("carnelian.cluster.skipBusyNodes", "true"),
             ],
         }
     }

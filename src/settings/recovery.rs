@@ -21,6 +21,11 @@ pub struct RecoverySettings {
     /// Times in a row that the work of runs that died is taken over before it is parked, where its
     /// job does not say; 0 for as often as it dies. 10. Property `carnelian.recovery.maxTakeovers`.
     pub max_takeovers: u32,
+    /// True if the last fire of a trigger is done again when its node dies, though its job does not
+    /// request recovery; no, in profile `db-scheduler` yes. All nodes
+    /// should have the same value.
+    /// Property `carnelian.recovery.reviveOneShots`.
+    pub revive_one_shots: bool,
 }
 
 impl RecoverySettings {
@@ -30,6 +35,7 @@ impl RecoverySettings {
             batch: reader.count("carnelian.recovery.batch"),
             rate: reader.count("carnelian.recovery.rate"),
             max_takeovers: reader.count("carnelian.recovery.maxTakeovers"),
+            revive_one_shots: reader.flag("carnelian.recovery.reviveOneShots"),
         }
     }
 }

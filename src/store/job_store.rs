@@ -108,6 +108,11 @@ impl JobStore {
         self.view.is_beside_quartz()
     }
 
+    /// The names of the nodes that were members of the cluster at the last check-in, in order.
+    pub(crate) fn members(&self) -> std::sync::Arc<[String]> {
+        self.view.members()
+    }
+
     /// The way in which due triggers are taken at present: what the settings say, or
     /// [`PollingStrategy::Lock`] beside a node of Quartz and on a database without `SKIP LOCKED`.
     ///

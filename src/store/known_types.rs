@@ -1,8 +1,8 @@
 //! `KnownTypes`: the job types of the node that a store belongs to, as far as the node has said.
 
 use crate::error::{Error, Result};
-use crate::job::JobDetail;
-use crate::store::row::{JobTypeRow, JobVersionRow, TypeVersions};
+use crate::job::{JobDetail, JobPolicy};
+use crate::store::row::{JobTypeRow, JobVersionRow, TypePolicyRow, TypeVersions};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub struct JobTypeInfo {
 #[derive(Debug, Default)]
 pub(in crate::store) struct KnownTypes {
     types: BTreeMap<String, JobTypeInfo>,
+    /// The policies of types that have one.
+    policies: BTreeMap<String, JobPolicy>,
     reader: Arc<Reader>,
     /// The number of changes, which tells when to publish; 0 where a store has no node.
     generation: u64,
@@ -44,7 +46,32 @@ impl KnownTypes {
         let versions = later.map(|info| (info.name.clone(), i64::from(info.version))).collect();
         let names = (generation > 0).then(|| types.iter().map(|info| info.name.clone()).collect());
         let types = types.into_iter().map(|info| (info.name.clone(), info)).collect();
-        Self { types, reader: Arc::new(Reader { versions, names }), generation }
+        Self { types, policies: BTreeMap::new(), reader: Arc::new(Reader { versions, names }), generation }
+    }
+
+    /// Types of which some have policies.
+    pub(in crate::store) fn with_policies(self, policies: BTreeMap<String, JobPolicy>) -> Self {
+        Self { policies, ..self }
+    }
+
+    /// Gives a job what its own policy leaves open, as its type has it.
+    pub(in crate::store) fn complete_policy(&self, job: &mut JobDetail) {
+        if let Some(of_type) = self.policies.get(&job.job_type) {
+            job.policy = job.policy().clone().or(of_type).boxed();
+        }
+    }
+
+    /// The names of the types, and the rows of the policies of those that have one.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a policy that cannot be stored.
+    pub(in crate::store) fn policy_rows(&self) -> Result<(Vec<String>, Vec<TypePolicyRow>)> {
+        let row = |(job_type, policy): (&String, &JobPolicy)| {
+            let policy = policy.encode().transpose()?;
+            Some(policy.map(|policy| TypePolicyRow { job_type: job_type.clone(), policy }))
+        };
+        let rows = self.policies.iter().filter_map(row).collect::<Result<Vec<_>>>()?;
+        Ok((self.types.keys().cloned().collect(), rows))
     }
 
     /// The types that acquisition may fire.

@@ -39,6 +39,8 @@ struct Cluster {
     has_members: AtomicBool,
     /// Since when the recovery mode is on, as far as it was seen; 0 if it is not.
     recovering_since_ms: AtomicI64,
+    /// The names of the members at the last check-in, in order.
+    members: RwLock<Arc<[String]>>,
     /// The number of claims of due triggers so far.
     claims: AtomicU32,
 }
@@ -66,8 +68,16 @@ impl NodeView {
 
     pub(super) fn note_members(&self, members: &[InstanceRow]) {
         self.cluster.has_members.store(true, Ordering::Relaxed);
+        let mut names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
+        names.sort();
+        *self.cluster.members.write() = names.into();
         let has_quartz = members.iter().any(|member| member.incarnation.is_none());
         self.cluster.has_quartz.store(has_quartz, Ordering::Relaxed);
+    }
+
+    /// The names of the members at the last check-in, in order; none before the first.
+    pub(crate) fn members(&self) -> Arc<[String]> {
+        Arc::clone(&self.cluster.members.read())
     }
 
     /// True if due triggers are taken as the recovery mode wants it.

@@ -37,7 +37,7 @@ pub use calendar::{CalendarName, CalendarRow};
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterMembers, Notification, Notifications, PollResult};
 pub use commit::CommitRow;
-pub use continuation::ContinuationRow;
+pub use continuation::{ContinuationRow, TickPartRow};
 pub use counts::Counts;
 pub use definition::{DefinedTriggerRow, DefinitionRow};
 pub use due::{Advance, Candidate, DueQuery};
@@ -67,7 +67,7 @@ pub(in crate::store) use table::cells_of;
 pub(in crate::store) use table::unreadable;
 pub use table::{Cell, Codec, Column, Field, Kind, Table, TableDef, ToCells};
 pub use trigger::{OptionsRow, RecurrenceRow, ScheduleRow, StoredOptionsRow, TriggerRow};
-pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypeVersions, UnknownJobRow};
+pub use types::{JobTypeRow, JobVersionRow, OrphanRow, TypePolicyRow, TypeVersions, UnknownJobRow};
 pub use work::{CheckpointRow, RequestRow};
 
 /// Our side tables that are declared.
@@ -105,4 +105,6 @@ pub(in crate::store) const DECLARED: &[&TableDef] = &[
     RequestRow::DEF,
     StoredOptionsRow::DEF,
     TagRow::DEF,
+    TickPartRow::DEF,
+    TypePolicyRow::DEF,
 ];

@@ -99,6 +99,12 @@ pub(super) fn stored_policies(row: &TriggerRow) -> Result<Policies> {
     row.options.as_ref().map_or(Ok(Policies::default()), |options| Ok(read_options(row, &options.names)?.1))
 }
 
+/// True if the end of a run sets the next time of the trigger; not beside a node of Quartz.
+pub(super) fn is_fixed_delay(row: &TriggerRow) -> bool {
+    let options = row.options.as_ref().filter(|options| !options.beside_quartz);
+    options.is_some_and(|options| options.names.split(',').any(|name| name == TriggerOption::FixedDelay.name()))
+}
+
 fn read_options(row: &TriggerRow, names: &str) -> Result<(Vec<TriggerOption>, Policies)> {
     let (mut options, mut policies) = (Vec::new(), Policies::default());
     for name in names.split(',') {
@@ -123,6 +129,7 @@ fn quartz_schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
                 repeat_count: *repeat_count,
                 interval_ms: *interval_ms,
                 times_triggered: *times_triggered,
+                fixed_delay: false,
             };
             simple.check().map(|()| Schedule::Simple(simple))
         }

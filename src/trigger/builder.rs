@@ -83,6 +83,9 @@ impl TriggerBuilder {
         if let Some(times) = trigger.schedule.times_triggered_mut() {
             *times = 0;
         }
+        if trigger.schedule.is_fixed_delay() {
+            trigger.policies.overlap = Overlap::AllowAll;
+        }
         Self { starts_when_stored: trigger.start_ms == START_WHEN_STORED, trigger }
     }
 
@@ -208,6 +211,9 @@ impl TriggerBuilder {
         if trigger.schedule.starts_with_the_second() && !self.starts_when_stored {
             // As Quartz cuts the start of a cron trigger.
             trigger.start_ms = trigger.start_ms.div_euclid(1000) * 1000;
+        }
+        if trigger.schedule.is_fixed_delay() && trigger.policies.overlap == Overlap::AllowAll {
+            trigger.policies.overlap = Overlap::BufferOne;
         }
         trigger.check()?;
         Ok(trigger)

@@ -177,6 +177,11 @@ impl Trigger {
         }
         self.schedule.check()?;
         self.policies.check()?;
+        if self.schedule.is_fixed_delay() && self.policies.overlap != Overlap::BufferOne {
+            let expected =
+                "expected buffer-one, or none: a schedule with a fixed delay has no fire while a run goes on";
+            return Err(Error::invalid("overlap", self.policies.overlap.name(), expected));
+        }
         self.misfire.check_for(&self.schedule)
     }
 }

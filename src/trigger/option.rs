@@ -32,6 +32,8 @@ pub enum TriggerOption {
     WithoutDrift,
     /// [`respect_end_time`](super::DailyTimeIntervalSchedule::respect_end_time).
     RespectEndTime,
+    /// [`SimpleSchedule::fixed_delay`](super::SimpleSchedule::fixed_delay).
+    FixedDelay,
 }
 
 use TriggerOption::*;
@@ -43,6 +45,7 @@ words! {
         BothPasses = "both-passes",
         WithoutDrift = "without-drift",
         RespectEndTime = "respect-end-time",
+        FixedDelay = "fixed-delay",
     }
 }
 
@@ -53,6 +56,7 @@ impl TriggerOption {
             FireAtGapEnd | BothPasses => "CRON",
             WithoutDrift => "CAL_INT",
             RespectEndTime => "DAILY_I",
+            FixedDelay => "SIMPLE",
         }
     }
 }
@@ -73,6 +77,7 @@ impl Schedule {
             (Schedule::Cron(cron), BothPasses) => cron.time_change.both_passes = true,
             (Schedule::CalendarInterval(interval), WithoutDrift) => interval.without_drift = true,
             (Schedule::DailyTimeInterval(daily), RespectEndTime) => daily.respect_end = true,
+            (Schedule::Simple(simple), FixedDelay) => simple.fixed_delay = true,
             (other, option) => {
                 let expected = format!("it is for {} triggers, this is a {} trigger", option.kind(), other.kind());
                 return Err(Error::invalid("trigger option", option.name(), expected));
@@ -87,6 +92,7 @@ impl Schedule {
             (Schedule::Cron(cron), BothPasses) => cron.time_change.both_passes,
             (Schedule::CalendarInterval(interval), WithoutDrift) => interval.without_drift,
             (Schedule::DailyTimeInterval(daily), RespectEndTime) => daily.respect_end,
+            (Schedule::Simple(simple), FixedDelay) => simple.fixed_delay,
             _ => false,
         }
     }

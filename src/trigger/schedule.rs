@@ -71,6 +71,11 @@ impl Schedule {
         matches!(self, Schedule::Cron(_) | Schedule::Recurrence(_))
     }
 
+    /// True if its next time counts from the end of a run.
+    pub(crate) fn is_fixed_delay(&self) -> bool {
+        matches!(self, Schedule::Simple(simple) if simple.fixed_delay)
+    }
+
     /// The number of fires so far; cron schedules and recurrences do not count.
     pub(crate) fn times_triggered(&self) -> Option<i64> {
         match self {

@@ -1,4 +1,5 @@
-//! `SimpleSchedule`: once, or a number of times, or for ever, after a fixed interval.
+//! `SimpleSchedule`: once, or a number of times, or for ever, after a fixed interval or a fixed
+//! delay.
 
 use crate::epoch::millis;
 use crate::error::{Error, Result};
@@ -12,6 +13,7 @@ pub struct SimpleSchedule {
     pub(crate) repeat_count: i64,
     pub(crate) interval_ms: i64,
     pub(crate) times_triggered: i64,
+    pub(crate) fixed_delay: bool,
 }
 
 /// The repeat count that means "for ever", as Quartz stores it.
@@ -20,13 +22,36 @@ pub(crate) const FOREVER: i64 = -1;
 impl SimpleSchedule {
     /// One fire, at the start time.
     pub fn once() -> Self {
-        Self { repeat_count: 0, interval_ms: 0, times_triggered: 0 }
+        Self { repeat_count: 0, interval_ms: 0, times_triggered: 0, fixed_delay: false }
     }
 
     /// A fire every `interval`, for ever.
     pub fn every(interval: Duration) -> Self {
-        let interval_ms = millis(interval);
-        Self { repeat_count: FOREVER, interval_ms, times_triggered: 0 }
+        Self { repeat_count: FOREVER, interval_ms: millis(interval), times_triggered: 0, fixed_delay: false }
+    }
+
+    /// A fire `delay` after the end of the run before it, however that ended, for ever; the first
+    /// one at the start.
+    ///
+    /// While a run goes on the trigger is `BLOCKED`. The transaction that records its end, or that
+    /// recovers it from a dead node, sets the next time. Until then the next time is the one that
+    /// a run without length would have. The trigger has the overlap
+    /// [`BufferOne`](crate::Overlap::BufferOne), and no other. Refused beside nodes of Quartz. For
+    /// a job whose ticks are spread over nodes the delay counts from the tick.
+    ///
+    /// ```
+    /// use carnelian::{JobKey, Overlap, SimpleSchedule, Trigger, TriggerKey};
+    /// use std::time::Duration;
+    ///
+    /// let trigger = Trigger::builder(TriggerKey::named("inbox"), JobKey::named("read-inbox"))
+    ///     .schedule(SimpleSchedule::fixed_delay(Duration::from_secs(30)))
+    ///     .build()?;
+    /// assert_eq!(trigger.overlap(), Overlap::BufferOne);
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    #[doc(alias = "FixedDelay")]
+    pub fn fixed_delay(delay: Duration) -> Self {
+        Self { fixed_delay: true, ..Self::every(delay) }
     }
 
     /// Repeats only `count` times after the first fire: `count + 1` fires in all.
@@ -41,7 +66,12 @@ impl SimpleSchedule {
         u64::try_from(self.repeat_count).ok()
     }
 
-    /// The time between fires.
+    /// True if the time between fires counts from the end of a run.
+    pub fn is_fixed_delay(&self) -> bool {
+        self.fixed_delay
+    }
+
+    /// The time between fires, or between the end of a run and the next fire.
     pub fn interval(&self) -> Duration {
         Duration::from_millis(u64::try_from(self.interval_ms).unwrap_or(0))
     }
@@ -66,6 +96,10 @@ impl SimpleSchedule {
         if after < start {
             return Some(start);
         }
+        if self.fixed_delay {
+            let time = after.checked_add(self.interval_ms)?;
+            return Some(time).filter(|time| end.is_none_or(|end| *time < end));
+        }
         let steps = after.checked_sub(start)?.checked_div(self.interval_ms)?.checked_add(1)?;
         if !forever && steps > self.repeat_count {
             return None;
@@ -77,6 +111,8 @@ impl SimpleSchedule {
     pub(super) fn final_fire_time(&self, start: i64, end: Option<i64>) -> Option<i64> {
         match self.repeat_count {
             0 => Some(start),
+            // The runs decide.
+            _ if self.fixed_delay => None,
             FOREVER => self.last_step_until(start, end?),
             count => {
                 let last = self.interval_ms.checked_mul(count).and_then(|span| start.checked_add(span));

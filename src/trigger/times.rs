@@ -62,7 +62,9 @@ impl Trigger {
             *times = times.saturating_add(1);
         }
         self.previous_ms = self.next_ms;
-        self.next_ms = self.previous_ms.and_then(|fired| self.included_time_after(fired, calendar, now_ms));
+        // A run of this fire cannot end before now.
+        let end_ms = |fired: i64| if self.schedule.is_fixed_delay() { fired.max(now_ms) } else { fired };
+        self.next_ms = self.previous_ms.and_then(|fired| self.included_time_after(end_ms(fired), calendar, now_ms));
     }
 
     /// Takes the last fire back, which was at this time; the one before was at `previous_ms`.

@@ -205,6 +205,44 @@ fn a_stopped_holder_of_the_lock_is_cut_off(url: &str, begin: TxMode) {
     store.database().forget_scheduler().unwrap();
 }
 
+/// A check-in that suspects nobody asks for no lock: it goes through while another session holds
+/// both.
+fn a_check_in_waits_for_no_lock(url: &str) {
+    let name = support::fresh_name("qz40");
+    let store = store(url, &name);
+    let mut me = Membership::new("A");
+    assert!(store.upkeep().check_in(&mut me).unwrap().registered);
+    let before = store.upkeep().instances().unwrap()[0].last_checkin;
+    let holder = store.clone();
+    let (locked, is_locked) = channel();
+    let (done, is_done) = channel::<()>();
+    let holds = spawn(move || {
+        holder.database().transact("hold the locks", TxMode::Exclusive(Lock::StateAccess), &mut |s| {
+            s.lock(Lock::TriggerAccess)?;
+            locked.send(()).unwrap();
+            is_done.recv_timeout(Duration::from_secs(4)).expect("the check-in waited for a lock");
+            Ok(())
+        })
+    });
+    is_locked.recv().unwrap();
+    let checkin = store.upkeep().check_in(&mut me).unwrap();
+    assert!(!checkin.registered && !checkin.failed_out);
+    assert!(store.upkeep().instances().unwrap()[0].last_checkin > before, "its time is written");
+    done.send(()).unwrap();
+    holds.join().unwrap().unwrap();
+    store.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn a_check_in_waits_for_no_lock_on_postgres() {
+    a_check_in_waits_for_no_lock(&support::postgres_url());
+}
+
+#[test]
+fn a_check_in_waits_for_no_lock_on_mysql() {
+    a_check_in_waits_for_no_lock(&support::mysql_url());
+}
+
 #[test]
 fn a_stopped_holder_of_the_lock_is_cut_off_on_postgres() {
     a_stopped_holder_of_the_lock_is_cut_off(&support::postgres_url(), TxMode::Exclusive(Lock::TriggerAccess));
@@ -376,7 +414,8 @@ fn one_request_of_fifty_threads_is_taken_once(url: &str) {
             let (start, store) = (&start, &first);
             let job = JobDetail::builder(JobKey::named(format!("j{i}")), "t").build().unwrap();
             let trigger = Trigger::builder(TriggerKey::named(format!("t{i}")), job.key().clone()).build().unwrap();
-            let request = carnelian::store::Request { request_id: Some("one".to_owned()), job, trigger };
+            let request =
+                carnelian::store::Request { request_id: Some("one".to_owned()), job, trigger, then: Vec::new() };
             threads.spawn(move || {
                 start.wait();
                 store.catalogue().take_requests(&[request]).unwrap().remove(0)

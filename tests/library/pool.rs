@@ -168,6 +168,44 @@ fn on_postgres_a_connection_is_tried_before_it_is_used_if_the_settings_say_so() 
     assert_eq!(retries(true), 0.0);
 }
 
+/// The statement of the settings is run on each connection before it is used; one that fails is
+/// named.
+fn a_statement_of_the_settings_is_run_on_each_connection(url: &str) {
+    let open = |statement: &str| {
+        let text = format!(
+            "scheduler.instanceName = {}\njobStore.dataSource = d\ndataSource.d.URL = {url}\n\
+             dataSource.d.maxLifetime = 1800000\ndataSource.d.connectionInitSql = {statement}",
+            support::fresh_name("pool")
+        );
+        Scheduler::builder().settings(Settings::from_text("test", &text, |_| None).unwrap()).build().unwrap()
+    };
+    let table = format!("carnelian_test_{}", support::fresh_name("t").replace('-', "_"));
+    let scheduler = open(&format!("CREATE TABLE IF NOT EXISTS {table} (n INTEGER)"));
+    scheduler.migrate().unwrap();
+    scheduler.store().database().forget_scheduler().unwrap();
+    // The table can be dropped once: it is there.
+    open(&format!("DROP TABLE {table}")).store().database().check_schema().unwrap();
+    let error = open(&format!("DROP TABLE {table}")).store().database().check_schema().unwrap_err().to_string();
+    assert!(error.contains("connectionInitSql"), "{error}");
+}
+
+#[test]
+fn a_statement_of_the_settings_is_run_on_each_connection_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("jobs.db").display());
+    a_statement_of_the_settings_is_run_on_each_connection(&url);
+}
+
+#[test]
+fn a_statement_of_the_settings_is_run_on_each_connection_on_postgres() {
+    a_statement_of_the_settings_is_run_on_each_connection(&support::postgres_url());
+}
+
+#[test]
+fn a_statement_of_the_settings_is_run_on_each_connection_on_mysql() {
+    a_statement_of_the_settings_is_run_on_each_connection(&support::mysql_url());
+}
+
 /// A schema may have as long a name as the server allows.
 #[test]
 fn tables_are_made_in_a_schema_of_63_characters() {

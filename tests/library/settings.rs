@@ -600,6 +600,9 @@ fn a_profile_says_the_defaults_and_each_key_goes_before_it() {
          carnelian.jobStore.triggerOrder = time-then-priority",
     );
     assert_eq!(of(&mixed), (node, (secs(300), 3), by_time, (Some(secs(10)), secs(10))));
+    let more = |s: &Settings| (s.recovery.revive_one_shots, s.cluster.skip_busy_nodes);
+    let all = ["quartz", "db-scheduler", "logi"].map(|name| more(&read(&format!("carnelian.profile = {name}"))));
+    assert_eq!(all, [(false, false), (true, false), (false, true)]);
     assert!(Settings::from_text("x", "carnelian.profile = quarz", |_| None).is_err());
 }
 

@@ -3,6 +3,7 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", unix))]
 
 mod clocks;
+mod fixed_delay;
 mod held;
 mod idle;
 mod jitter;
@@ -11,6 +12,7 @@ mod prefetched;
 mod promotion;
 mod replica;
 mod signals;
+mod standby;
 mod standing_still;
 mod twins;
 

@@ -79,8 +79,10 @@ impl World {
     /// A job's transaction, or an operator's, holds a fired row.
     fn hold(&self, time: u64) {
         let Some(memory) = self.database.memory() else { return };
+        // A row is held by the job of its fire, which has begun.
+        let has_begun = |id: &String| self.running.borrow().contains_key(id);
         let fired = self.snapshot().fired.into_iter().filter(|fire| fire.state == FiredState::Executing);
-        let mut ids: Vec<String> = fired.map(|fire| fire.fire_id).collect();
+        let mut ids: Vec<String> = fired.map(|fire| fire.fire_id).filter(has_begun).collect();
         if ids.is_empty() {
             return;
         }

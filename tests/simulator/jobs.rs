@@ -63,15 +63,16 @@ pub fn start(world: &World, node: usize, ctx: &JobContext) -> u64 {
         world.problem(format!("fire {} begins, and its node may have lost it", ctx.fire_id()));
     }
     world.check_time(scheduled_ms, ctx.fire_id());
-    let (length, ending) = drawn(world, grid);
+    let series = world.plan.series.iter().find(|series| series.name == ctx.job().key().name());
+    let (length, ending) = drawn(world, grid, series.map_or(500 * MS, |series| series.length));
     world.log(&facts, "START", ("data", Value::Object(data)));
     world.running.borrow_mut().insert(ctx.fire_id().to_owned(), Running { node, job, due, ending, facts });
     length
 }
 
-fn drawn(world: &World, grid: Option<&Grid>) -> (u64, Ending) {
+fn drawn(world: &World, grid: Option<&Grid>, longest: u64) -> (u64, Ending) {
     let mut dice = world.dice.borrow_mut();
-    let Some(grid) = grid else { return (dice.between(0, 500 * MS), Ending::Succeeds) };
+    let Some(grid) = grid else { return (dice.below(longest + 1), Ending::Succeeds) };
     let length = if dice.chance(500) { grid.long } else { dice.below(grid.length + 1) };
     let ending = match dice.chance(grid.fails) {
         false => Ending::Succeeds,

@@ -100,6 +100,16 @@ pub struct Grid {
     pub fails: u64,
 }
 
+/// A trigger whose delay counts from the ends of its runs.
+#[derive(Clone, Debug)]
+pub struct Series {
+    pub name: String,
+    pub delay: Duration,
+    pub fires: u32,
+    /// The length of a run, in microseconds.
+    pub length: u64,
+}
+
 /// The part of a run that follows from the seed alone.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -122,6 +132,7 @@ pub struct Plan {
     /// Each class that is on, with the mean time between two of its events in microseconds.
     pub events: Vec<(Event, u64)>,
     pub grids: Vec<Grid>,
+    pub series: Vec<Series>,
 }
 
 impl Plan {
@@ -158,6 +169,9 @@ impl Plan {
             events.push((Event::Kill, 3 * SECOND));
         }
         let grids = (0..dice.between(3, 8)).map(|at| Grid::draw(dice, at, calm)).collect();
+        // The numbers of earlier versions stay as they were.
+        let later = &mut Dice::new(seed ^ 0x0073_6572_6965_7300);
+        let series = (0..later.below(3)).map(|at| Series::draw(later, at, calm)).collect();
         Self {
             nodes: usize::try_from(dice.between(2, 7)).expect("few nodes"),
             workers: u32::try_from(dice.between(2, 8)).expect("few workers"),
@@ -172,6 +186,7 @@ impl Plan {
             chances,
             events,
             grids,
+            series,
         }
     }
 
@@ -182,6 +197,7 @@ impl Plan {
         let others = [(self.drift > 0, "drift"), (self.same_names, "same-names"), (self.mixed, "mixed")];
         let grids = self.grids.iter().filter(|_| self.grids.len() > 1).map(|grid| grid.name.clone());
         grids
+            .chain(self.series.iter().map(|series| series.name.clone()))
             .chain(self.events.iter().map(|(event, _)| event.name().to_owned()))
             .chain(chances.into_iter().flatten())
             .chain(others.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name.to_owned()))
@@ -190,6 +206,7 @@ impl Plan {
 
     pub fn leave_out(&mut self, name: &str) {
         self.grids.retain(|grid| grid.name != name);
+        self.series.retain(|series| series.name != name);
         self.events.retain(|(event, _)| event.name() != name);
         for (_, chance) in self.chances.by_name().into_iter().filter(|(one, _)| *one == name) {
             *chance = 0;
@@ -227,6 +244,18 @@ impl Grid {
             has_sibling,
             counts,
             fails: if counts { 0 } else { dice.pick(&[0, 0, 500]) },
+        }
+    }
+}
+
+impl Series {
+    fn draw(dice: &mut Dice, at: u64, calm: u64) -> Self {
+        let (delay, length) = (dice.between(300, 3_000) * MS, dice.between(0, SECOND));
+        Self {
+            name: format!("d{at}"),
+            delay: Duration::from_micros(delay),
+            fires: u32::try_from((calm / (delay + length)).clamp(2, 40)).expect("few fires"),
+            length,
         }
     }
 }

@@ -8,13 +8,13 @@ use super::jobs::{GRID, WORK};
 use super::link::{CONSOLE, Faulty, Link};
 use super::node;
 use super::operators::{PATIENCE, manual};
-use super::plan::{Grid, Place, Plan, SECOND};
+use super::plan::{Grid, Place, Plan, SECOND, Series};
 use super::world::{World, set_world};
 use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::settings::{ClockSource, Settings, Synchronous};
 use carnelian::store::{MemoryDatabase, SqlDatabase};
 use carnelian::{IfExists, JobDetail, JobKey, MisfireInstruction, Schedule, SimpleSchedule, Trigger, TriggerKey};
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
@@ -36,6 +36,10 @@ pub struct Report {
     pub problems: Vec<String>,
     pub lines: Vec<String>,
 }
+
+/// A fire may begin so much before its delay is over: clocks are a thousandth off, and in whole
+/// milliseconds.
+const EARLY_NS: i64 = 12_000_000;
 
 /// Nodes that stand still in the middle of a step have the others' steps above them on the stack.
 const STACK: usize = 256 << 20;
@@ -125,10 +129,21 @@ fn store_work(world: &World) {
         };
         work.push((job.build().expect("a job"), grid.triggers().into_iter().map(trigger).collect()));
     }
+    work.extend(world.plan.series.iter().map(|series| counted_from_ends(series, start)));
     world.console.schedule_jobs(work, IfExists::Refuse).expect("the work is stored");
     let job = JobDetail::builder(manual(), WORK).requests_recovery(true).durable(true);
     let job = job.disallow_concurrent_execution(world.plan.manual_alone).build().expect("a job");
     world.console.add_job(&job, IfExists::Refuse).expect("the job is stored");
+}
+
+fn counted_from_ends(series: &Series, start: DateTime<Utc>) -> (JobDetail, Vec<Trigger>) {
+    let job = JobDetail::builder(JobKey::new(GRID, &*series.name), WORK).requests_recovery(true);
+    let trigger = Trigger::builder(TriggerKey::new(GRID, &*series.name), JobKey::new(GRID, &*series.name))
+        .start_at(start)
+        .schedule(SimpleSchedule::fixed_delay(series.delay).repeat(series.fires - 1))
+        .data(GRID, &*series.name)
+        .misfire(MisfireInstruction::Ignore);
+    (job.build().expect("a job"), vec![trigger.build().expect("a trigger")])
 }
 
 fn schedule(grid: &Grid) -> SimpleSchedule {
@@ -195,8 +210,33 @@ fn judge(world: &World) {
             world.problem(format!("the end of {due:?} is recorded more than once: {runs:?}"));
         }
     }
+    judge_series(world, &history);
     judge_runs(world, history);
     judge_work(world);
+}
+
+/// Each series has all its fires, and none begins before its delay after the run before it.
+fn judge_series(world: &World, history: &History) {
+    for series in world.plan.series.iter().filter(|_| !world.has_lost_commits()) {
+        let key = TriggerKey::new(GRID, &*series.name).to_string();
+        let chains: Vec<&[Run]> =
+            history.chains.iter().filter(|((trigger, _), _)| *trigger == key).map(|(_, runs)| &**runs).collect();
+        if chains.len() != usize::try_from(series.fires).expect("few fires") {
+            world.problem(format!("{} of {} fires of {key} have run", chains.len(), series.fires));
+        }
+        for pair in chains.windows(2) {
+            // Of a run that died the verdict is the end, and work that goes on has a trigger of its
+            // own.
+            let ([run], [next, ..]) = (pair[0], pair[1]) else { continue };
+            let Some((ended_ns, outcome)) = &run.ended else { continue };
+            let waited = next.started_ns - ended_ns;
+            let delay = i64::try_from(series.delay.as_nanos()).expect("a short time") - EARLY_NS;
+            let is_own = outcome == "succeeded" && !run.resuming && !run.recovering;
+            if is_own && waited < delay {
+                world.problem(format!("{next:?} begins {waited} ns after the end of the run before it"));
+            }
+        }
+    }
 }
 
 fn judge_runs(world: &World, history: History) {
@@ -211,10 +251,12 @@ fn judge_runs(world: &World, history: History) {
         let is_loose = problem.runs.first().is_some_and(|run| run.job.starts_with("loose."));
         let is_excused =
             has_ended("failed") || has_ended("panicked") || is_loose && (has_ended("killed") || has_ended("fenced"));
-        // Runs that a store has forgotten are done again; forgotten work is never done.
+        // Runs that a store has forgotten are done again, those of a series at other times;
+        // forgotten work is never done.
         let is_lost = is_lost(world, &problem.runs);
+        let comes_again = expected.iter().any(|(trigger, _)| *trigger == problem.due.0);
         let is_excused = match problem.wrong {
-            Wrong::NeverEnded => is_excused || is_lost && !problem.due.0.starts_with(GRID),
+            Wrong::NeverEnded => is_excused || is_lost && !comes_again,
             Wrong::FiredTwice | Wrong::RecoveredTwice => is_lost,
             _ => false,
         };

@@ -12,6 +12,7 @@ use carnelian::monitoring::InstanceStatus;
 use carnelian::placement::MayRun;
 use carnelian::store::row::FiredState;
 use carnelian::store::{ALL_GROUPS_PAUSED, JobStore};
+use carnelian::trigger::TriggerOption;
 use carnelian::{
     Continuation, Error, GroupMatcher, JobDetail, MisfireInstruction, Overlap, Parent, Trigger, TriggerKey,
     TriggerState,
@@ -39,6 +40,8 @@ struct Facts {
     misfire_threshold_ms: i64,
     now_ms: i64,
     overlap: Overlap,
+    /// True if the end of a run sets its next time.
+    has_fixed_delay: bool,
     catch_up_ms: Option<i64>,
     pauses_on_failure: bool,
     /// The run that it follows.
@@ -148,6 +151,9 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Outcome<Facts> {
         misfire_threshold_ms: millis(store.settings().job_store.misfire_threshold),
         now_ms,
         overlap: read.as_ref().map_or(Overlap::AllowAll, Trigger::overlap),
+        has_fixed_delay: read
+            .as_ref()
+            .is_some_and(|trigger| trigger.schedule().options().contains(&TriggerOption::FixedDelay)),
         catch_up_ms: read.as_ref().and_then(Trigger::catch_up_window).map(millis),
         pauses_on_failure: read.as_ref().is_some_and(Trigger::pauses_on_failure),
         parent: read.as_ref().and_then(|trigger| Parent::of(trigger.data())),
@@ -315,6 +321,10 @@ impl Facts {
     }
 
     fn blocked(&self, reasons: &mut Vec<String>) {
+        if self.has_fixed_delay && self.running().next().is_some() {
+            reasons.push("its delay begins when its run ends".to_owned());
+            return;
+        }
         let is_lone = self.job.as_ref().is_some_and(JobDetail::disallows_concurrent_execution);
         if !is_lone && self.overlap != Overlap::AllowAll && self.running().next().is_some() {
             let overlap = self.overlap.name();

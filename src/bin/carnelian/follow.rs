@@ -17,6 +17,9 @@ pub struct Follow {
     /// After which ends; `any` also after a run that was cancelled
     #[arg(long, value_name = "OUTCOME", default_value = "success", value_parser = value::named(On::ALL, On::name))]
     pub on: On,
+    /// Once for a whole tick of a parent that is spread over nodes, not for each part
+    #[arg(long)]
+    pub per_tick: bool,
     /// One entry of data for the child's runs after this parent; may be repeated
     #[arg(long, value_name = "K=V", value_parser = value::entry)]
     pub data: Vec<(String, String)>,
@@ -27,11 +30,11 @@ pub struct Follow {
 
 /// Lets the child follow the parent.
 pub fn follow(store: &JobStore, output: Output, args: &Follow) -> Outcome {
-    let Follow { parent, child, on, data, allow_cycle } = args;
+    let Follow { parent, child, on, per_tick, data, allow_cycle } = args;
     let continuation = Continuation::new(parent.clone(), child.clone()).on(*on).data_map(value::data_map(data));
-    store.catalogue().follow(&continuation.allow_cycle(*allow_cycle))?;
+    store.catalogue().follow(&continuation.once_per_tick(*per_tick).allow_cycle(*allow_cycle))?;
     output.done(
-        json!({"parent": parent.to_string(), "child": child.to_string(), "on": on.name()}),
+        json!({"parent": parent.to_string(), "child": child.to_string(), "on": on.name(), "per_tick": per_tick}),
         &format!("{child} follows {parent} on {on}"),
     )
 }
@@ -75,6 +78,13 @@ fn readable(found: carnelian::Result<Vec<Continuation>>) -> Outcome<Vec<Continua
 
 /// Continuations as JSON, each with the key of the job at its other end.
 pub fn as_json<'a>(found: impl Iterator<Item = &'a Continuation>, end: fn(&Continuation) -> &JobKey) -> Value {
-    let one = |c: &Continuation| json!({"job": end(c).to_string(), "on": c.follows_on().name(), "data": job::data(c.passed_data())});
+    let one = |c: &Continuation| {
+        json!({
+            "job": end(c).to_string(),
+            "on": c.follows_on().name(),
+            "per_tick": c.is_once_per_tick(),
+            "data": job::data(c.passed_data()),
+        })
+    };
     Value::Array(found.map(one).collect())
 }

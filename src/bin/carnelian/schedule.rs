@@ -69,7 +69,7 @@ pub fn nobody_runs(store: &JobStore, job_type: &str) -> Outcome<Option<String>> 
 /// it.
 fn once(store: &JobStore, output: Output, id: &str, job: JobDetail, trigger: Trigger) -> Outcome {
     let job_type = job.job_type().to_owned();
-    let request = Request { request_id: Some(id.to_owned()), job, trigger };
+    let request = Request { request_id: Some(id.to_owned()), job, trigger, then: Vec::new() };
     let taken = store.catalogue().take_requests(&[request])?.pop();
     let taken = taken.ok_or_else(|| Failure::Refused("the request was not answered".to_owned()))?;
     let stored = store.catalogue().trigger(&taken.trigger)?;

@@ -86,11 +86,8 @@ pub fn schedule(options: &args::Schedule) -> Outcome<Schedule> {
         schedule = options.to.map_or(schedule.clone(), |time| schedule.ending_daily_at(time));
         return Ok(options.repeat.map_or(schedule.clone(), |count| schedule.repeat(count)).into());
     }
-    Ok(match when.every {
-        Some(interval) => {
-            let schedule = SimpleSchedule::every(interval);
-            options.repeat.map_or(schedule.clone(), |count| schedule.repeat(count)).into()
-        }
+    Ok(match when.every.map(SimpleSchedule::every).or(when.fixed_delay.map(SimpleSchedule::fixed_delay)) {
+        Some(schedule) => options.repeat.map_or(schedule.clone(), |count| schedule.repeat(count)).into(),
         None => SimpleSchedule::once().into(),
     })
 }
@@ -118,7 +115,10 @@ pub fn words(schedule: &Schedule) -> String {
         Schedule::Cron(cron) => format!("cron {} in {}", cron.expression().text(), cron.zone()),
         Schedule::Simple(simple) if simple.repeat_count() == Some(0) => "once".to_owned(),
         Schedule::Simple(simple) => {
-            let every = format!("every {} ms", simple.interval().as_millis());
+            let every = match (simple.interval().as_millis(), simple.is_fixed_delay()) {
+                (ms, false) => format!("every {ms} ms"),
+                (ms, true) => format!("{ms} ms after each run"),
+            };
             so_far(&every, simple.repeat_count(), simple.times_triggered())
         }
         Schedule::CalendarInterval(interval) => {

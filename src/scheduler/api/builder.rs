@@ -359,7 +359,7 @@ impl SchedulerBuilder {
             let type_watch = TypeWatch::default();
             Inner { node: Arc::new(node), engine: Engine::default(), registry, locks, declared, type_watch }
         });
-        inner.node.store.job_types().set(inner.registry.infos());
+        inner.node.store.job_types().set_with_policies(inner.registry.infos(), inner.registry.policies());
         Ok(Scheduler::of(inner))
     }
 }

@@ -3,8 +3,8 @@
 use super::handle::Scheduler;
 use crate::data_map::{DataValue, JobDataMap, PAYLOAD};
 use crate::epoch::{millis, moment};
-use crate::error::Result;
-use crate::job::{JobDetail, JobMarks, JobPolicy, RetryPolicy, TRACEPARENT, check_traceparent};
+use crate::error::{Error, Result};
+use crate::job::{JobDetail, JobMarks, JobPolicy, On, RetryPolicy, TRACEPARENT, check_traceparent};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey};
 use crate::store::{Request, Taken};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
@@ -43,6 +43,7 @@ pub struct Submission {
     policy: JobPolicy,
     start: Start,
     traceparent: Option<String>,
+    then: Vec<(On, Submission)>,
 }
 
 /// The moment from which the work may run.
@@ -67,7 +68,39 @@ impl Submission {
             policy: JobPolicy::new(),
             start: Start::WhenStored,
             traceparent: None,
+            then: Vec::new(),
         }
+    }
+
+    /// Work that is done once when this work has succeeded. If this work ends otherwise, or is
+    /// deleted, the next is dropped, with all that follows it. There may be several next ones, and
+    /// each may have next ones of its own. Default: none.
+    ///
+    /// All are stored in one transaction, each with a request id of its own, if it has one. A next
+    /// one is a [continuation](crate::Continuation): it sees the run before it by
+    /// [`JobContext::parent`](crate::JobContext::parent), begins at once when that has ended, and
+    /// has the default priority.
+    ///
+    /// ```
+    /// use carnelian::{On, Scheduler, Submission};
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let mail = Submission::new("mail").request_id("order-17/mail");
+    /// let alarm = Submission::new("alarm");
+    /// let work = Submission::new("pay").request_id("order-17").then(mail).then_on(On::Failure, alarm);
+    /// scheduler.submit(work)?;
+    /// let mail = scheduler.submission("order-17/mail")?.expect("it was stored");
+    /// assert_eq!(mail.state.name(), "following");
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    pub fn then(self, next: Submission) -> Self {
+        self.then_on(On::Success, next)
+    }
+
+    /// As [`Submission::then`], after the ends that are named.
+    pub fn then_on(mut self, on: On, next: Submission) -> Self {
+        self.then.push((on, next));
+        self
     }
 
     /// The moment before which the work does not run. Default: when it is stored.
@@ -112,7 +145,7 @@ impl Submission {
     /// job's data, under the key `payload`. Default: none.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) for a value that is no JSON.
+    /// [`Error::Invalid`] for a value that is no JSON.
     pub fn payload<T: Serialize + ?Sized>(mut self, value: &T) -> Result<Self> {
         self.data.put_typed(PAYLOAD, value)?;
         Ok(self)
@@ -210,7 +243,28 @@ impl Submission {
             Start::At(start) => trigger.start_at(start),
             Start::After(delay) => trigger.start_at(moment(now_ms.saturating_add(millis(delay)))),
         };
-        Ok(Request { request_id: self.request_id, job: job.data_map(self.data).build()?, trigger: trigger.build()? })
+        let next = |(on, next): (On, Self)| {
+            next.check_follows()?;
+            Ok((on, next.into_request(now_ms)?))
+        };
+        let then = self.then.into_iter().map(next).collect::<Result<_>>()?;
+        let (job, trigger) = (job.data_map(self.data).build()?, trigger.build()?);
+        Ok(Request { request_id: self.request_id, job, trigger, then })
+    }
+
+    /// Work that follows other work has no place of its own in the order of what is due.
+    fn check_follows(&self) -> Result<()> {
+        if !matches!(self.start, Start::WhenStored) {
+            return Err(Error::invalid(
+                "time of work that follows",
+                "",
+                "expected none: it begins when the other ends",
+            ));
+        }
+        match self.priority {
+            DEFAULT_PRIORITY => Ok(()),
+            other => Err(Error::invalid("priority of work that follows", other, "expected none: it has the default")),
+        }
     }
 }
 
@@ -219,11 +273,11 @@ impl Scheduler {
     /// [warns](Taken::warning) if no living node has its job type.
     ///
     /// # Errors
-    /// [`Error::Invalid`](crate::Error::Invalid) for anything no table can hold, and what can go
+    /// [`Error::Invalid`] for anything no table can hold, and what can go
     /// wrong with the store.
     pub fn submit(&self, submission: Submission) -> Result<Taken> {
         let mut taken = self.submit_all([submission])?;
-        taken.pop().ok_or_else(|| crate::Error::Refused("the submission was not answered".to_owned()))
+        taken.pop().ok_or_else(|| Error::Refused("the submission was not answered".to_owned()))
     }
 
     /// Stores much work at once, all or none, in one transaction; the answers are in order.
@@ -285,7 +339,7 @@ impl Scheduler {
     /// ```
     ///
     /// # Errors
-    /// As [`Scheduler::submit`]; [`Error::Refused`](crate::Error::Refused) without an open
+    /// As [`Scheduler::submit`]; [`Error::Refused`] without an open
     /// transaction, or for a connection to another kind of database than the jobs are in. The
     /// caller rolls its transaction back then.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]

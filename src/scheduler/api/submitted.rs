@@ -52,7 +52,10 @@ impl Scheduler {
         let newest = outcomes.chain([FireOutcome::Running]).fold(HistoryQuery::new(), HistoryQuery::outcome);
         let last_run = store.history().find(&newest.job(taken.job.clone()).limit(1))?.into_iter().next();
         let keeps_successes = store.history().records(FireOutcome::Succeeded);
-        let state = submission::state(triggers.as_deref(), last_run.as_ref().map(|run| run.outcome), keeps_successes);
+        let newest = last_run.as_ref().map(|run| run.outcome);
+        let may_follow = newest.is_none() && triggers.as_deref() == Some(&[]);
+        let follows = may_follow && !store.catalogue().parents_of(&taken.job)?.is_empty();
+        let state = submission::state(triggers.as_deref(), newest, keeps_successes, follows);
         Ok(Some(SubmittedWork { job: taken.job, state, last_run }))
     }
 }

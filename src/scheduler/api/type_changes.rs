@@ -46,7 +46,7 @@ impl Scheduler {
 
     fn types_changed(&self) {
         let node = &self.inner.node;
-        node.store.job_types().set(self.inner.registry.infos());
+        node.store.job_types().set_with_policies(self.inner.registry.infos(), self.inner.registry.policies());
         node.services.acquirer.wake();
         if self.is_started() {
             node.services.cluster.wake();

@@ -157,6 +157,7 @@ impl List {
             ("revived", counters.recoveries_revived),
             ("lost", counters.recoveries_lost),
             ("parked", counters.recoveries_parked),
+            ("job_gone", counters.recoveries_gone),
         ];
         let samples = kinds.map(|(kind, n)| (label("kind", kind), Value::Counter(n)));
         self.add("carnelian_recoveries_total", "What became of the work of failed nodes and dead fires.", samples);

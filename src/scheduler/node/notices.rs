@@ -55,6 +55,7 @@ impl Node {
         self.counters.recoveries_recovered.add(recovered.recovery_triggers.len());
         self.counters.recoveries_revived.add(recovered.revived.len());
         self.counters.recoveries_lost.add(recovered.lost.len());
+        self.counters.recoveries_gone.add(recovered.other);
         let again = recovered.recovery_triggers.len() + recovered.revived.len() + recovered.parked.len();
         let dead = again + recovered.lost.len() + recovered.other;
         self.counters.dead_executions.add(dead);

@@ -5,6 +5,7 @@ use super::job::Job;
 use super::job_error::JobError;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
+use crate::job::JobPolicy;
 use crate::key::check_text;
 use crate::listener::guarded;
 use std::collections::BTreeMap;
@@ -44,6 +45,7 @@ pub struct JobType {
     version: u32,
     upgraders: BTreeMap<u32, Upgrader>,
     deprecated: Option<String>,
+    policy: JobPolicy,
 }
 
 impl JobType {
@@ -53,7 +55,7 @@ impl JobType {
     }
 
     pub(crate) fn of(job: Arc<dyn Job>) -> Self {
-        Self { job, version: 1, upgraders: BTreeMap::new(), deprecated: None }
+        Self { job, version: 1, upgraders: BTreeMap::new(), deprecated: None, policy: JobPolicy::new() }
     }
 
     /// The step from data of version `from` to the version after it; the type reads that one from
@@ -80,6 +82,32 @@ impl JobType {
     pub fn deprecated(mut self, instead: impl Into<String>) -> Self {
         self.deprecated = Some(instead.into());
         self
+    }
+
+    /// The policy of all jobs of the type, in what their own policies leave open: retry, timeout,
+    /// take-overs and the rest; not placement, strategy and the rows of the history that are kept,
+    /// which are refused. Default: none.
+    ///
+    /// The policy is stored when a node that has the type registers, for nodes without the type
+    /// that recover its work. Of nodes that say different things the last is believed.
+    ///
+    /// ```
+    /// use carnelian::{JobContext, JobPolicy, JobType, RetryPolicy, Scheduler};
+    /// use std::time::Duration;
+    ///
+    /// let retry = RetryPolicy::fixed(Duration::from_secs(60)).max_attempts(5);
+    /// let mail = JobType::new(|_: &mut JobContext| Ok(())).policy(JobPolicy::new().retry(retry));
+    /// let scheduler = Scheduler::builder().job_type("mail", mail).build()?;
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    pub fn policy(mut self, policy: JobPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// The policy of all jobs of the type.
+    pub fn jobs_policy(&self) -> &JobPolicy {
+        &self.policy
     }
 
     /// The version of the data that its code reads. Default: 1.
@@ -113,6 +141,7 @@ impl JobType {
                 "expected an upgrade from version 1 or later: the first version is 1",
             ));
         }
+        self.policy.check_for_type()?;
         match &self.deprecated {
             Some(instead) => check_text("what to use instead of a deprecated job type", instead, 250),
             None => Ok(()),

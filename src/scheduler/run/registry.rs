@@ -4,6 +4,7 @@ use super::job::Job;
 use super::job_error::JobError;
 use super::job_type::JobType;
 use crate::error::{Error, Result};
+use crate::job::JobPolicy;
 use crate::key::check_text;
 use crate::store::{FireBundle, JobTypeInfo};
 use parking_lot::RwLock;
@@ -93,6 +94,14 @@ impl Registry {
         };
         let own = types.types.keys().filter_map(|name| info(name, None));
         own.chain(types.aliases.iter().filter_map(|(old, new)| info(old, Some(new)))).collect()
+    }
+
+    /// The policies of types that have one, by all names of the types.
+    pub(crate) fn policies(&self) -> BTreeMap<String, JobPolicy> {
+        let types = self.types.read();
+        let names = types.types.keys().chain(types.aliases.keys());
+        let named = names.filter_map(|name| Some((name.clone(), types.named(name)?.jobs_policy().clone())));
+        named.filter(|(_, policy)| !policy.is_default()).collect()
     }
 
     /// True if [`Registry::bring_up`] has anything to do.

@@ -38,6 +38,16 @@ impl JobContext {
         Shard { index, count }
     }
 
+    /// The instance ids of the nodes that were members of the cluster at this node's last check-in,
+    /// this one included, in order: a node that has died counts until it is declared dead. Asks the
+    /// database nothing.
+    ///
+    /// For work that is split without a [`Strategy`](crate::placement::Strategy); all nodes see the
+    /// same members only while none comes or goes.
+    pub fn live_nodes(&self) -> Vec<String> {
+        self.node.store.members().to_vec()
+    }
+
     /// The parameter that the strategy has given this part
     /// ([`NodePart::with`](crate::placement::NodePart::with)); none if it gave nothing. Property of
     /// the trigger's data: `CN_PART_PARAMETER`. The parameter goes with the share to whichever node

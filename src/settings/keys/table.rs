@@ -11,7 +11,7 @@ const NO_CLASS_LOADERS: &str = "there are no class loaders here";
 const NO_RMI: &str = "there is no RMI here: use the `carnelian` command";
 const NO_JMX: &str = "there is no JMX here: use the metrics and the `carnelian` command";
 const OWN_POOL: &str = "connections are pooled by r2d2: only maxConnections, validateOnCheckout, \
-     maxIdleTime and discardIdleConnectionsSeconds have a meaning";
+     maxIdleTime, discardIdleConnectionsSeconds, maxConnectionAge, maxLifetime and connectionInitSql have a meaning";
 const OWN_SQL: &str = "the statements for each database are built in";
 
 /// Every known key, in the order of the documentation.
@@ -150,6 +150,9 @@ pub const KEYS: &[Key] = &[
     key("dataSource.NAME.validateOnCheckout", Kind::Bool, "false", "Whether a connection is tried each time before it is used, by one more statement."),
     key("dataSource.NAME.maxIdleTime", Kind::Seconds { least: 0, most: YEAR / 1_000 }, "600", "Seconds after which an unused connection is closed, give or take half a minute; 0 is never (Quartz: 0)."),
     key("dataSource.NAME.discardIdleConnectionsSeconds", Kind::Seconds { least: 0, most: YEAR / 1_000 }, "600", "The same under the name that Quartz has for HikariCP; it goes before the other."),
+    key("dataSource.NAME.maxConnectionAge", Kind::Seconds { least: 0, most: YEAR / 1_000 }, "0", "Seconds after which a connection is closed when it is given back, in use or not, as c3p0 has it; 0 is never."),
+    key("dataSource.NAME.maxLifetime", MILLIS, "0", "The same under the name that HikariCP has for it, in milliseconds; it goes before the other (HikariCP: 1800000)."),
+    optional("dataSource.NAME.connectionInitSql", Kind::Text, "A statement for each new connection, before it is used; it must not change what the store needs, such as the isolation level."),
     optional("dataSource.NAME.validationQuery", Kind::Text, "The statement that tries a connection.").ignored(OWN_SQL),
     optional("dataSource.NAME.provider", Kind::Text, "The pool that Quartz uses.").ignored(OWN_POOL),
     optional("dataSource.NAME.connectionProvider.class", Kind::Class, "A pool class of one's own.").ignored(OWN_POOL),
@@ -169,7 +172,6 @@ pub const KEYS: &[Key] = &[
     optional("dataSource.NAME.breakAfterAcquireFailure", Kind::Text, "A setting of c3p0.").ignored(OWN_POOL),
     optional("dataSource.NAME.checkoutTimeout", Kind::Text, "A setting of c3p0.").ignored(OWN_POOL),
     optional("dataSource.NAME.idleConnectionTestPeriod", Kind::Text, "A setting of c3p0.").ignored(OWN_POOL),
-    optional("dataSource.NAME.maxConnectionAge", Kind::Text, "A setting of c3p0.").ignored(OWN_POOL),
     optional("dataSource.NAME.maxIdleTimeExcessConnections", Kind::Text, "A setting of c3p0.").ignored(OWN_POOL),
     optional("dataSource.NAME.maxStatements", Kind::Text, "A setting of c3p0.").ignored(OWN_POOL),
     optional("dataSource.NAME.maxStatementsPerConnection", Kind::Text, "A setting of c3p0.").ignored(OWN_POOL),
@@ -199,7 +201,6 @@ pub const KEYS: &[Key] = &[
     optional("dataSource.NAME.allowPoolSuspension", Kind::Text, "A setting of HikariCP.").ignored(OWN_POOL),
     optional("dataSource.NAME.autoCommit", Kind::Text, "A setting of HikariCP.").ignored("every change is made in a transaction"),
     optional("dataSource.NAME.catalog", Kind::Text, "A setting of HikariCP.").ignored("the database is named in the URL"),
-    optional("dataSource.NAME.connectionInitSql", Kind::Text, "A setting of HikariCP.").ignored(OWN_SQL),
     optional("dataSource.NAME.dataSourceClassName", Kind::Text, "A setting of HikariCP.").ignored(OWN_POOL),
     optional("dataSource.NAME.dataSourceProperties.*", Kind::Text, "Settings of the JDBC driver.").ignored("drivers take their parameters in the URL"),
     optional("dataSource.NAME.initializationFailTimeout", Kind::Text, "A setting of HikariCP.").ignored(OWN_POOL),
@@ -213,7 +214,6 @@ pub const KEYS: &[Key] = &[
     optional("dataSource.NAME.idleTimeout", Kind::Text, "A setting of HikariCP.").ignored(OWN_POOL),
     optional("dataSource.NAME.keepaliveTime", Kind::Text, "A setting of HikariCP.").ignored(OWN_POOL),
     optional("dataSource.NAME.leakDetectionThreshold", Kind::Text, "A setting of HikariCP.").ignored(OWN_POOL),
-    optional("dataSource.NAME.maxLifetime", Kind::Text, "A setting of HikariCP.").ignored(OWN_POOL),
     optional("dataSource.NAME.maximumPoolSize", Kind::Text, "A setting of HikariCP.").ignored(OWN_POOL),
     optional("dataSource.NAME.minimumIdle", Kind::Text, "A setting of HikariCP.").ignored(OWN_POOL),
     optional("dataSource.NAME.poolName", Kind::Text, "A setting of HikariCP.").ignored(OWN_POOL),
@@ -308,6 +308,8 @@ pub const KEYS: &[Key] = &[
         "What a node does that was declared dead while it lived: tell its running jobs, or end the process."),
     key("carnelian.cluster.ownTypesBesideQuartz", Kind::Bool, "false",
         "Whether job types that no Java class can have may be stored while a node of Quartz is in the cluster."),
+    key("carnelian.cluster.skipBusyNodes", Kind::Bool, "false",
+        "Whether a node that is still at an earlier tick of a job on several nodes has no part of the next. If not, the overlap of the trigger decides."),
     key("carnelian.cluster.takeoverDelay", Kind::Duration { least: 0, most: YEAR }, "0",
         "Extra time between the verdict that a node is dead and the take-over of its work."),
     key("carnelian.definitions.source", Kind::Name { most: 190 }, "default",
@@ -326,6 +328,10 @@ pub const KEYS: &[Key] = &[
     key("carnelian.recovery.maxTakeovers", Kind::Count { least: 0, most: 1_000_000 }, "10",
         "How often in a row the work of runs that died is taken over before it is parked, where its job does not say; 0 for as \
          often as it dies."),
+    key("carnelian.recovery.reviveOneShots", Kind::Bool, "false",
+        "Whether a one-shot, or the last fire of another trigger, runs again when its node dies, though its job does not request \
+         recovery; unless the job's policy is `next-fire`. The same on all nodes. While it is on, such triggers keep their rows \
+         until their runs end."),
     key("carnelian.history.record", Kind::Choice(&["all", "problems", "none"]), "all",
         "Which fires are written into the history when they have ended: all, those that did not end well, or none."),
     key("carnelian.history.retention", Kind::Duration { least: 1_000, most: 10 * YEAR }, "7d",

@@ -4,6 +4,7 @@ use super::Catalogue;
 use crate::error::{Error, Result};
 use crate::job::Continuation;
 use crate::key::{JobKey, distinct};
+use crate::rules::continuation::{read, word};
 use crate::store::Session;
 use crate::store::action_log::Action;
 use crate::store::row::{ContinuationRow, ContinuationSelection};
@@ -34,7 +35,8 @@ impl Catalogue<'_> {
     /// once or through others, without [`Continuation::allow_cycle`]. [`Error::Invalid`] for data
     /// that cannot be stored, or are more than [`MAX_PASSED_BYTES`].
     pub fn follow(&self, continuation: &Continuation) -> Result<()> {
-        let Continuation { parent, child, on, data, allows_cycle } = continuation;
+        let Continuation { parent, child, on, per_tick, data, allows_cycle } = continuation;
+        let on = word(*on, *per_tick);
         let data = if data.is_empty() { None } else { Some(self.store.encode_trigger_data(data)?) };
         if let Some(bytes) = data.as_ref().filter(|bytes| bytes.len() > MAX_PASSED_BYTES) {
             let expected =
@@ -52,7 +54,7 @@ impl Catalogue<'_> {
             }
             let children = s.continuations(ContinuationSelection::ChildrenOf(std::slice::from_ref(parent)))?;
             let before = children.iter().find(|row| row.child == *child);
-            if before.is_some_and(|row| row.on == on.name() && row.data == data) {
+            if before.is_some_and(|row| row.on == on && row.data == data) {
                 return Ok(());
             }
             // A continuation that is there already closes no new circle.
@@ -72,7 +74,7 @@ impl Catalogue<'_> {
                 parent_type,
                 child: child.clone(),
                 child_hash: child_hash(child),
-                on: on.name().to_owned(),
+                on: on.clone(),
                 since_fence,
                 data: data.clone(),
                 child_is_blocked: false,
@@ -139,10 +141,10 @@ impl Catalogue<'_> {
             reason,
         };
         let value = |row: ContinuationRow| {
-            let on = row.on.parse().map_err(|why: Error| unreadable(&row, format!("ON_OUTCOME: {why}")))?;
+            let (on, per_tick) = read(&row.on).map_err(|why| unreadable(&row, format!("ON_OUTCOME: {why}")))?;
             let data =
                 self.store.decode_data(row.data.as_deref()).map_err(|why| unreadable(&row, format!("DATA: {why}")))?;
-            Ok(Continuation::new(row.parent, row.child).on(on).data_map(data))
+            Ok(Continuation::new(row.parent, row.child).on(on).once_per_tick(per_tick).data_map(data))
         };
         rows.into_iter().map(value).collect()
     }
@@ -185,7 +187,7 @@ pub(super) fn rename_continuations(
 /// Stands for a job in keys and names that have no room for its own.
 ///
 /// No two children of one parent have the same: it is part of the table's key.
-fn child_hash(job: &JobKey) -> String {
+pub(super) fn child_hash(job: &JobKey) -> String {
     let bytes = job.group().bytes().chain([0xff]).chain(job.name().bytes());
     format!("{:016x}", crate::hash::fnv1a(bytes))
 }

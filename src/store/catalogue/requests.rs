@@ -1,11 +1,12 @@
 //! Requests: work is stored once for each request, however often it is asked for.
 
 use super::Catalogue;
+use super::continuations::child_hash;
 use crate::error::Result;
-use crate::job::JobDetail;
+use crate::job::{JobDetail, On};
 use crate::key::{JobKey, TriggerKey, check_name};
 use crate::store::Session;
-use crate::store::row::RequestRow;
+use crate::store::row::{ContinuationRow, RequestRow};
 use crate::trigger::Trigger;
 use std::collections::BTreeMap;
 
@@ -18,6 +19,18 @@ pub struct Request {
     pub job: JobDetail,
     /// The job's trigger.
     pub trigger: Trigger,
+    /// The work that follows it, and after which ends. Of its triggers only the keys
+    /// count: those that fire are the triggers of a continuation.
+    pub then: Vec<(On, Request)>,
+}
+
+/// The work that is stored for requests.
+#[derive(Default)]
+struct Work {
+    first: Vec<(JobDetail, Vec<Trigger>)>,
+    following: Vec<JobDetail>,
+    continuations: Vec<ContinuationRow>,
+    requests: Vec<RequestRow>,
 }
 
 /// The job and the trigger that stand for a request.
@@ -42,9 +55,46 @@ impl Taken {
 }
 
 fn checked_ids(requests: &[Request]) -> Result<Vec<String>> {
-    let ids: Vec<String> = requests.iter().filter_map(|request| request.request_id.clone()).collect();
+    let mut ids = Vec::new();
+    let mut left: Vec<&Request> = requests.iter().collect();
+    while let Some(Request { request_id, then, .. }) = left.pop() {
+        ids.extend(request_id.clone());
+        left.extend(then.iter().map(|(_, request)| request));
+    }
     ids.iter().try_for_each(|id| check_name("request id", id))?;
     Ok(ids)
+}
+
+impl Work {
+    fn add_request(&mut self, request: &Request, known: &mut BTreeMap<String, RequestRow>) {
+        let Request { request_id: Some(id), job, trigger, .. } = request else { return };
+        let row = RequestRow { request_id: id.clone(), trigger: trigger.key.clone(), job: job.key.clone() };
+        known.insert(id.clone(), row.clone());
+        self.requests.push(row);
+    }
+
+    /// Adds what follows a request, apart from requests that were taken before.
+    fn add_following(&mut self, parent: &Request, known: &mut BTreeMap<String, RequestRow>) {
+        for (on, child) in &parent.then {
+            if child.request_id.as_ref().is_some_and(|id| known.contains_key(id)) {
+                continue;
+            }
+            // A job without a trigger would go: this one is durable as long as it waits.
+            self.following.push(JobDetail { durable: true, ..child.job.clone() });
+            self.continuations.push(ContinuationRow {
+                parent: parent.job.key.clone(),
+                parent_type: parent.job.job_type.clone(),
+                child: child.job.key.clone(),
+                child_hash: child_hash(&child.job.key),
+                on: on.name().to_owned(),
+                since_fence: 0, // the parent has not run
+                data: None,
+                child_is_blocked: false,
+            });
+            self.add_request(child, known);
+            self.add_following(child, known);
+        }
+    }
 }
 
 impl Catalogue<'_> {
@@ -83,8 +133,9 @@ impl Catalogue<'_> {
     fn take_requests_in(&self, s: &mut dyn Session, ids: &[String], requests: &[Request]) -> Result<Vec<Taken>> {
         let known: Vec<RequestRow> = s.rows().any_of(&["request_id"], ids).list()?;
         let mut known: BTreeMap<_, _> = known.into_iter().map(|row| (row.request_id.clone(), row)).collect();
-        let (mut answers, mut work, mut rows) = (Vec::new(), Vec::new(), Vec::new());
-        for Request { request_id, job, trigger } in requests {
+        let (mut answers, mut work) = (Vec::new(), Work::default());
+        for request in requests {
+            let Request { request_id, job, trigger, .. } = request;
             let first = request_id.as_ref().and_then(|id| known.get(id));
             if let Some(row) = first {
                 answers.push(Taken::of(row));
@@ -92,17 +143,19 @@ impl Catalogue<'_> {
             }
             let (job_key, trigger_key) = (job.key.clone(), trigger.key.clone());
             answers.push(Taken { job: job_key, trigger: trigger_key, is_new: true, warning: None });
-            work.push((job.clone(), vec![trigger.clone()]));
-            if let Some(id) = request_id {
-                let row = RequestRow { request_id: id.clone(), trigger: trigger.key.clone(), job: job.key.clone() };
-                known.insert(id.clone(), row.clone());
-                rows.push(row);
-            }
+            work.first.push((job.clone(), vec![trigger.clone()]));
+            work.add_request(request, &mut known);
+            work.add_following(request, &mut known);
         }
-        self.check_work(&work)?;
-        self.schedule_in(s, &work, false)?;
-        if !rows.is_empty() {
-            s.insert_all(&rows)?;
+        self.check_work(&work.first)?;
+        self.schedule_in(s, &work.first, false)?;
+        if !work.following.is_empty() {
+            work.following.iter().try_for_each(JobDetail::check)?;
+            self.put_jobs(s, work.following.iter(), false)?;
+            s.insert_all(&work.continuations)?;
+        }
+        if !work.requests.is_empty() {
+            s.insert_all(&work.requests)?;
         }
         Ok(answers)
     }

@@ -7,11 +7,11 @@ use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
 use crate::store::Session;
 use crate::store::calendars::Calendars;
-use crate::store::firing::take_back_reservations;
+use crate::store::firing::{drop_submitted, submitted_after, take_back_reservations};
 use crate::store::row::{CalendarName, JobVersionRow, TriggerSelection};
 use crate::store::transaction::random_hex;
 use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
@@ -186,7 +186,13 @@ impl Catalogue<'_> {
                 s.triggers(TriggerSelection::Keys(keys))?.into_iter().map(|row| (row.key, row.job)).unzip();
             s.delete_reservations(keys)?;
             let deleted = s.delete_triggers(keys, None)?;
-            s.delete_idle_jobs(&jobs)?;
+            let after: Vec<(JobKey, BTreeSet<JobKey>)> = distinct(jobs.iter())
+                .into_iter()
+                .map(|job| submitted_after(s, std::slice::from_ref(&job)).map(|after| (job, after)))
+                .collect::<Result<_>>()?;
+            let gone = s.delete_idle_jobs(&jobs)?;
+            let forsaken = after.into_iter().filter(|(job, _)| gone.contains(job)).flat_map(|(_, after)| after);
+            drop_submitted(s, forsaken.collect())?;
             self.note(s, "delete", "trigger", &there)?;
             Ok(deleted)
         })
@@ -205,9 +211,12 @@ impl Catalogue<'_> {
         }
         s.delete_reservations(&triggers)?;
         s.delete_triggers(&triggers, None)?;
+        let forsaken = submitted_after(s, keys)?;
         let there = s.existing_jobs(keys)?;
         self.note(s, "delete", "job", &there)?;
-        s.delete_jobs(&there)
+        let deleted = s.delete_jobs(&there)?;
+        drop_submitted(s, forsaken.into_iter().filter(|job| !keys.contains(job)).collect())?;
+        Ok(deleted)
     }
 
     /// Makes a one-shot trigger that fires now: `MT_…` in the group `DEFAULT`, as Quartz names it.

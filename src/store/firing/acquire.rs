@@ -111,7 +111,8 @@ impl Firing<'_> {
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
-        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
+            .reviving(self.store.settings.recovery.revive_one_shots);
         // Nobody takes over from the only node of a store that ends with its process: fires that it
         // has prefetched need no rows. Should a node join later, it takes these fires for begun.
         let outlives_process = self.store.database().outlives_process();
@@ -219,8 +220,10 @@ impl Firing<'_> {
 
     /// Everything that a fire of the candidate needs; its calendar must be at hand.
     pub(super) fn firable(&self, candidate: Candidate, calendars: &Calendars) -> Result<Firable> {
+        let mut job = self.store.job_detail(&candidate.job)?;
+        self.node.types.read().complete_policy(&mut job);
         Ok(Firable {
-            job: self.store.job_detail(&candidate.job)?,
+            job,
             trigger: self.store.trigger_value(&candidate.trigger)?,
             calendar: calendars.needed_by(&candidate.trigger)?,
             candidate,

@@ -5,8 +5,8 @@ use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
-use crate::key::{RERUN_GROUPS, TriggerKey};
-use crate::rules::strategy::is_tick;
+use crate::key::TriggerKey;
+use crate::rules::strategy::{is_rerun, is_tick};
 use crate::store::row::TriggerSelection;
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Owner, Session, TxMode};
@@ -114,7 +114,7 @@ impl Firing<'_> {
             // The fence would be drawn before it is seen whether the continuation is older.
             && !firable.candidate.job_is_followed
             && firable.candidate.recovery.is_none()
-            && !RERUN_GROUPS.contains(&trigger.key.group())
+            && !is_rerun(&trigger.key)
             && !self.node.types.read().reader().versions.contains_key(&job.job_type)
     }
 
@@ -168,7 +168,8 @@ impl Firing<'_> {
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
-        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
+            .reviving(self.store.settings.recovery.revive_one_shots);
         let mut firing = firing.leaving_batch(request.prefetch.is_some());
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
         (first_fence..)

@@ -83,6 +83,11 @@ impl Firing<'_> {
     /// stored or ended meanwhile. Each statement looks again whether there is something to do.
     fn tidy_after_joined(&self, s: &mut dyn Session, ended: &[&Completion]) -> Result<()> {
         self.put_last_runs(s, ended)?;
+        let parts = ended.iter().filter(|c| c.rerun.is_none()).filter_map(|c| c.part.as_ref());
+        let ticks: Vec<String> = distinct(parts.map(|part| &part.tick));
+        if !ticks.is_empty() && !self.follow_whole_ticks(s, &ticks)?.is_empty() {
+            s.notify(Notification::Change)?;
+        }
         let alone: Vec<JobKey> = distinct(ended.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
         if !alone.is_empty() && s.change_states(Selection::Jobs(&alone), Transition::Unblock.moves(), true)? > 0 {
             s.notify(Notification::Change)?;

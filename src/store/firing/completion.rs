@@ -5,6 +5,7 @@ use super::skipped::SkippedFires;
 use crate::data_map::JobDataMap;
 use crate::job::{CapturedLine, FireOutcome, RunMarks};
 use crate::key::{JobKey, TriggerKey};
+use crate::rules::strategy::PartId;
 use std::time::Duration;
 
 /// The instruction for a fire's trigger when its job has ended.
@@ -44,6 +45,8 @@ pub struct Completion {
     pub removed: bool,
     /// Other jobs follow the runs of the job.
     pub followed: bool,
+    /// The part of a tick that the work is.
+    pub part: Option<PartId>,
     /// The instruction for the trigger.
     pub instruction: CompletionInstruction,
     /// The job's data to store, if it persists its data and changed it.

@@ -6,9 +6,10 @@ use super::{Completion, CompletionInstruction, CompletionOutcome, Ending};
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
 use crate::job::{FireOutcome, JobPolicy, RetryHint, traceparent_of};
-use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
+use crate::key::{JobKey, TriggerKey};
+use crate::rules::strategy::{is_rerun, part_id, stays};
 use crate::store::action_log::Action;
-use crate::store::row::{FiredRow, FiredSelection, FiredState, JobRow, RecoveryRow, TriggerSelection};
+use crate::store::row::{FiredRow, FiredSelection, FiredState, JobRow, RecoveryRow, TriggerSelection, TypePolicyRow};
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
 use std::time::Duration;
@@ -89,9 +90,14 @@ impl Firing<'_> {
         let trigger = s.triggers(TriggerSelection::Keys(key))?.into_iter().next();
         let before = s.rows::<RecoveryRow>().with("trigger", &fire.trigger).first()?;
         let attempt = before.as_ref().map_or(0, |before| before.attempt);
-        let text = definition.as_ref().and_then(|row| row.policy.as_deref());
+        let own = definition.as_ref().and_then(|row| row.policy.clone());
+        let of_type = match &definition {
+            Some(row) => s.row::<TypePolicyRow>(&row.job_type)?.map(|row| row.policy),
+            None => None,
+        };
         // A policy that cannot be read keeps nobody from ending the fire.
-        let policy = text.and_then(|text| JobPolicy::decode(text).ok());
+        let mut read = [own, of_type].into_iter().flatten().filter_map(|text| JobPolicy::decode(&text).ok());
+        let policy = read.next().map(|own| read.next().map_or(own.clone(), |of_type| own.or(&of_type)));
         let retry = policy.as_ref().and_then(JobPolicy::retry_policy);
         let delay = retry.and_then(|retry| retry.delay(attempt, &RetryHint::default(), &fire.fire_id));
         let value = trigger.as_ref().and_then(|row| self.store.trigger_value(row).ok());
@@ -102,10 +108,11 @@ impl Firing<'_> {
             priority: trigger.as_ref().map_or(DEFAULT_PRIORITY, |trigger| trigger.priority),
             scheduled_ms: fire.scheduled_ms,
             original_scheduled_ms: before.as_ref().map_or(fire.scheduled_ms, |before| before.original_scheduled_ms),
+            stays: policy.as_ref().is_some_and(|policy| stays(policy.execution_strategy(), &fire.trigger)),
         });
         let run_ms = u64::try_from(s.now_ms()?.saturating_sub(fire.fired_ms)).unwrap_or(0);
         let root = before.as_ref().map(|before| before.root_fire_id.clone());
-        let is_rerun = RERUN_GROUPS.contains(&fire.trigger.group());
+        let is_rerun = is_rerun(&fire.trigger);
         Ok(Some(Completion {
             fire_id: fire.fire_id.clone(),
             trigger: fire.trigger.clone(),
@@ -122,6 +129,7 @@ impl Firing<'_> {
             guarded: true, // nobody here knows
             failed: rerun.is_none(),
             followed: true, // whether it is, the look at what follows will say
+            part: part_id(&fire.trigger, value.as_ref().map(|trigger| &trigger.data)),
             log: Vec::new(),
             revived: before.is_some() && !is_rerun,
             has_heartbeat: true,

@@ -8,6 +8,7 @@
 //! the user's or a built-in one. A tick for which its strategy has no answer stays as it is.
 
 use super::Acquisition;
+use super::ended_part::EndedPart;
 use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use crate::epoch::moment;
@@ -15,12 +16,14 @@ use crate::error::Result;
 use crate::job::{EligibleNode, JobPolicy, Tick as AskedTick};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::node::NodeInfo;
+use crate::rules::continuation;
 use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::placement::ClusterView;
-use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_key, prefix};
+use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_id, part_key, part_keys, prefix};
 use crate::store::row::{
-    FiredRow, FiredSelection, FiredState, NodeRow, Notification, Parked, Selection, TriggerRow, TriggerSelection,
+    ContinuationSelection, FiredRow, FiredSelection, FiredState, NodeRow, Notification, Parked, Selection, TickPartRow,
+    TriggerRow, TriggerSelection,
 };
 use crate::store::{Firing, Session};
 use crate::trigger::{Overlap, Transition, Trigger, TriggerState};
@@ -34,6 +37,8 @@ const SLOW: Duration = Duration::from_millis(100);
 #[derive(Default)]
 pub(super) struct FanOut {
     triggers: Vec<TriggerRow>,
+    /// The parts of ticks that are followed as a whole.
+    followed: Vec<TickPartRow>,
     /// Jobs that may have nothing left to do.
     idle: Vec<JobKey>,
     /// Ticks that are set aside.
@@ -69,9 +74,11 @@ impl Firing<'_> {
         let nodes = self.look_for_parts(s, now_ms, asks_more)?;
         let pauses = PauseState::read(s, ticks.iter().map(|tick| &tick.job.key))?;
         let mut triggers: Vec<TriggerRow> = Vec::new();
+        let followed: Vec<JobKey> =
+            distinct(ticks.iter().filter(|tick| tick.candidate.job_is_followed).map(|tick| &tick.job.key));
         for firable in ticks {
             let mut takers = eligible(&firable.job, &nodes.view, &nodes.types, now_ms);
-            leave_busy(s, &firable, &mut takers)?;
+            leave_busy(s, &firable, self.store.settings.cluster.skip_busy_nodes, &mut takers)?;
             let parts = match self.ask_for_parts(&firable, &takers, &nodes.infos, now_ms) {
                 Ok(parts) => parts,
                 Err(why) => {
@@ -116,6 +123,7 @@ impl Firing<'_> {
             false => s.trigger_keys(TriggerSelection::Keys(&keys))?.into_iter().collect(),
         };
         triggers.retain(|trigger| known.insert(trigger.key.clone()));
+        fan_out.followed = parts_to_wait_for(s, &followed, &triggers)?;
         fan_out.triggers = triggers;
         Ok(fan_out)
     }
@@ -195,16 +203,19 @@ impl Firing<'_> {
             jobs.insert(key, (has_shares, job.is_some_and(|job| job.requests_recovery)));
         }
         let now_ms = s.now_ms()?;
-        let (mut given, mut lost) = (Vec::new(), Vec::new());
+        let (mut given, mut lost, mut ended) = (Vec::new(), Vec::new(), Vec::new());
         for row in &rows {
             match jobs.get(&row.job) {
                 Some((Some(true), true)) => {
                     given.push(TriggerRow { key: for_any(&row.key), ..row.clone() });
+                    continue;
                 }
                 Some((Some(true), false)) => lost.push(never_begun(row, instance, now_ms)),
                 _ => {}
             }
+            ended.extend(part_id(&row.key, None).map(|part| EndedPart { part, end: None }));
         }
+        self.end_parts(s, ended)?;
         self.store.history().record_lost(s, &lost, now_ms)?;
         s.delete_triggers(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), None)?;
         if !given.is_empty() {
@@ -224,6 +235,9 @@ impl FanOut {
             s.insert_triggers(&self.triggers)?;
             s.notify(Notification::Change)?;
         }
+        if !self.followed.is_empty() {
+            s.put_all(&self.followed)?;
+        }
         if !self.idle.is_empty() {
             s.delete_idle_jobs(&distinct(self.idle.iter()))?;
         }
@@ -238,10 +252,30 @@ impl FanOut {
     }
 }
 
-/// Leaves out the nodes that are still at an earlier tick of a trigger whose fires may not overlap
-/// (LT-78).
-fn leave_busy(s: &mut dyn Session, tick: &Firable, takers: &mut Vec<String>) -> Result<()> {
-    if tick.trigger.policies.overlap == Overlap::AllowAll {
+/// The rows of those of these parts whose jobs, of the `followed`, have a child that waits for the
+/// whole tick.
+fn parts_to_wait_for(s: &mut dyn Session, followed: &[JobKey], parts: &[TriggerRow]) -> Result<Vec<TickPartRow>> {
+    if followed.is_empty() || parts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let children = s.continuations(ContinuationSelection::ChildrenOf(followed))?;
+    let of_ticks: BTreeSet<&JobKey> = children
+        .iter()
+        .filter(|row| continuation::read(&row.on).is_ok_and(|(_, per_tick)| per_tick))
+        .map(|row| &row.parent)
+        .collect();
+    let row = |trigger: &TriggerRow| {
+        let id = part_id(&trigger.key, None)?;
+        let job = trigger.job.clone();
+        Some(TickPartRow { tick: id.tick, part: id.part, job, outcome: None, fire_id: None, result: None })
+    };
+    Ok(parts.iter().filter(|trigger| of_ticks.contains(&trigger.job)).filter_map(row).collect())
+}
+
+/// Leaves out the nodes that are still at an earlier tick of a trigger whose fires may not overlap,
+/// or of any trigger with `skips`.
+fn leave_busy(s: &mut dyn Session, tick: &Firable, skips: bool, takers: &mut Vec<String>) -> Result<()> {
+    if !skips && tick.trigger.policies.overlap == Overlap::AllowAll {
         return Ok(());
     }
     let mut held: Vec<TriggerKey> =
@@ -255,6 +289,7 @@ fn part_trigger(tick: &Trigger, scheduled_ms: i64, part: &Part) -> Trigger {
     let mut data = tick.data.clone();
     strategy::tell(&mut data, part, &tick.key);
     let key = part_key(&part.node, &tick.key, scheduled_ms);
+    data.put(part_keys::NAME, key.name());
     one_shot(key, tick.job_key.clone(), data, tick.priority, scheduled_ms)
 }
 

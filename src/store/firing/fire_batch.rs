@@ -8,9 +8,10 @@ use super::skipped::skipped;
 use super::{Acquisition, FireBundle, Recovering, Rerun, SkipReason, SkippedFires};
 use crate::epoch::moment;
 use crate::error::Result;
-use crate::key::{RECOVERY_GROUP, RERUN_GROUPS, TriggerKey};
+use crate::key::{RECOVERY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::recovery::recovery_keys;
+use crate::rules::strategy::is_rerun;
 use crate::store::row::{
     Advance, Candidate, FiredRow, FiredState, PrefetchedFire, ReservationSelection, Selection, StoredOptionsRow,
 };
@@ -30,6 +31,8 @@ pub(super) struct FireBatch<'a> {
     keeps_rows: bool,
     /// True if the fires are prefetched.
     leaves_batch: bool,
+    /// True if dead one-shots are revived, whether or not their jobs request recovery.
+    revives: bool,
     bundles: Vec<FireBundle>,
     rows: Vec<FiredRow>,
     advances: Vec<Advance>,
@@ -52,6 +55,7 @@ impl<'a> FireBatch<'a> {
             precommits: false,
             keeps_rows,
             leaves_batch: false,
+            revives: false,
             bundles: Vec::new(),
             rows: Vec::new(),
             advances: Vec::new(),
@@ -67,6 +71,11 @@ impl<'a> FireBatch<'a> {
     /// A batch of prefetched fires, if `leaves_batch`.
     pub(super) fn leaving_batch(self, leaves_batch: bool) -> Self {
         Self { leaves_batch, ..self }
+    }
+
+    /// A batch of a node that revives dead one-shots, if `revives`.
+    pub(super) fn reviving(self, revives: bool) -> Self {
+        Self { revives, ..self }
     }
 
     /// Jobs begin at the times of their triggers, where those are still to come.
@@ -110,7 +119,7 @@ impl<'a> FireBatch<'a> {
         // A program that declares a fire failed has nothing but its rows to try it again with.
         let is_retried = job.policy().retry_policy().is_some();
         // Recovery reads the trigger's data from its row, or from what a batch leaves.
-        let is_recovered = job.requests_recovery && !(self.leaves_batch && job.policy().is_default());
+        let is_recovered = (job.requests_recovery || self.revives) && !(self.leaves_batch && job.policy().is_default());
         let is_needed = is_recovered || is_retried || candidate.recovery.is_some();
         let keeps_row = self.keeps_rows || is_needed || prefetched && !may_go(&candidate.trigger);
         let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, fired_ms);
@@ -257,7 +266,7 @@ fn recovering(candidate: &Candidate, trigger: &Trigger) -> Option<Recovering> {
     let group = trigger.key.group();
     if group != RECOVERY_GROUP {
         // A trigger of its own, which was made due again in place; other reruns recover nothing.
-        return side.filter(|_| !RERUN_GROUPS.contains(&group)).map(|side| Recovering {
+        return side.filter(|_| !is_rerun(&trigger.key)).map(|side| Recovering {
             trigger: trigger.key.clone(),
             fire_time: moment(side.original_scheduled_ms),
             scheduled_fire_time: moment(side.original_scheduled_ms),

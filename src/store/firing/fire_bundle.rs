@@ -6,6 +6,7 @@ use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::job::{JobDetail, RunMarks, traceparent_of};
 use crate::key::RECOVERY_GROUP;
+use crate::rules::strategy::{part_id, stays};
 use crate::trigger::Trigger;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,6 +62,7 @@ impl FireBundle {
             last: self.trigger.next_ms.is_none(),
             removed: self.removed,
             followed: self.followed,
+            part: if self.followed { part_id(&self.trigger.key, Some(&self.trigger.data)) } else { None },
             instruction,
             job_data,
             data_version: None,
@@ -94,6 +96,7 @@ impl FireBundle {
                 .rerun
                 .as_ref()
                 .map_or(self.scheduled_ms, |rerun| rerun.scheduled_fire_time.timestamp_millis()),
+            stays: stays(self.job.policy().execution_strategy(), &self.trigger.key),
         }
     }
 }

@@ -9,6 +9,7 @@ mod combined;
 mod complete;
 mod completion;
 mod doubt;
+mod ended_part;
 mod fail;
 mod fan_out;
 mod firable;
@@ -22,10 +23,12 @@ mod overdue;
 mod overlap;
 mod prefetch;
 mod release;
+mod released;
 mod rerun;
 mod schedule_reruns;
 mod skipped;
 mod unfire;
+mod whole_ticks;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
 
@@ -38,6 +41,7 @@ pub use prefetch::Unfired;
 pub use rerun::{Recovering, Rerun, RerunOrder, RerunReason};
 pub use skipped::{SkipReason, SkippedFires};
 
+pub(in crate::store) use following::{drop_submitted, submitted_after};
 pub(in crate::store) use overlap::EndedRuns;
 pub(in crate::store) use prefetch::gone_rows;
 pub(in crate::store) use release::take_back_reservations;

@@ -6,12 +6,13 @@ use super::skipped::skipped;
 use super::{Acquisition, SkipReason, SkippedFires};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
+use crate::rules::fixed_delay::count_from_end;
 use crate::rules::new_trigger::PauseState;
 use crate::rules::overlap::{OverlapDecision, decide, may_wait};
 use crate::rules::passing_over::{leave_out_old, pass_over};
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, FiredSelection, Notification, Selection, TriggerRow, TriggerSelection};
-use crate::store::schedule_row::stored_policies;
+use crate::store::schedule_row::{is_fixed_delay, stored_policies};
 use crate::store::transaction::overtaken;
 use crate::store::{Firing, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger, TriggerState};
@@ -164,9 +165,12 @@ impl Firing<'_> {
         let mut advances = Vec::new();
         for row in &rows {
             let Ok(policies) = stored_policies(row) else { continue };
-            if policies.overlap == Overlap::Skip {
+            let runs = executing.contains(&row.key);
+            if is_fixed_delay(row) && !runs {
+                advances.extend(self.delay(s, row, &calendars, ended.one_at_a_time, &mut ends)?);
+            } else if policies.overlap == Overlap::Skip {
                 advances.extend(self.skip_what_came_due(s, row, &calendars, &mut ends)?);
-            } else if may_wait(policies.overlap) && !executing.contains(&row.key) {
+            } else if may_wait(policies.overlap) && !runs {
                 advances.extend(self.let_go(s, row, policies, ended.one_at_a_time, &mut ends)?);
             }
         }
@@ -217,6 +221,34 @@ impl Firing<'_> {
         Ok(Some(advance))
     }
 
+    /// A trigger with a fixed delay waits from now on. A row that cannot be read is named when
+    /// somebody tries to fire it.
+    fn delay(
+        &self,
+        s: &mut dyn Session,
+        row: &TriggerRow,
+        calendars: &Calendars,
+        one_at_a_time: &[JobKey],
+        ends: &mut PolicyEffects,
+    ) -> Result<Option<Advance>> {
+        let (Ok(mut trigger), Ok(calendar)) = (self.store.trigger_value(row), calendars.of(row)) else {
+            return Ok(None);
+        };
+        let Some(from) = TriggerState::from_name(&row.state) else { return Ok(None) };
+        let is_blocked = is_blocked_by_job(s, row, one_at_a_time)?;
+        let now_ms = s.now_ms()?;
+        let Some(to) = count_from_end(&mut trigger, calendar.as_deref(), from, is_blocked, now_ms) else {
+            return Ok(None);
+        };
+        if trigger.next_ms.is_none() {
+            ends.finalized.push((row.key.clone(), row.job.clone()));
+        } else if from == TriggerState::Blocked {
+            // Nodes that saw no time of the trigger while it was blocked may sleep for long.
+            ends.let_go.push(row.key.clone());
+        }
+        Ok(Some(Advance::without_fire(&trigger, (from, row.next_ms), to)))
+    }
+
     /// A fire that has waited may begin. A fire that has waited for long is no misfire, but due
     /// now.
     fn let_go(
@@ -229,9 +261,7 @@ impl Firing<'_> {
     ) -> Result<Option<Advance>> {
         use TriggerState::{Blocked, Paused, PausedBlocked, Waiting};
         let Some(from) = TriggerState::from_name(&row.state) else { return Ok(None) };
-        // The triggers of jobs that have ended are unblocked with the others of the job.
-        let is_blocked_by_job =
-            one_at_a_time.contains(&row.job) || PauseState::read(s, [&row.job])?.is_blocked(&row.job);
+        let is_blocked_by_job = is_blocked_by_job(s, row, one_at_a_time)?;
         let to = match from {
             Blocked | PausedBlocked if is_blocked_by_job => return Ok(None),
             Blocked | Waiting => Waiting,
@@ -260,6 +290,12 @@ impl Firing<'_> {
             moves_options: false,
         }))
     }
+}
+
+/// True if a trigger is blocked by runs of its job, apart from its own. The triggers of jobs that
+/// have ended are unblocked with the others of the job.
+fn is_blocked_by_job(s: &mut dyn Session, row: &TriggerRow, one_at_a_time: &[JobKey]) -> Result<bool> {
+    Ok(one_at_a_time.contains(&row.job) || PauseState::read(s, [&row.job])?.is_blocked(&row.job))
 }
 
 /// The policies of a trigger have no effect at the moment.

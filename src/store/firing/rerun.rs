@@ -3,6 +3,7 @@
 use crate::data_map::JobDataMap;
 use crate::epoch::moment;
 use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
+use crate::rules::strategy::rerun_stem;
 use crate::store::row::Candidate;
 use chrono::{DateTime, Utc};
 use std::time::Duration;
@@ -50,11 +51,12 @@ impl RerunReason {
     }
 
     /// A trigger of another group that has a recovery row was made due again in place, after a
-    /// death.
-    pub(super) fn of_group(group: &str) -> Self {
+    /// death, unless it runs a part again on its node.
+    pub(super) fn of_trigger(trigger: &TriggerKey) -> Self {
+        let stem = rerun_stem(trigger);
         [RerunReason::Failed, RerunReason::Interrupted, RerunReason::Continued]
             .into_iter()
-            .find(|reason| reason.group() == group)
+            .find(|reason| stem.map_or(reason.group() == trigger.group(), |stem| stem == reason.stem()))
             .unwrap_or(RerunReason::Died)
     }
 
@@ -84,12 +86,14 @@ pub struct RerunOrder {
     pub scheduled_ms: i64,
     /// The time the first fire of the chain stood for, epoch milliseconds.
     pub original_scheduled_ms: i64,
+    /// True if the work is a node's part of a tick, and no other node may do it.
+    pub stays: bool,
 }
 
 impl Rerun {
     /// The origin that a trigger's row and its recovery row say of the work it runs.
     pub(super) fn of(candidate: &Candidate, recovering: Option<&Recovering>) -> Option<Self> {
-        let reason = RerunReason::of_group(candidate.trigger.key.group());
+        let reason = RerunReason::of_trigger(&candidate.trigger.key);
         match (&candidate.recovery, recovering) {
             (Some(row), _) => Some(Self {
                 reason,

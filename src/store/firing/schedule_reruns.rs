@@ -9,6 +9,7 @@ use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::recovery::recovery_keys;
+use crate::rules::strategy::rerun_of_part;
 use crate::store::action_log::Action;
 use crate::store::row::{HistoryFilter, HistoryRow, RecoveryRow, TriggerSelection};
 use crate::store::{Firing, Session};
@@ -35,7 +36,8 @@ impl Firing<'_> {
                 RerunReason::Interrupted if order.delay.is_zero() => order.scheduled_ms.min(now_ms),
                 _ => now_ms.saturating_add(millis(order.delay)),
             };
-            let trigger = rerun_trigger(order, &completion.fire_id, &completion.job, next_ms);
+            let part = Some(&completion.trigger).filter(|_| order.stays);
+            let trigger = rerun_trigger(order, &completion.fire_id, &completion.job, next_ms, part);
             let row = RecoveryRow {
                 trigger: trigger.key.clone(),
                 origin_fire_id: completion.fire_id.clone(),
@@ -105,8 +107,9 @@ impl Firing<'_> {
                 priority: original.as_ref().map_or(DEFAULT_PRIORITY, |trigger| trigger.priority),
                 scheduled_ms: fire.scheduled_ms,
                 original_scheduled_ms: fire.scheduled_ms,
+                stays: false,
             };
-            let trigger = rerun_trigger(&order, &id, &job.key, now_ms);
+            let trigger = rerun_trigger(&order, &id, &job.key, now_ms, None);
             let key = trigger.key.clone();
             let row = RecoveryRow {
                 trigger: key.clone(),
@@ -123,13 +126,18 @@ impl Firing<'_> {
     }
 }
 
-/// A one-shot of a name that no other has, since no other fire has this one's id.
-fn rerun_trigger(order: &RerunOrder, fire_id: &str, job: &JobKey, next_ms: i64) -> Trigger {
+/// A one-shot of a name that no other has, since no other fire has this one's id; for the node of
+/// the `part`, if the work is one.
+fn rerun_trigger(order: &RerunOrder, fire_id: &str, job: &JobKey, next_ms: i64, part: Option<&TriggerKey>) -> Trigger {
     let mut data = order.data.clone();
     // These keys tell of a recovery which fire it stands for.
     for key in recovery_keys::ALL {
         data.remove(key);
     }
-    let key = TriggerKey::new(order.reason.group(), format!("{}_{fire_id}", order.reason.stem()));
+    let stem = order.reason.stem();
+    let key = match part {
+        Some(part) => rerun_of_part(part, stem, fire_id),
+        None => TriggerKey::new(order.reason.group(), format!("{stem}_{fire_id}")),
+    };
     one_shot(key, job.clone(), data, order.priority, next_ms)
 }

@@ -3,10 +3,11 @@
 use super::JobTypes;
 use crate::epoch::millis;
 use crate::error::Result;
+use crate::job::JobPolicy;
 use crate::rules::failover::is_dead;
 use crate::store::Session;
 use crate::store::known_types::{JobTypeInfo, KnownTypes};
-use crate::store::row::{InstanceRow, JobTypeRow, TypeVersions};
+use crate::store::row::{InstanceRow, JobTypeRow, TypePolicyRow, TypeVersions};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl JobTypes<'_> {
@@ -17,8 +18,25 @@ impl JobTypes<'_> {
     /// new jobs of deprecated types, and takes no job whose data are of a later version than these
     /// types read. A node that never sets its types counts as a node that may have any type.
     pub fn set(&self, types: Vec<JobTypeInfo>) {
+        self.set_with_policies(types, BTreeMap::new());
+    }
+
+    /// Sets the same, with the policies of some types: what holds for jobs of the type that say
+    /// nothing else.
+    pub fn set_with_policies(&self, types: Vec<JobTypeInfo>, policies: BTreeMap<String, JobPolicy>) {
         let mut known = self.node.types.write();
-        *known = KnownTypes::new(types, known.generation() + 1);
+        *known = KnownTypes::new(types, known.generation() + 1).with_policies(policies);
+    }
+
+    /// The policies of types, as the nodes that have the types last said.
+    ///
+    /// # Errors
+    /// Failures of the database after the bounded retries.
+    pub fn policies(&self) -> Result<BTreeMap<String, JobPolicy>> {
+        self.store.read("read the policies of job types", |s| {
+            let rows = s.rows::<TypePolicyRow>().list()?;
+            Ok(rows.into_iter().filter_map(|row| Some((row.job_type, JobPolicy::decode(&row.policy).ok()?))).collect())
+        })
     }
 
     /// Learns from the living nodes the versions of types, and which types are deprecated: for a

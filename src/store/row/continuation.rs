@@ -1,7 +1,26 @@
-//! The rows of continuations.
+//! The rows of continuations, and of the parts of ticks that they wait for.
 
 use super::table::{NotStored, table};
 use crate::key::JobKey;
+
+table! {
+    /// A row of `CN_TICK_PARTS`: a part of a tick that is followed as a whole.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TickPartRow in "CN_TICK_PARTS" by [tick, part] stamped made_ms {
+        /// The tick: its trigger and its time.
+        pub tick: String,
+        /// The part: the node that it was made for.
+        pub part: String,
+        /// The job.
+        pub job: JobKey = [job_name, job_group],
+        /// The outcome of the part; none while its work is not over.
+        pub outcome: Option<String>,
+        /// The last fire of the part.
+        pub fire_id: Option<String>,
+        /// The result that it left.
+        pub result: Option<String>,
+    }
+}
 
 table! {
     /// A row of `CN_CONTINUATIONS`, of jobs that are both there.
@@ -15,7 +34,8 @@ table! {
         pub child: JobKey = [child_name, child_group],
         /// Stands for the child where its key is too long.
         pub child_hash: String,
-        /// After which ends; kept as text since it may be of a later version.
+        /// After which ends, and whether of whole ticks; kept as text since it may be of a later
+        /// version.
         pub on: String = [on_outcome],
         /// Only runs of a larger fence are followed.
         pub since_fence: i64,

@@ -23,6 +23,17 @@ table! {
 }
 
 table! {
+    /// A row of `CN_TYPE_POLICIES`: what holds for jobs of a type that say nothing else.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TypePolicyRow in "CN_TYPE_POLICIES" by [job_type] {
+        /// The type.
+        pub job_type: String,
+        /// The policy, as text.
+        pub policy: String,
+    }
+}
+
+table! {
     /// A row of `CN_JOB_VERSIONS`: a job whose data are of a later version than the first.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct JobVersionRow in "CN_JOB_VERSIONS" by [job] under trigger_access {

@@ -66,6 +66,8 @@ const SCRIPTS: &[Script] = &[
         "the history's columns of marks and traces, the side tables of incarnations and last runs"
     ),
     script!("0033_views", "the views for reports"),
+    script!("0035_type_policies", "the side table of policies of job types"),
+    script!("0036_tick_parts", "the side table of parts of ticks that are followed as a whole"),
 ];
 
 /// The version with the function that stores new work.

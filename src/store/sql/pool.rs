@@ -168,12 +168,13 @@ impl Connections {
             // how long it waits for a connection.
             .connection_timeout(2 * LONGEST_PAUSE)
             .idle_timeout(source.idle_timeout.filter(|_| !url.is_in_memory()))
-            .max_lifetime(None)
+            .max_lifetime(source.max_age.filter(|_| !url.is_in_memory()))
             .error_handler(Box::new(QuietErrors))
             .build_unchecked(Manager {
                 url: answering_within(url, source.connection_timeout),
                 attempts: Arc::clone(&attempts),
                 synchronous: source.synchronous,
+                init_sql: source.init_sql.clone(),
                 validates: source.validate_on_checkout,
                 clock: Arc::clone(clock),
                 taken_for,
@@ -255,6 +256,8 @@ pub(super) struct Manager {
     url: DataSourceUrl,
     attempts: Arc<ConnectAttempts>,
     synchronous: Synchronous,
+    /// A statement of the user's for each new connection.
+    init_sql: Option<String>,
     /// True if a connection is asked before each use.
     validates: bool,
     clock: Arc<dyn Clock>,
@@ -278,6 +281,10 @@ impl Manager {
     fn open(&self, after_losses: u64) -> Result<Opened, Failure> {
         let mut connection = Connection::establish(&self.url, self.synchronous)?;
         let guard = connection.guard(self.taken_for)?;
+        if let Some(text) = &self.init_sql {
+            let named = |why: Failure| Failure { message: format!("connectionInitSql: {}", why.message), ..why };
+            connection.run(text).map_err(named)?;
+        }
         Ok(Opened { connection, after_losses, guard, used: self.clock.ticks() })
     }
 }
@@ -374,6 +381,10 @@ mod tests {
         assert_eq!(pool(both).idle_timeout(), seconds(9));
         assert_eq!(pool("dataSource.d.discardIdleConnectionsSeconds = 0").idle_timeout(), None);
         assert_eq!(pool("dataSource.d.maxConnections = 3").max_size(), 3);
+        assert_eq!(usual.max_lifetime(), None);
+        assert_eq!(pool("dataSource.d.maxConnectionAge = 8").max_lifetime(), seconds(8));
+        let both = "dataSource.d.maxConnectionAge = 8\ndataSource.d.maxLifetime = 9000";
+        assert_eq!(pool(both).max_lifetime(), seconds(9));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::epoch::millis;
 use crate::error::Result;
 use crate::key::{SUBMITTED_GROUP, distinct};
 use crate::store::action_log::id_of_time;
-use crate::store::row::{ActionRow, CommitRow, IncarnationRow, LockRow, RequestRow, TriggerSelection};
+use crate::store::row::{ActionRow, CommitRow, IncarnationRow, LockRow, RequestRow, TickPartRow, TriggerSelection};
 use crate::store::{HistoryPruning, Session, TxMode, Upkeep, locks};
 use std::collections::BTreeSet;
 
@@ -15,6 +15,9 @@ const COMMITS_KEPT_MS: i64 = 3_600_000;
 /// The time for which a request is known after it was taken, and at least until its work is over: a
 /// caller that repeats one does so within days.
 const REQUESTS_KEPT_MS: i64 = 7 * 24 * 3_600_000;
+
+/// The time for which a tick waits for its last part, whose trigger a person may have deleted.
+const TICKS_KEPT_MS: i64 = 30 * 24 * 3_600_000;
 
 /// The most old requests that are looked at in one transaction.
 const REQUESTS_PAGE: usize = 1_000;
@@ -49,6 +52,7 @@ impl Upkeep<'_> {
                 |s| {
                     let now = s.now_ms()?;
                     s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete()?;
+                    s.rows::<TickPartRow>().below("made_ms", now - TICKS_KEPT_MS).delete()?;
                     s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
                     let retention_ms = millis(self.store.settings.history.retention);
                     let forgotten = id_of_time(now.saturating_sub(retention_ms));

@@ -1,11 +1,12 @@
 //! `DeadFireHandler`: what decides for jobs whose policy leaves it to the application.
 
+use crate::data_map::JobDataMap;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::recovery::DeadFireDecision;
 use chrono::{DateTime, Utc};
 
 /// A fire that died: its node was declared dead, or its heartbeat ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DeadFire {
     /// The fire.
@@ -24,6 +25,9 @@ pub struct DeadFire {
     pub fire_time: DateTime<Utc>,
     /// The number of runs of this work that were interrupted before it.
     pub attempt: i64,
+    /// The job's data overlaid by the trigger's, as the next run would see them. Data that cannot
+    /// be read are left out.
+    pub data: JobDataMap,
     /// The store's time.
     pub now: DateTime<Utc>,
 }

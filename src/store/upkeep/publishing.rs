@@ -1,8 +1,9 @@
-//! Publishing: a node publishes the job types that it can run with its registration.
+//! Publishing: a node publishes the job types that it can run, with their policies, when it
+//! registers.
 
 use crate::error::Result;
 use crate::node::NodeRole;
-use crate::store::row::JobTypeRow;
+use crate::store::row::{JobTypeRow, TypePolicyRow};
 use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 
 impl Upkeep<'_> {
@@ -19,7 +20,24 @@ impl Upkeep<'_> {
             (_, []) => s.put_job_types(instance, &[nothing(instance)])?,
             (_, rows) => s.put_job_types(instance, rows)?,
         }
+        if generation > 0 && !observes {
+            self.publish_policies(s)?;
+        }
         Ok(generation)
+    }
+
+    /// The node that said something of a type last is believed: it is the one of the latest version
+    /// in a rolling upgrade. Policies of types that no node has stay for those that recover.
+    fn publish_policies(&self, s: &mut dyn Session) -> Result<()> {
+        let (types, rows) = self.node.types.read().policy_rows()?;
+        let known = s.rows::<TypePolicyRow>().list()?;
+        let is_other = |row: &TypePolicyRow| types.contains(&row.job_type) && !rows.contains(row);
+        let others: Vec<String> = known.iter().filter(|row| is_other(row)).map(|row| row.job_type.clone()).collect();
+        if !others.is_empty() {
+            s.rows::<TypePolicyRow>().any_of(&["job_type"], &others).delete()?;
+        }
+        let new: Vec<TypePolicyRow> = rows.into_iter().filter(|row| !known.contains(row)).collect();
+        if new.is_empty() { Ok(()) } else { s.insert_all(&new) }
     }
 
     /// Publishes the types again after a change; none if the node is not registered any more.

@@ -2,14 +2,14 @@
 //! themselves.
 
 use super::Recovered;
-use super::dead_fires::policy_of;
+use super::dead_fires::{DeadWorkRows, policy_of};
 use crate::data_map::JobDataMap;
 use crate::error::Result;
 use crate::job::JobPolicy;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
 use crate::rules::recovery::{
-    DeadWork, WorkFate, can_be_revived, fate, recovery_names, recovery_row, recovery_trigger,
+    DeadWork, WorkFate, can_be_revived, fate, recovery_names, recovery_row, recovery_trigger, unrequested,
 };
 use crate::store::row::{FiredRow, JobRow, Parked, RecoveryRow, Selection, TriggerRow, TriggerSelection};
 use crate::store::{Session, Upkeep};
@@ -19,8 +19,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The rows of dead fires, before anything is decided.
 struct Dead {
     jobs: BTreeMap<JobKey, JobRow>,
+    type_policies: BTreeMap<String, String>,
     recovered_before: BTreeSet<String>,
     triggers: BTreeMap<TriggerKey, TriggerRow>,
+    /// The triggers whose rows are gone with a prefetched fire.
+    gone: BTreeSet<TriggerKey>,
     chains: BTreeMap<TriggerKey, RecoveryRow>,
     pauses: PauseState,
 }
@@ -83,8 +86,13 @@ impl Upkeep<'_> {
     fn read_dead(&self, s: &mut dyn Session, fires: &[FiredRow], gone: Vec<TriggerRow>) -> Result<Dead> {
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
+        let mut jobs = self.policies_of(s, fires)?;
+        let type_policies = self.type_policies_of(s, jobs.values())?;
+        self.add_data(s, &mut jobs, &type_policies)?;
         Ok(Dead {
-            jobs: self.policies_of(s, fires)?,
+            gone: gone.iter().map(|row| row.key.clone()).collect(),
+            type_policies,
+            jobs,
             recovered_before: s
                 .rows()
                 .any_of(&["origin_fire_id"], &ids)
@@ -124,9 +132,14 @@ impl Upkeep<'_> {
                 done.other += 1;
                 continue;
             };
-            let policy = policy_of(job);
+            let policy = policy_of(job, &dead.type_policies);
             let attempt = dead.chains.get(&fire.trigger).map_or(0, |row| row.attempt);
-            let decision = self.decide_by_policy(fire, job, policy.as_ref(), attempt, done.now.timestamp_millis());
+            let revives = self.store.settings.recovery.revive_one_shots;
+            let row = dead.triggers.get(&fire.trigger);
+            let unrequested = unrequested(revives, row, dead.gone.contains(&fire.trigger));
+            let now_ms = done.now.timestamp_millis();
+            let rows = DeadWorkRows { fire, job, trigger: row, attempt };
+            let decision = self.decide_by_policy(rows, policy.as_ref(), unrequested, now_ms);
             let limit = policy.as_ref().and_then(JobPolicy::takeover_limit);
             // A trigger that waits for more than this fire keeps its schedule. Two fires of one
             // trigger cannot both be revived.
@@ -135,7 +148,7 @@ impl Upkeep<'_> {
                 was_recovered: dead.recovered_before.contains(&fire.fire_id),
                 takeovers: dead.takeovers(fire),
                 max_takeovers: limit.unwrap_or(self.store.settings.recovery.max_takeovers),
-                can_be_revived: is_free && dead.triggers.get(&fire.trigger).is_some_and(can_be_revived),
+                can_be_revived: is_free && row.is_some_and(can_be_revived),
             };
             match fate(decision, work) {
                 WorkFate::Lost => done.lost.push(fire.fire_id.clone()),

@@ -21,20 +21,23 @@ fn each_event_is_counted(mut cluster: Cluster) {
     let node = node.job_fn("fine", |_: &mut JobContext| Ok(()));
     let node = node.job_fn("bad", |_: &mut JobContext| Err::<(), _>(JobError::new("no"))).build().unwrap();
 
-    // A node that took a run with it when it died.
+    // A node that took two runs with it when it died, one of a job that was deleted since.
     let (dead, mut me) = (cluster.store(), Membership::new("dead"));
     dead.upkeep().check_in(&mut me).unwrap();
     let doomed = JobDetail::builder(JobKey::new("g", "doomed"), "fine").requests_recovery(true).build().unwrap();
     node.schedule_job(doomed.clone(), now("doomed", &doomed)).unwrap();
+    let deleted = job("deleted", "fine");
+    node.schedule_job(deleted.clone(), now("deleted", &deleted)).unwrap();
     let request = AcquireRequest {
-        max: 1,
+        max: 2,
         prefetch: None,
         look_ahead_ms: 0,
         fire_ahead_ms: 0,
         job_types: &["fine".to_owned()],
         quarantined: &BTreeSet::new(),
     };
-    assert_eq!(dead.firing().acquire(&me.owner().unwrap(), &request).unwrap().fired.len(), 1);
+    assert_eq!(dead.firing().acquire(&me.owner().unwrap(), &request).unwrap().fired.len(), 2);
+    dead.catalogue().delete_jobs(&[deleted.key().clone()]).unwrap();
 
     // A trigger that is an hour late.
     let late = job("late", "fine");
@@ -64,7 +67,8 @@ fn each_event_is_counted(mut cluster: Cluster) {
     expect("carnelian_convictions_total", 1.0);
     expect("carnelian_recoveries_total{kind=\"recovered\"}", 1.0);
     expect("carnelian_recoveries_total{kind=\"lost\"}", 0.0);
-    expect("carnelian_dead_executions_total", 1.0);
+    expect("carnelian_recoveries_total{kind=\"job_gone\"}", 1.0);
+    expect("carnelian_dead_executions_total", 2.0);
     expect("carnelian_running", 0.0);
     expect("carnelian_workers{state=\"free\"}", 3.0);
     expect("carnelian_fenced_writes_total", 0.0);

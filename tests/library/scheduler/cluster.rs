@@ -2,10 +2,11 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
+use carnelian::store::{AcquireRequest, Membership};
 use carnelian::{GroupMatcher, IfExists, JobContext, JobDetail, JobKey, Scheduler, TriggerKey, TriggerState};
 use crossbeam_channel::{bounded, unbounded};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -202,6 +203,35 @@ fn a_node_declared_dead_learns_it_loses_its_fires_and_comes_back() {
     assert!(sights.recv_timeout(LONG).unwrap());
     end.send(()).unwrap();
     wait_until("it is recorded", LONG, || node.health().unrecorded == 0 && node.running_here().is_empty());
+}
+
+/// A node whose polls are an hour apart runs what it has recovered at once.
+#[test]
+fn recovered_work_runs_without_waiting_for_a_poll() {
+    let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_millis(400));
+    let store = cluster.store();
+    let mut dead = Membership::new("dead");
+    store.upkeep().check_in(&mut dead).unwrap();
+    let (ran, runs) = unbounded();
+    let properties =
+        "threadPool.threadCount = 1\ncarnelian.scheduler.pollInterval = 1h\nscheduler.idleWaitTime = 3600000";
+    let work = move |ctx: &mut JobContext| Ok(ran.send(ctx.recovering().is_some())?);
+    let node = cluster.node_with("n1", properties).job_fn("t", work).build().unwrap();
+    let detail = JobDetail::builder(JobKey::named("j"), "t").requests_recovery(true).build().unwrap();
+    store.catalogue().schedule(vec![(detail.clone(), vec![now("t", &detail)])], false).unwrap();
+    let request = AcquireRequest {
+        max: 1,
+        prefetch: None,
+        look_ahead_ms: 0,
+        fire_ahead_ms: 0,
+        job_types: &["t".to_owned()],
+        quarantined: &BTreeSet::new(),
+    };
+    assert_eq!(store.firing().acquire(&dead.owner().unwrap(), &request).unwrap().fired.len(), 1);
+    node.start().unwrap();
+    assert!(runs.recv_timeout(LONG).unwrap());
+    assert_eq!(node.health().counters.convictions, 1);
+    cluster.await_quiet();
 }
 
 /// A recovery passes over a fire whose row a transaction holds: if the run fails then, nobody else

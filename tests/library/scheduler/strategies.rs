@@ -122,6 +122,31 @@ fn items_are_split_over_the_nodes() {
     cluster.assert_sound();
 }
 
+/// A run asks nobody which nodes there are: its node has seen them at its last check-in.
+#[test]
+fn a_run_knows_the_living_nodes() {
+    let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_secs(60));
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let saw = Arc::clone(&seen);
+    let look = move |ctx: &mut JobContext| {
+        *saw.lock() = ctx.live_nodes();
+        Ok(())
+    };
+    let node = cluster.node("n1", 1).job_fn("look", look).build().unwrap();
+    node.start().unwrap();
+    let detail = JobDetail::builder(JobKey::new("g", "j"), "look").build().unwrap();
+    let schedule = SimpleSchedule::every(Duration::from_millis(50));
+    let trigger = Trigger::builder(TriggerKey::new("g", "t"), detail.key().clone()).schedule(schedule).build().unwrap();
+    node.schedule_job(detail, trigger).unwrap();
+    wait_until("it sees itself", LONG, || *seen.lock() == ["n1"]);
+    let other = cluster.node("n2", 1).build().unwrap();
+    other.start().unwrap();
+    wait_until("it sees the other", LONG, || *seen.lock() == ["n1", "n2"]);
+    assert!(other.shutdown_and_wait().is_clean());
+    wait_until("it sees that the other has left", LONG, || *seen.lock() == ["n1"]);
+    node.clear().unwrap();
+}
+
 /// LT-13: a strategy of the user's own is registered with the builder, and a run reads what its
 /// part is told; one that has no answer ends nothing, and is named.
 #[test]

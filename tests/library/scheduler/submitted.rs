@@ -3,7 +3,7 @@
 use super::fixture::LONG;
 use crate::support::wait_until;
 use carnelian::history::{FireOutcome, HistoryQuery};
-use carnelian::{JobContext, JobError, RetryPolicy, Scheduler, Submission, SubmissionState, SubmittedWork};
+use carnelian::{JobContext, JobError, On, RetryPolicy, Scheduler, Submission, SubmissionState, SubmittedWork};
 use crossbeam_channel::{Receiver, bounded};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -90,5 +90,24 @@ fn each_run_of_a_submission_has_its_trace() {
     waits_for(&scheduler, SubmissionState::Ended(FireOutcome::Succeeded));
     let found = scheduler.history(&HistoryQuery::new().trace("0af7651916cd43dd8448eb211c80319c")).unwrap();
     assert_eq!(found.iter().map(|run| run.attempt).collect::<Vec<_>>(), [1, 0]);
+    scheduler.shutdown_and_wait();
+}
+
+#[test]
+fn work_that_follows_has_its_own_state() {
+    let (go, goes): (_, Receiver<Result<(), JobError>>) = bounded(1);
+    let pay = move |_: &mut JobContext| goes.recv_timeout(LONG)?;
+    let scheduler = Scheduler::builder().job_fn("pay", pay).job_fn("mail", |_| Ok(())).build().unwrap();
+    let next = |id: &str| Submission::new("mail").request_id(id);
+    let early = Submission::new("pay").then(next("mail").after(LONG));
+    assert!(scheduler.submit(early).unwrap_err().to_string().contains("time of work that follows"));
+    let first = Submission::new("pay").request_id("order-17").then(next("mail")).then_on(On::Failure, next("alarm"));
+    scheduler.submit(first).unwrap();
+    let state = |id: &str| scheduler.submission(id).unwrap().expect("it was submitted").state;
+    assert_eq!((state("mail"), state("alarm")), (SubmissionState::Following, SubmissionState::Following));
+    scheduler.start().unwrap();
+    go.send(Ok(())).unwrap();
+    wait_until("the mail", LONG, || state("mail") == SubmissionState::Ended(FireOutcome::Succeeded));
+    assert_eq!((state("order-17").name(), state("alarm")), ("succeeded", SubmissionState::Gone));
     scheduler.shutdown_and_wait();
 }

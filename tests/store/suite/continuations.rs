@@ -3,11 +3,11 @@
 
 use super::*;
 use carnelian::history::FireOutcome;
-use carnelian::key::FOLLOWING_GROUP;
+use carnelian::key::{FOLLOWING_GROUP, SUBMITTED_GROUP};
 use carnelian::recovery::RerunReason;
 use carnelian::store::row::ContinuationSelection;
-use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
-use carnelian::{Continuation, JobKey, On, Parent, Trigger};
+use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle, Request};
+use carnelian::{Continuation, JobDetail, JobKey, On, Parent, Trigger, TriggerKey};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -473,4 +473,71 @@ fn an_end_whose_answer_was_lost_is_followed_once() {
         assert_eq!(a.complete_all(&[ended(&run, FireOutcome::Succeeded)]), [CompletionOutcome::Recorded], "{fault:?}");
         assert_eq!(followed(&cluster), ["both", "good"], "{fault:?}");
     }
+}
+
+/// Submitted work of this name, under a request id of the same name.
+fn submitted(name: &str, then: Vec<(On, Request)>) -> Request {
+    let key = JobKey::new(SUBMITTED_GROUP, name);
+    let trigger = Trigger::builder(TriggerKey::new(SUBMITTED_GROUP, name), key.clone()).build().unwrap();
+    let job = JobDetail::builder(key, "work").data("name", name).build().unwrap();
+    Request { request_id: Some(name.to_owned()), job, trigger, then }
+}
+
+/// The submitted jobs that are there.
+fn left(cluster: &Cluster) -> Vec<String> {
+    let mut names: Vec<String> = cluster.snapshot().jobs.into_iter().map(|row| row.key.name().to_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Work that follows submitted work is stored with it, begins when that ends so, and is dropped
+/// when it does not, with all that would follow.
+#[test]
+fn submitted_work_is_followed_by_what_was_submitted_with_it() {
+    for (outcome, expected, then) in
+        [(FireOutcome::Succeeded, vec!["mail", "tidy"], 1), (FireOutcome::Failed, vec!["alarm"], 0)]
+    {
+        let cluster = Cluster::new(open);
+        let a = cluster.node("A");
+        let mail = submitted("mail", vec![(On::Success, submitted("tidy", vec![]))]);
+        let work = submitted("pay", vec![(On::Success, mail), (On::Failure, submitted("alarm", vec![]))]);
+        let taken = cluster.store.catalogue().take_requests(&[work.clone()]).unwrap();
+        assert!(taken[0].is_new);
+        assert!(!cluster.store.catalogue().take_requests(&[work]).unwrap()[0].is_new);
+        assert_eq!(left(&cluster), ["alarm", "mail", "pay", "tidy"]);
+        assert_eq!(cluster.store.catalogue().taken("tidy").unwrap().unwrap().job.name(), "tidy");
+        let pay = a.fire_one();
+        a.complete_all(&[ended(&pay, outcome)]);
+        assert_eq!(left(&cluster), expected, "{outcome:?}");
+        let next = a.fire_one();
+        assert_eq!((next.job.key().name(), next.job.data().text("name")), (expected[0], Some(expected[0])));
+        assert_eq!(Parent::of(next.trigger.data()).unwrap().fire_id, pay.fire_id);
+        a.complete(&next);
+        assert_eq!(run_due(&a), then);
+        assert_eq!(left(&cluster), [""; 0], "each goes with its last run");
+    }
+}
+
+/// Work whose first part is deleted, or lost, will never begin.
+#[test]
+fn what_follows_goes_with_work_that_is_deleted_or_lost() {
+    let stored = |cluster: &Cluster| {
+        let mail = submitted("mail", vec![(On::Any, submitted("tidy", vec![]))]);
+        cluster.store.catalogue().take_requests(&[submitted("pay", vec![(On::Success, mail)])]).unwrap();
+    };
+    let cluster = Cluster::new(open);
+    stored(&cluster);
+    let pay = JobKey::new(SUBMITTED_GROUP, "pay");
+    assert_eq!(cluster.store.catalogue().delete_jobs(&[pay]).unwrap(), 1);
+    assert_eq!(left(&cluster), [""; 0]);
+    let cluster = Cluster::new(open);
+    stored(&cluster);
+    cluster.store.catalogue().unschedule(&[TriggerKey::new(SUBMITTED_GROUP, "pay")]).unwrap();
+    assert_eq!(left(&cluster), [""; 0]);
+    let cluster = Cluster::new(open);
+    stored(&cluster);
+    cluster.node("A").fire_one();
+    cluster.advance(WINDOW + SECOND);
+    let _b = cluster.node("B");
+    assert_eq!(left(&cluster), [""; 0], "this work requests no recovery");
 }

@@ -285,6 +285,41 @@ fn a_one_shot_is_revived_in_place() {
     assert_eq!(cluster.snapshot().recoveries, []);
 }
 
+/// As in db-scheduler, whatever the job requests; a policy goes before it.
+#[test]
+fn one_shots_are_revived_where_the_settings_say_so() {
+    for (policy, revives) in [(JobPolicy::new(), true), (JobPolicy::new().on_dead(OnDead::NextFire), false)] {
+        let cluster = Cluster::with(open, |settings| settings.recovery.revive_one_shots = true);
+        let a = cluster.node("A");
+        cluster.schedule(job("a").policy(policy), [once("t", "a", NOW).data("mine", "kept"), minutely("u", "a", NOW)]);
+        let fired = a.acquire().fired;
+        let b = die(&cluster);
+        assert_eq!(cluster.recovery_triggers(), [], "a trigger with fires to come goes on as it was");
+        assert_eq!(cluster.next("u"), Some(NOW + MINUTE));
+        if !revives {
+            assert_eq!(cluster.state("t"), "-");
+            continue;
+        }
+        let again = b.fire_one();
+        let first = fired.iter().find(|bundle| bundle.trigger.key() == &trigger_key("t")).unwrap();
+        let recovering = again.recovering.clone().unwrap();
+        assert_eq!((recovering.attempt, recovering.root_fire_id), (1, Some(first.fire_id.clone())));
+        assert_eq!(again.trigger.data().text("mine"), Some("kept"));
+        assert_eq!(b.complete(&again), CompletionOutcome::Recorded);
+        assert_eq!((cluster.state("t").as_str(), cluster.snapshot().recoveries.len()), ("-", 0));
+    }
+}
+
+#[test]
+fn without_that_setting_a_one_shot_is_lost_with_its_node() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [once("t", "a", NOW)]);
+    a.fire_one();
+    die(&cluster);
+    assert_eq!((cluster.state("t").as_str(), cluster.recovery_triggers().len()), ("-", 0));
+}
+
 /// A trigger that goes on keeps its schedule, whatever becomes of one of its fires.
 #[test]
 fn a_trigger_with_fires_to_come_gets_a_recovery_trigger_instead() {
@@ -327,7 +362,7 @@ impl DeadFireHandler for Says {
 fn decided(cluster: &Cluster, decision: Option<DeadFireDecision>, trigger: TriggerBuilder) -> (Node, DeadFire) {
     let a = cluster.node("A");
     let policy = JobPolicy::new().on_dead(OnDead::Ask);
-    cluster.schedule(recoverable("a").policy(policy), [trigger]);
+    cluster.schedule(recoverable("a").policy(policy).data("of", "job").data("job", "data"), [trigger]);
     let fire = a.fire_one();
     cluster.advance(WINDOW + SECOND);
     let mut b = cluster.stranger("B");
@@ -344,8 +379,10 @@ fn decided(cluster: &Cluster, decision: Option<DeadFireDecision>, trigger: Trigg
 fn a_handler_may_put_the_work_off() {
     let cluster = Cluster::new(open);
     let later = DeadFireDecision::RecoverAfter(Duration::from_secs(300));
-    let (b, asked) = decided(&cluster, Some(later), once("t", "a", NOW));
+    let (b, asked) = decided(&cluster, Some(later), once("t", "a", NOW).data("mine", "seen").data("of", "trigger"));
     assert_eq!((asked.attempt, asked.scheduled_fire_time), (0, at(NOW)));
+    let seen = ["mine", "of", "job"].map(|key| asked.data.text(key));
+    assert_eq!(seen, [Some("seen"), Some("trigger"), Some("data")], "as the run saw them");
     assert_eq!(b.acquire().fired.len(), 0);
     let trigger = cluster.recovery_trigger();
     assert_eq!(trigger.next_fire_time().map(|t| t.timestamp_millis()), Some(cluster.now() + 5 * MINUTE));

@@ -137,6 +137,7 @@ fn a_request_that_is_asked_again_keeps_its_marks() {
         request_id: Some("r1".to_owned()),
         job: job(name).marks(marks()).build().unwrap(),
         trigger: once(name, name, NOW).build().unwrap(),
+        then: Vec::new(),
     };
     let taken = cluster.store.catalogue().take_requests(&[request("a"), request("b")]).unwrap();
     assert_eq!(

@@ -25,6 +25,7 @@ fn a_renamed_job_keeps_what_it_had() {
             .build()
             .unwrap(),
         trigger: minutely("t", "old", NOW).build().unwrap(),
+        then: Vec::new(),
     };
     cluster.store.catalogue().take_requests(&[request]).unwrap();
     let drift = carnelian::CalendarIntervalSchedule::every(1, carnelian::IntervalUnit::Month);

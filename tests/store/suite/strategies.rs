@@ -5,8 +5,13 @@ use super::*;
 use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::placement::BlacklistEntry;
 use carnelian::placement::{Placement, Strategy};
-use carnelian::store::{CompletionOutcome, FireBundle};
-use carnelian::{Error, JobDetailBuilder, JobPolicy, OnDead, Overlap, RetryPolicy, SimpleSchedule, TriggerBuilder};
+use carnelian::recovery::RerunReason;
+use carnelian::store::row::TickPartRow;
+use carnelian::store::{CompletionInstruction, CompletionOutcome, FireBundle};
+use carnelian::{
+    Continuation, Error, JobDetailBuilder, JobPolicy, On, OnDead, Overlap, Parent, RetryPolicy, SimpleSchedule,
+    TriggerBuilder,
+};
 use std::sync::Mutex as Guarded;
 use std::time::Duration;
 
@@ -209,6 +214,152 @@ fn a_busy_node_is_left_out_where_fires_may_not_overlap() {
     assert_eq!(a.complete(&first), CompletionOutcome::Recorded);
 }
 
+/// A part that failed is tried again by the node that it is for, and by no other, also after a
+/// failure that somebody declared.
+#[test]
+fn a_part_is_tried_again_on_its_node() {
+    let cluster = Cluster::new(open);
+    let (a, b) = (cluster.node("A"), cluster.node("B"));
+    let retry = RetryPolicy::fixed(Duration::from_secs(5)).max_attempts(3);
+    let job = broadcast("j").policy(policy(Strategy::Broadcast).retry(retry)).durable(true);
+    cluster.schedule(job, [once("t", "j", NOW)]);
+    assert_eq!(a.acquire().fanned_out, 1);
+    let first = a.fire_one();
+    b.complete(&b.fire_one());
+    let mut failed = first.completion(CompletionInstruction::NoInstruction, None);
+    failed.rerun = Some(first.rerun_order(RerunReason::Failed, Duration::from_secs(5)));
+    a.complete_all(&[failed]);
+    cluster.advance(5 * SECOND);
+    assert!(b.acquire().fired.is_empty(), "it is for A");
+    let second = a.fire_one();
+    let rerun = second.rerun.clone().unwrap();
+    assert_eq!((rerun.reason, rerun.attempt, rerun.root_fire_id), (RerunReason::Failed, 1, Some(first.fire_id)));
+    assert_eq!((part(&second), second.recovering.is_none()), ("0/2".to_owned(), true));
+    let declared = cluster.store.firing().fail_fire(&second.fire_id, "it hangs").unwrap().unwrap();
+    assert_eq!(declared.retried_after, Some(Duration::from_secs(5)));
+    cluster.advance(5 * SECOND);
+    assert!(b.acquire().fired.is_empty());
+    let third = a.fire_one();
+    assert_eq!(third.rerun.as_ref().map(|rerun| rerun.attempt), Some(2));
+    a.complete(&third);
+    assert_eq!((waiting(&cluster), cluster.snapshot().recoveries.len()), (0, 0));
+}
+
+/// A child of the whole tick waits for the last part, however the parts end, and sees one that
+/// failed.
+#[test]
+fn a_child_may_follow_whole_ticks() {
+    for fails in [false, true] {
+        let cluster = Cluster::new(open);
+        let (a, b) = (cluster.node("A"), cluster.node("B"));
+        for name in ["good", "bad", "each"] {
+            cluster.store.catalogue().add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
+        }
+        let retry = RetryPolicy::fixed(Duration::from_secs(5)).max_attempts(2);
+        let job = broadcast("j").policy(policy(Strategy::Broadcast).retry(retry)).durable(true);
+        cluster.store.catalogue().add_job(&job.build().unwrap(), false).unwrap();
+        let link = |child: &str, on| Continuation::new(job_key("j"), job_key(child)).on(on);
+        for continuation in [
+            link("good", On::Success).once_per_tick(true),
+            link("bad", On::Failure).once_per_tick(true),
+            link("each", On::Any),
+        ] {
+            cluster.store.catalogue().follow(&continuation).unwrap();
+            assert!(cluster.store.catalogue().children_of(&job_key("j")).unwrap().contains(&continuation));
+        }
+        cluster.store.catalogue().add_trigger(once("t", "j", NOW).build().unwrap(), false).unwrap();
+        assert_eq!(a.acquire().fanned_out, 1);
+        let (first, second) = (a.fire_one(), b.fire_one());
+        let mut failed = first.completion(CompletionInstruction::NoInstruction, None);
+        failed.ending.outcome = FireOutcome::Failed;
+        failed.rerun = Some(first.rerun_order(RerunReason::Failed, Duration::from_secs(5)));
+        a.complete_all(&[failed]);
+        assert_eq!(b.complete(&second), CompletionOutcome::Recorded);
+        let each = b.fire_one();
+        assert_eq!(each.job.key(), &job_key("each"), "one part is over, and the tick is not");
+        b.complete(&each);
+        cluster.advance(5 * SECOND);
+        let again = a.fire_one();
+        let mut end = again.completion(CompletionInstruction::NoInstruction, None);
+        end.ending.outcome = if fails { FireOutcome::Failed } else { FireOutcome::Succeeded };
+        a.complete_all(&[end]);
+        let next = b.acquire().fired;
+        let mut followed: Vec<&str> = next.iter().map(|fire| fire.job.key().name()).collect();
+        followed.sort_unstable();
+        assert_eq!(followed, [if fails { "bad" } else { "each" }, if fails { "each" } else { "good" }]);
+        let whole = next.iter().find(|fire| fire.job.key() != &job_key("each")).unwrap();
+        let parent = Parent::of(whole.trigger.data()).unwrap();
+        assert_eq!(parent.outcome, if fails { FireOutcome::Failed } else { FireOutcome::Succeeded });
+        assert!(!fails || parent.fire_id == again.fire_id);
+        next.iter().for_each(|fire| drop(b.complete(fire)));
+        cluster.tamper(|s| {
+            assert_eq!(s.rows::<TickPartRow>().list()?, []);
+            Ok(())
+        });
+    }
+}
+
+/// A node that goes with its part ends the tick, and what it had begun is lost.
+#[test]
+fn a_tick_is_over_when_its_last_node_is_gone() {
+    for begins in [false, true] {
+        let cluster = Cluster::new(open);
+        let (a, b) = (cluster.node("A"), cluster.node("B"));
+        cluster.store.catalogue().add_job(&job("whole").durable(true).build().unwrap(), false).unwrap();
+        cluster.store.catalogue().add_job(&broadcast("j").durable(true).build().unwrap(), false).unwrap();
+        let whole = Continuation::new(job_key("j"), job_key("whole")).on(On::Any).once_per_tick(true);
+        cluster.store.catalogue().follow(&whole).unwrap();
+        cluster.store.catalogue().add_trigger(once("t", "j", NOW).build().unwrap(), false).unwrap();
+        assert_eq!(a.acquire().fanned_out, 1);
+        if begins {
+            a.fire_one();
+        }
+        b.complete(&b.fire_one());
+        assert!(b.acquire().fired.is_empty(), "the part of A is not over");
+        cluster.advance(WINDOW + SECOND);
+        let c = cluster.node("C");
+        let parent = Parent::of(c.fire_one().trigger.data()).unwrap();
+        assert_eq!(parent.outcome, if begins { FireOutcome::Lost } else { FireOutcome::Succeeded });
+    }
+}
+
+/// Work that belongs to a node goes with it.
+#[test]
+fn a_part_that_waits_for_another_try_goes_with_its_node() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let retry = RetryPolicy::fixed(Duration::from_secs(60)).max_attempts(3);
+    let job = broadcast("j").policy(policy(Strategy::Broadcast).retry(retry)).durable(true);
+    cluster.schedule(job, [once("t", "j", NOW)]);
+    assert_eq!(a.acquire().fanned_out, 1);
+    let first = a.fire_one();
+    let mut failed = first.completion(CompletionInstruction::NoInstruction, None);
+    failed.rerun = Some(first.rerun_order(RerunReason::Failed, Duration::from_secs(60)));
+    a.complete_all(&[failed]);
+    assert_eq!(waiting(&cluster), 1);
+    cluster.advance(WINDOW + SECOND);
+    let _b = cluster.node("B");
+    assert_eq!((waiting(&cluster), cluster.snapshot().recoveries.len()), (0, 0));
+}
+
+/// As in LogiTask: a node that still runs its part of the last tick has none of the next.
+#[test]
+fn a_busy_node_is_left_out_everywhere_if_the_settings_say_so() {
+    for skips in [false, true] {
+        let cluster = Cluster::with(open, |settings| settings.cluster.skip_busy_nodes = skips);
+        let (a, b) = (cluster.node("A"), cluster.node("B"));
+        cluster.schedule(broadcast("j"), [secondly("t", "j", NOW)]);
+        assert_eq!(a.acquire().fanned_out, 1);
+        let running = a.fire_one();
+        b.complete(&b.fire_one());
+        cluster.advance(SECOND);
+        assert_eq!(b.acquire().fanned_out, 1);
+        assert_eq!(a.acquire().fired.len(), usize::from(!skips));
+        assert_eq!(parts(&b.acquire().fired), [if skips { "0/1" } else { "1/2" }]);
+        a.complete(&running);
+    }
+}
+
 #[test]
 fn what_cannot_be_spread_is_refused() {
     let lone = |strategy| job("j").policy(policy(strategy)).disallow_concurrent_execution(true).build();
@@ -220,7 +371,6 @@ fn what_cannot_be_spread_is_refused() {
         lone(Strategy::Sharded),
         of(both.clone(), true),
         of(both.clone().placement(prefers), false),
-        of(both.retry(RetryPolicy::fixed(Duration::from_secs(1))), false),
         of(policy(Strategy::Sharded).on_dead(OnDead::Revive), true),
     ] {
         let error = refused.unwrap_err();

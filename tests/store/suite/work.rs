@@ -85,6 +85,7 @@ fn request(id: Option<&str>, name: &str) -> Request {
         request_id: id.map(str::to_owned),
         job: job(name).build().unwrap(),
         trigger: once(name, name, NOW).build().unwrap(),
+        then: Vec::new(),
     }
 }
 
@@ -124,6 +125,7 @@ fn a_request_is_known_until_its_work_is_over() {
         request_id: Some("retried".to_owned()),
         job: carnelian::JobDetail::builder(submitted.clone(), "work").build().unwrap(),
         trigger: once_of("first", NOW).unwrap(),
+        then: Vec::new(),
     };
     let late = once("late", "j", NOW + 3 * WEEK).build().unwrap();
     let requests = [Request { trigger: late, ..request(Some("late"), "j") }, retried];

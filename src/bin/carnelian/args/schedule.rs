@@ -29,42 +29,42 @@ pub struct Schedule {
     pub when: When,
     /// The time zone of a cron expression, a recurrence rule or a calendar interval [default: the
     /// scheduler's, carnelian.scheduler.timeZone, else this machine's]
-    #[arg(long, value_name = "ZONE", conflicts_with_all = ["every", "daily_every", "at"], value_parser = value::zone)]
+    #[arg(long, value_name = "ZONE", conflicts_with_all = ["every", "fixed_delay", "daily_every", "at"], value_parser = value::zone)]
     pub tz: Option<Tz>,
     /// Fires so many times more after the first [default: for ever]
     #[arg(long, value_name = "N", conflicts_with_all = ["cron", "calendar_interval", "rrule", "at"])]
     pub repeat: Option<u32>,
     /// With --calendar-interval: a time that a clock change has moved returns to the hour of the
     /// start
-    #[arg(long, conflicts_with_all = ["cron", "every", "daily_every", "rrule", "at"])]
+    #[arg(long, conflicts_with_all = ["cron", "every", "fixed_delay", "daily_every", "rrule", "at"])]
     pub preserve_hour: bool,
     /// With --preserve-hour: a day on which the clock jumps over that hour is left out
     #[arg(long, requires = "preserve_hour")]
     pub skip_day: bool,
     /// With --cron: times that the clock jumps over fire at the end of the gap; not beside nodes of
     /// Quartz
-    #[arg(long, conflicts_with_all = ["every", "calendar_interval", "daily_every", "rrule", "at"])]
+    #[arg(long, conflicts_with_all = ["every", "fixed_delay", "calendar_interval", "daily_every", "rrule", "at"])]
     pub fire_at_gap_end: bool,
     /// With --cron: times of an hour that comes twice fire in both passes; not beside nodes of
     /// Quartz
-    #[arg(long, conflicts_with_all = ["every", "calendar_interval", "daily_every", "rrule", "at"])]
+    #[arg(long, conflicts_with_all = ["every", "fixed_delay", "calendar_interval", "daily_every", "rrule", "at"])]
     pub both_passes: bool,
     /// With --calendar-interval: each time is counted from the start, so that monthly from the 31st
     /// returns to the 31st; not beside nodes of Quartz
-    #[arg(long, conflicts_with_all = ["cron", "every", "daily_every", "rrule", "at"])]
+    #[arg(long, conflicts_with_all = ["cron", "every", "fixed_delay", "daily_every", "rrule", "at"])]
     pub without_drift: bool,
     /// With --daily-every: nothing fires after --end, not even on the last day; not beside nodes of
     /// Quartz
-    #[arg(long, conflicts_with_all = ["cron", "every", "calendar_interval", "rrule", "at"])]
+    #[arg(long, conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"])]
     pub respect_end_time: bool,
     /// With --daily-every: the first time of the day [default: 00:00]
-    #[arg(long, value_name = "HH:MM", conflicts_with_all = ["cron", "every", "calendar_interval", "rrule", "at"], value_parser = when::time_of_day)]
+    #[arg(long, value_name = "HH:MM", conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"], value_parser = when::time_of_day)]
     pub from: Option<NaiveTime>,
     /// With --daily-every: the last time of the day [default: 23:59:59]
-    #[arg(long, value_name = "HH:MM", conflicts_with_all = ["cron", "every", "calendar_interval", "rrule", "at"], value_parser = when::time_of_day)]
+    #[arg(long, value_name = "HH:MM", conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"], value_parser = when::time_of_day)]
     pub to: Option<NaiveTime>,
     /// With --daily-every: the days of the week, such as mon,tue or mon-fri [default: all]
-    #[arg(long, value_name = "DAYS", conflicts_with_all = ["cron", "every", "calendar_interval", "rrule", "at"], value_parser = when::days)]
+    #[arg(long, value_name = "DAYS", conflicts_with_all = ["cron", "every", "fixed_delay", "calendar_interval", "rrule", "at"], value_parser = when::days)]
     pub days: Option<WeekdaySet>,
     /// The first moment it may fire: ISO 8601 with offset, `now`, or `+30s` [default: now]
     #[arg(long, value_name = "TIME", conflicts_with = "at", value_parser = value::moment)]
@@ -142,6 +142,10 @@ pub struct When {
     /// Fires again and again after this time: `500ms 30s 5m 2h 1d`
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub every: Option<Duration>,
+    /// Fires this long after the end of the run before it, however that ended; the first time at
+    /// the start. Not beside nodes of Quartz
+    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    pub fixed_delay: Option<Duration>,
     /// Fires after so many units of the calendar, such as 1month or 2weeks; the first time at the
     /// start
     #[arg(long, value_name = "N+UNIT", value_parser = when::calendar_interval)]

@@ -4,7 +4,7 @@ use super::options::OptionColumns;
 use super::recurrences::{Recurrence, kind_of};
 use super::time;
 use crate::job::JobMarks;
-use crate::key::{JobKey, RERUN_GROUPS, TriggerKey};
+use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::statement::{Flag, FlagType};
@@ -257,11 +257,6 @@ impl From<CandidateRow> for Candidate {
             trigger,
         }
     }
-}
-
-/// Tells whether a trigger runs work again, and so may have a recovery row.
-pub(super) fn is_rerun(trigger: &TriggerKey) -> bool {
-    RERUN_GROUPS.contains(&trigger.group())
 }
 
 /// States as a list of literals; they are ours, so nothing needs quoting.

@@ -3,13 +3,12 @@
 use super::executing::{job_executes, trigger_executes};
 use super::options::{OPTION_COLUMNS, options};
 use super::recurrences::{RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
-use super::trigger_row::{
-    COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, KINDS, KeyRow, WholeRow, is_rerun, quoted,
-};
+use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, KINDS, KeyRow, WholeRow, quoted};
 use super::waiting::{misfired, waiting, waiting_values};
 use super::{BARE_KEY, NO_TIME, fired_row, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
+use crate::rules::strategy::is_rerun;
 use crate::store::database::{FiredRows, TriggerRows};
 use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TriggerSelection};
 use crate::store::sql::backend::Backend;

@@ -1,0 +1,75 @@
+//! Whole ticks: a child that follows all parts of a tick runs once, after the last of them.
+
+use super::ended_part::EndedPart;
+use super::fire_ids::fence_of;
+use super::released::Released;
+use crate::error::Result;
+use crate::job::{FireOutcome, Parent};
+use crate::key::{JobKey, TriggerKey, distinct};
+use crate::rules::continuation::{deciding, follows, is_for, read};
+use crate::store::row::{ContinuationSelection, TickPartRow};
+use crate::store::{Firing, Session};
+use std::collections::BTreeMap;
+
+impl Firing<'_> {
+    /// Notes that these parts are over, and stores the triggers of the children of ticks that have
+    /// no part left; returns their keys.
+    ///
+    /// A job that ends its fire in a transaction of its own takes no lock, and does not see the
+    /// part that another such transaction is just ending. The tick of the two is found when their
+    /// ends are tidied up.
+    pub(super) fn end_parts(&self, s: &mut dyn Session, ended: Vec<EndedPart>) -> Result<Vec<TriggerKey>> {
+        let ticks: Vec<String> = distinct(ended.iter().map(|one| &one.part.tick));
+        if ticks.is_empty() {
+            return Ok(Vec::new());
+        }
+        for EndedPart { part, end } in ended {
+            let rows = s.rows::<TickPartRow>().with("tick", &part.tick).with("part", &part.part);
+            match end {
+                Some(Parent { fire_id, job, outcome, result, .. }) => {
+                    let (outcome, fire_id) = (Some(outcome.name().to_owned()), Some(fire_id));
+                    let (tick, part) = (part.tick.clone(), part.part.clone());
+                    rows.write(&TickPartRow { tick, part, job, outcome, fire_id, result })?
+                }
+                None => rows.delete()?,
+            };
+        }
+        self.follow_whole_ticks(s, &ticks)
+    }
+
+    /// Stores the triggers of the children of those of these ticks that have no part left.
+    pub(super) fn follow_whole_ticks(&self, s: &mut dyn Session, ticks: &[String]) -> Result<Vec<TriggerKey>> {
+        let mut parts: BTreeMap<String, Vec<TickPartRow>> = BTreeMap::new();
+        for row in s.rows::<TickPartRow>().any_of(&["tick"], ticks).list()? {
+            parts.entry(row.tick.clone()).or_default().push(row);
+        }
+        let whole: BTreeMap<String, Parent> =
+            parts.into_iter().filter_map(|(tick, parts)| Some((tick, end_of(&parts)?))).collect();
+        if whole.is_empty() {
+            return Ok(Vec::new());
+        }
+        let over: Vec<String> = whole.keys().cloned().collect();
+        s.rows::<TickPartRow>().any_of(&["tick"], &over).delete()?;
+        let jobs: Vec<JobKey> = distinct(whole.values().map(|parent| &parent.job));
+        let rows = s.continuations(ContinuationSelection::ChildrenOf(&jobs))?;
+        let mut released = Vec::new();
+        for (tick, parent) in &whole {
+            let fence = fence_of(&parent.fire_id);
+            let its = rows.iter().filter(|row| row.parent == parent.job && is_for(row.since_fence, fence));
+            let its =
+                its.filter(|row| read(&row.on).is_ok_and(|(on, per_tick)| per_tick && follows(on, parent.outcome)));
+            released.extend(its.map(|row| Released { parent, origin: tick, row }));
+        }
+        self.store_released(s, &released)
+    }
+}
+
+/// The end of a tick, if all its parts are over: that of the part that decides.
+fn end_of(parts: &[TickPartRow]) -> Option<Parent> {
+    let outcome = |row: &TickPartRow| FireOutcome::from_name(row.outcome.as_deref()?);
+    let outcomes = parts.iter().map(outcome).collect::<Option<Vec<FireOutcome>>>()?;
+    let place = deciding(&outcomes)?;
+    let (row, outcome) = (parts.get(place)?, *outcomes.get(place)?);
+    let fire_id = row.fire_id.clone().unwrap_or_default();
+    Some(Parent { fire_id, job: row.job.clone(), outcome, result: row.result.clone(), traceparent: None })
+}
