@@ -2,7 +2,7 @@
 
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::{Error, Result};
-use crate::job::FireOutcome;
+use crate::job::{FireOutcome, TRACEPARENT, traceparent_of};
 use crate::key::JobKey;
 use crate::words::words;
 use std::str::FromStr;
@@ -160,6 +160,8 @@ pub struct Parent {
     pub outcome: FireOutcome,
     /// The text that the job [left as its result](crate::JobContext::set_result).
     pub result: Option<String>,
+    /// The trace context of the run, which the child's run is in too.
+    pub traceparent: Option<String>,
 }
 
 impl Parent {
@@ -183,6 +185,10 @@ impl Parent {
         if let Some(result) = &self.result {
             data.put(Self::RESULT, result.as_str());
         }
+        // An entry that the continuation passes on goes over it.
+        if let Some(trace) = self.traceparent.as_ref().filter(|_| data.text(TRACEPARENT).is_none()) {
+            data.put(TRACEPARENT, trace.as_str());
+        }
     }
 
     /// The parent that a trigger's data name; none if that trigger was not stored for a child.
@@ -192,6 +198,7 @@ impl Parent {
             job: JobKey::new(data.text(Self::JOB_GROUP)?, data.text(Self::JOB_NAME)?),
             outcome: FireOutcome::from_name(data.text(Self::OUTCOME)?)?,
             result: data.text(Self::RESULT).map(str::to_owned),
+            traceparent: traceparent_of(data).map(str::to_owned),
         })
     }
 }

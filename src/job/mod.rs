@@ -13,9 +13,11 @@ mod placement;
 mod policy;
 mod retry;
 mod run_log;
+mod run_marks;
 mod strategy;
 mod strategy_fit;
 mod submission_state;
+mod trace;
 mod whole_millis;
 
 pub use actions::{OnDead, StuckAction};
@@ -30,8 +32,10 @@ pub use placement::{LabelRule, Placement};
 pub use policy::JobPolicy;
 pub use retry::RetryPolicy;
 pub use run_log::{CapturedLine, LogLine};
+pub use run_marks::RunMarks;
 pub use strategy::Strategy;
 pub use submission_state::SubmissionState;
 
 pub(crate) use retry::RetryHint;
 pub(crate) use run_log::{RunLog, decode as decode_lines, encode as encode_lines};
+pub(crate) use trace::{TRACEPARENT, check_traceparent, trace_id_of, traceparent_of};

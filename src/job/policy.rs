@@ -256,6 +256,11 @@ impl JobPolicy {
         self.strategy.as_ref().unwrap_or(&Strategy::Preempt)
     }
 
+    /// True if several nodes run each tick of the job.
+    pub(crate) fn is_spread(&self) -> bool {
+        *self.execution_strategy() != Strategy::Preempt
+    }
+
     /// True if the policy is the default.
     pub fn is_default(&self) -> bool {
         *self == NO_POLICY

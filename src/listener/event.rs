@@ -4,7 +4,7 @@ use super::FireValues;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::epoch::moment;
-use crate::job::{FireOutcome, JobDetail};
+use crate::job::{FireOutcome, JobDetail, trace_id_of};
 use crate::store::{FireBundle, Recovering};
 use crate::trigger::Trigger;
 use chrono::{DateTime, Utc};
@@ -79,6 +79,10 @@ impl<'a> FireEvent<'a> {
     /// Present if the fire runs the work of a failed instance again.
     pub fn recovering(&self) -> Option<&'a Recovering> {
         self.bundle.recovering.as_ref()
+    }
+
+    pub(super) fn trace_id(&self) -> Option<&'a str> {
+        self.bundle.traceparent().and_then(trace_id_of)
     }
 
     /// The node it runs on.

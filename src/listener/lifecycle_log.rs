@@ -250,8 +250,13 @@ pub(crate) fn paused_after_failure(trigger: &TriggerKey) {
     warn!("paused since a run of it failed trigger={trigger}");
 }
 
+/// The trace of a fire, for the end of a line.
+fn trace(fire: &FireEvent<'_>) -> String {
+    fire.trace_id().map_or_else(String::new, |id| format!(" trace={id}"))
+}
+
 pub(crate) fn fired(fire: &FireEvent<'_>) {
-    debug!("fired trigger={} job={} fire={}", fire.trigger().key(), fire.job().key(), fire.fire_id());
+    debug!("fired trigger={} job={} fire={}{}", fire.trigger().key(), fire.job().key(), fire.fire_id(), trace(fire));
 }
 
 pub(crate) fn vetoed(fire: &FireEvent<'_>) {
@@ -269,8 +274,10 @@ pub(crate) fn given_back(fire_id: &str, why: &str) {
 pub(crate) fn ended(fire: &FireEvent<'_>, end: &FireEnd) {
     let (job, id, run_ms) = (fire.job().key(), fire.fire_id(), end.run_time.as_millis());
     match &end.error {
-        None => debug!("ended job={job} fire={id} outcome={} run_ms={run_ms}", end.outcome),
-        Some(why) => warn!("ended job={job} fire={id} outcome={} run_ms={run_ms} error={why:?}", end.outcome),
+        None => debug!("ended job={job} fire={id} outcome={} run_ms={run_ms}{}", end.outcome, trace(fire)),
+        Some(why) => {
+            warn!("ended job={job} fire={id} outcome={} run_ms={run_ms} error={why:?}{}", end.outcome, trace(fire));
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::data_map::JobDataMap;
 use crate::error::shorten;
 use crate::guarded::guarded;
 use crate::hash::fnv1a;
-use crate::job::{EligibleNode, ExecutionStrategy, JobDetail, NodePart, Strategy, Tick};
+use crate::job::{EligibleNode, ExecutionStrategy, JobDetail, NodePart, Tick};
 use crate::key::{BROADCAST_GROUP, RERUN_GROUPS, TriggerKey};
 use crate::rules::placement::{ClusterView, may_run, takes_any};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,7 +61,7 @@ pub(crate) struct Part {
 /// True if a fire of the trigger is a tick, which is fanned out, and not work of one node: a part,
 /// or work that runs again.
 pub(crate) fn is_tick(job: &JobDetail, trigger: &TriggerKey) -> bool {
-    *job.policy().execution_strategy() != Strategy::Preempt && may_be_tick(trigger)
+    job.policy().is_spread() && may_be_tick(trigger)
 }
 
 /// The groups of triggers whose fires are work of one node, whatever the strategy of their jobs.
@@ -212,7 +212,7 @@ fn hash(texts: &[&str]) -> u64 {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
-    use crate::job::{EveryNode, JobPolicy, Placement, StrategyError};
+    use crate::job::{EveryNode, JobPolicy, Placement, Strategy, StrategyError};
     use crate::key::JobKey;
     use crate::node::{NodeInfo, NodeRole};
     use crate::rules::placement::NodeIdentity;

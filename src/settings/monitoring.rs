@@ -19,7 +19,11 @@ pub struct MonitorSettings {
     /// A switch: metrics of fires have the label `group`, the job's group; false.
     /// Property `carnelian.metrics.groupLabel`.
     pub group_label: bool,
-    /// Groups that are told apart; further groups are `other`. 100.
+    /// A switch: metrics of fires have the label `job`, the job as `group.name`, instead of the
+    /// group; false.
+    /// Property `carnelian.metrics.jobLabel`.
+    pub job_label: bool,
+    /// Groups or jobs that are told apart; further ones are `other`. 100.
     /// Property `carnelian.metrics.maxGroups`.
     pub max_groups: u32,
     /// A switch: every metric has the labels `scheduler` and `node`, for several schedulers in one
@@ -73,6 +77,7 @@ impl MonitorSettings {
             interval: reader.duration("carnelian.monitor.interval"),
             overdue_after: reader.duration("carnelian.monitor.overdueAfter"),
             group_label: reader.flag("carnelian.metrics.groupLabel"),
+            job_label: reader.flag("carnelian.metrics.jobLabel"),
             max_groups: reader.count("carnelian.metrics.maxGroups"),
             node_labels: reader.flag("carnelian.metrics.nodeLabels"),
             max_stuck_fires: reader.count_if_any("carnelian.health.maxStuckFires"),

@@ -4,7 +4,7 @@ use super::reader::Reader;
 use crate::node::{Labels, NodeRole};
 
 /// Description of a node for the others (`carnelian.node.*`, `carnelian.scheduler.nodeName`,
-/// `carnelian.scheduler.role`, `carnelian.application.*`).
+/// `carnelian.scheduler.role`, `carnelian.application.*`, `carnelian.actor`).
 ///
 /// ```
 /// use carnelian::settings::{NodeRole, Settings};
@@ -40,6 +40,10 @@ pub struct NodeSettings {
     /// The application that the scheduler is a part of; the name of the scheduler if there is none.
     /// Property `carnelian.application.name`.
     pub application: Option<String>,
+    /// The name under which actions of this program are written down; the name of the node if there
+    /// is none.
+    /// Property `carnelian.actor`.
+    pub actor: Option<String>,
     /// The version of the application.
     /// Property `carnelian.application.version`.
     pub application_version: Option<String>,
@@ -54,6 +58,7 @@ impl NodeSettings {
             display_name: reader.text("carnelian.node.displayName"),
             labels: labels.unwrap_or_default(),
             role: if observes { NodeRole::Observer } else { NodeRole::Worker },
+            actor: reader.text("carnelian.actor"),
             application: reader.text("carnelian.application.name"),
             application_version: reader.text("carnelian.application.version"),
         }

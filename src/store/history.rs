@@ -1,15 +1,21 @@
 //! `History`: the fires that have ended, and the fires that run.
 
+mod actions;
+mod last_runs;
 mod lost;
 mod pruning;
 mod run_record;
 mod summary;
 
+pub use actions::ActionQuery;
 pub use pruning::{HistoryPruning, PruningPlan};
 pub use run_record::RunRecord;
 pub use summary::HistorySummary;
 
-use super::row::{FiredSelection, FiredState, HistoryFilter, HistoryRow, JobSelection, RecoveryRow, TriggerSelection};
+use super::row::{
+    FiredSelection, FiredState, HistoryFilter, HistoryRow, IncarnationRow, JobRow, JobSelection, RecoveryRow,
+    TriggerSelection,
+};
 use super::{History, Session};
 use crate::error::Result;
 use crate::job::FireOutcome;
@@ -42,6 +48,8 @@ pub struct HistoryQuery {
     job_type: Option<String>,
     trigger: Option<TriggerKey>,
     instance: Option<String>,
+    biz_key: Option<String>,
+    trace_id: Option<String>,
     attempt: Option<i64>,
     error: Option<String>,
     chain: Option<String>,
@@ -87,6 +95,19 @@ impl HistoryQuery {
     /// Only fires that belonged to this instance.
     pub fn instance(mut self, name: impl Into<String>) -> Self {
         self.instance = Some(name.into());
+        self
+    }
+
+    /// Only fires whose job had this [business key](crate::JobMarks::biz_key) when they ran.
+    pub fn biz_key(mut self, key: impl Into<String>) -> Self {
+        self.biz_key = Some(key.into());
+        self
+    }
+
+    /// Only fires of this trace: 32 hexadecimal digits, see
+    /// [`Submission::traceparent`](crate::Submission::traceparent).
+    pub fn trace(mut self, id: impl Into<String>) -> Self {
+        self.trace_id = Some(id.into());
         self
     }
 
@@ -157,6 +178,8 @@ impl HistoryQuery {
             trigger: self.trigger.as_ref(),
             outcomes: &self.outcomes,
             instance: self.instance.as_deref(),
+            biz_key: self.biz_key.as_deref(),
+            trace_id: self.trace_id.as_deref(),
             attempt: self.attempt,
             error: self.error.as_deref(),
             since_ms: self.since.map(|time| time.timestamp_millis()),
@@ -192,8 +215,9 @@ impl History<'_> {
             let mut filter = query.filter();
             // Running fires are read first: a fire that ends in between is found in both places,
             // not in none.
-            let running = if query.wants_running() { running(s, &filter)? } else { Vec::new() };
+            let mut running = if query.wants_running() { running(s, &filter)? } else { Vec::new() };
             if !query.wants_ended() {
+                fill_in_addresses(s, &mut running)?;
                 return Ok(running);
             }
             // Fires are found by their jobs; the job of a trigger is known while the trigger is
@@ -210,9 +234,29 @@ impl History<'_> {
             let mut rows: Vec<HistoryRow> = running.into_iter().filter(is_new).collect();
             rows.extend(ended);
             rows.truncate(filter.limit);
+            fill_in_addresses(s, &mut rows)?;
             Ok(rows)
         })
     }
+}
+
+/// Fills in where the nodes of these fires were: an incarnation, which a fire's id names, is at one
+/// place.
+fn fill_in_addresses(s: &mut dyn Session, rows: &mut [HistoryRow]) -> Result<()> {
+    let incarnation = |row: &HistoryRow| row.fire_id.split('-').nth(1).map(str::to_owned);
+    let mut incarnations: Vec<String> =
+        rows.iter().filter(|row| row.instance.is_some()).filter_map(incarnation).collect();
+    incarnations.sort();
+    incarnations.dedup();
+    if incarnations.is_empty() {
+        return Ok(());
+    }
+    let found: Vec<IncarnationRow> = s.rows().any_of(&["incarnation"], &incarnations).list()?;
+    let found: BTreeMap<String, Option<String>> = found.into_iter().map(|row| (row.incarnation, row.address)).collect();
+    for row in rows {
+        row.address = incarnation(row).and_then(|name| found.get(&name).cloned().flatten());
+    }
+    Ok(())
 }
 
 impl HistorySettings {
@@ -235,8 +279,8 @@ fn running(s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<Histor
     let mut fires = s.fired(filter.job.map_or(FiredSelection::All, FiredSelection::ExecutingOfJob))?;
     fires.retain(|fire| fire.state == FiredState::Executing);
     let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
-    let types: BTreeMap<JobKey, String> =
-        s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key, row.job_type)).collect();
+    let jobs: BTreeMap<JobKey, JobRow> =
+        s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect();
     let triggers: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
     let chain: BTreeMap<TriggerKey, RecoveryRow> = s
         .rows()
@@ -246,9 +290,11 @@ fn running(s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<Histor
         .map(|row: RecoveryRow| (row.trigger.clone(), row))
         .collect();
     let row = |fire: crate::store::row::FiredRow| {
-        let before = chain.get(&fire.trigger);
+        let (before, job) = (chain.get(&fire.trigger), fire.job.as_ref().and_then(|job| jobs.get(job)));
         HistoryRow {
-            job_type: fire.job.as_ref().and_then(|job| types.get(job)).cloned(),
+            job_type: job.map(|job| job.job_type.clone()),
+            marks: job.map(JobRow::run_marks).unwrap_or_default(),
+            address: None,
             fire_id: fire.fire_id,
             trigger: fire.trigger,
             job: fire.job,

@@ -1,5 +1,6 @@
 //! `JobStore`: the store of one scheduler: its database and its settings.
 
+use super::actor::Actor;
 use super::catalogue::GroupCommit;
 use super::decoded_calendars::DecodedCalendars;
 use super::meters::StoreMeters;
@@ -31,15 +32,20 @@ pub struct JobStore {
     /// The number of times that the way to the database was lost.
     pub(super) losses: Arc<AtomicU64>,
     pub(super) view: NodeView,
+    /// The actor under whose name actions are written down.
+    pub(super) actor: Arc<Actor>,
 }
 
 impl JobStore {
     /// The store of the scheduler that `settings` names.
     pub fn new(database: Arc<dyn Database>, clock: Arc<dyn Clock>, settings: impl Into<Arc<Settings>>) -> Self {
+        let settings: Arc<Settings> = settings.into();
+        let name = settings.node.actor.as_deref().unwrap_or(&settings.scheduler.instance_name);
         Self {
+            actor: Actor::program(name, "-"),
             database,
             clock,
-            settings: settings.into(),
+            settings,
             decoded_calendars: Arc::default(),
             dead_fires: None,
             meters: Arc::default(),
@@ -76,6 +82,13 @@ impl JobStore {
     /// Gives the store as the node of this view uses it, which counts for itself.
     pub(crate) fn seen_by(self, view: NodeView) -> Self {
         Self { view, meters: Arc::default(), group_commit: Arc::default(), ..self }
+    }
+
+    /// Gives the store as the node of this name uses it: actions are written down under the name
+    /// that `carnelian.actor` gives, else under the node's.
+    pub(crate) fn of_instance(mut self, instance: &str) -> Self {
+        self.actor = Actor::program(self.settings.node.actor.as_deref().unwrap_or(instance), instance);
+        self
     }
 
     /// The knowledge of the node that uses this store.

@@ -1,6 +1,7 @@
 //! `Locks`: the locks of applications, which are taken, renewed, released, and taken over when
 //! their time is over.
 
+use super::action_log::Action;
 use super::row::LockRow;
 use super::transaction::random_hex;
 use super::{Locks, Session, TxMode};
@@ -139,6 +140,8 @@ impl Locks<'_> {
             |s| {
                 let Some(row) = s.row::<LockRow>(name)? else { return Ok(None) };
                 let gone = release(s, name, &row.holder)?;
+                let action = Action::new("release", "lock").detail(&row.instance);
+                self.store.note_action(s, action, gone.then_some(name))?;
                 Ok(Some(row).filter(|_| gone))
             },
             &mut |s, row: &Option<LockRow>| match row {

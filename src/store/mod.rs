@@ -1,5 +1,7 @@
 //! `JobStore`: jobs, triggers and fires of one scheduler, and the stories of what becomes of them.
 
+mod action_log;
+mod actor;
 mod advance;
 mod calendars;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
@@ -56,7 +58,7 @@ pub use firing::{
     SkippedFires, Unfired,
 };
 pub use handles::{Catalogue, ClusterPlacement, Diagnosis, Firing, History, JobTypes, Locks, Outages, Upkeep};
-pub use history::{HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
+pub use history::{ActionQuery, HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
 pub use job_store::JobStore;
 pub use job_types::{DeletedJobs, Migrated, Orphan, Orphans, Upgrade};
 pub use known_types::JobTypeInfo;

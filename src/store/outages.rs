@@ -1,6 +1,7 @@
 //! `Outages`: times in which no node ran, and the recovery mode, in which the cluster drains a
 //! backlog.
 
+use super::action_log::Action;
 use super::calendars::Calendars;
 use super::placement::NodeReports;
 use super::row::{
@@ -40,7 +41,10 @@ impl Outages<'_> {
                 let before = s.recovery_mode()?.unwrap_or_default();
                 match before.since_ms {
                     Some(_) => Ok(before),
-                    None => self.begin_recovery_in(s, before.last_seen_ms, begun_by),
+                    None => {
+                        self.store.note_action(s, Action::new("start", "recovery"), ["recovery mode"])?;
+                        self.begin_recovery_in(s, before.last_seen_ms, begun_by)
+                    }
                 }
             },
             &mut |s, row: &RecoveryModeRow| Ok(s.recovery_mode()?.is_some_and(|now| now.since_ms == row.since_ms)),
@@ -72,6 +76,9 @@ impl Outages<'_> {
                 }
                 let last_seen_ms = row.last_seen_ms;
                 s.put(&RecoveryModeRow { last_seen_ms, ..RecoveryModeRow::default() })?;
+                // A mode that ends by itself is nobody's action.
+                let by_hand = since_ms.is_none().then_some("recovery mode");
+                self.store.note_action(s, Action::new("stop", "recovery"), by_hand)?;
                 Ok(true)
             },
             &mut |s, _| Ok(s.recovery_mode()?.is_none_or(|row| row.since_ms.is_none())),

@@ -1,5 +1,6 @@
 //! The rows of the tables as plain values: what a [`Session`](super::Session) reads and writes.
 
+mod actions;
 mod calendar;
 mod changes;
 mod commit;
@@ -14,6 +15,7 @@ mod fired;
 mod history;
 mod instance;
 mod job;
+mod last_run;
 mod listing;
 mod locks;
 mod monitor;
@@ -31,6 +33,7 @@ mod trigger;
 mod types;
 mod work;
 
+pub use actions::ActionRow;
 pub use calendar::{CalendarName, CalendarRow};
 pub(in crate::store) use changes::LAST_COUNT;
 pub use changes::{ClusterMembers, Notification, Notifications, PollResult};
@@ -46,10 +49,11 @@ pub use fired::{FiredRow, FiredState};
 pub use history::{EndRow, EndedFire, HistoryFilter, HistoryRow, LogRow, RunSample};
 pub use instance::InstanceRow;
 pub use job::{JobMarksRow, JobPolicyRow, JobRow, TagRow};
+pub use last_run::LastRunRow;
 pub use listing::{JobQuery, ListOrder, ListedTrigger, Page, TriggerQuery};
 pub use locks::LockRow;
 pub use monitor::{Late, LoadRow};
-pub use node::{InstanceProcessRow, NodeRow};
+pub use node::{IncarnationRow, InstanceProcessRow, NodeRow};
 pub use outages::{Outage, RecoveryModeRow};
 pub use parked::{Parked, ParkedRow};
 pub use paused::PausedGroupRow;
@@ -71,6 +75,7 @@ pub use work::{CheckpointRow, RequestRow};
 /// Our side tables that are declared.
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub(in crate::store) const DECLARED: &[&TableDef] = &[
+    ActionRow::DEF,
     PrefetchedRow::DEF,
     HeartbeatRow::DEF,
     BegunRow::DEF,
@@ -82,11 +87,13 @@ pub(in crate::store) const DECLARED: &[&TableDef] = &[
     DefinedTriggerRow::DEF,
     DefinitionRow::DEF,
     FenceRow::DEF,
+    IncarnationRow::DEF,
     InstanceProcessRow::DEF,
     JobMarksRow::DEF,
     JobPolicyRow::DEF,
     JobTypeRow::DEF,
     JobVersionRow::DEF,
+    LastRunRow::DEF,
     LimitRow::DEF,
     LockRow::DEF,
     LogRow::DEF,

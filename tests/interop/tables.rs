@@ -96,7 +96,8 @@ impl Tables {
     pub fn drop_all(&self) {
         let prefix = self.prefix.to_lowercase();
         let named = format!(
-            "SELECT table_name AS name FROM information_schema.tables WHERE lower(table_name) LIKE '{prefix}%'"
+            "SELECT table_name AS name FROM information_schema.tables WHERE lower(table_name) LIKE '{prefix}%' \
+             AND table_type = 'BASE TABLE'"
         );
         let names: Vec<Name> = match self.server {
             Server::Postgres => {
@@ -114,7 +115,11 @@ impl Tables {
         }
         self.execute(&match self.server {
             Server::Postgres => format!("DROP TABLE {} CASCADE", names.join(", ")),
-            Server::Mysql => format!("SET FOREIGN_KEY_CHECKS = 0; DROP TABLE {}", names.join(", ")),
+            Server::Mysql => {
+                let views = ["NODES", "RUNNING", "DUE", "THROUGHPUT", "LAST_RUNS"];
+                let views = views.map(|view| format!("{}CN_VIEW_{view}", self.prefix)).join(", ");
+                format!("DROP VIEW IF EXISTS {views}; SET FOREIGN_KEY_CHECKS = 0; DROP TABLE {}", names.join(", "))
+            }
         });
     }
 

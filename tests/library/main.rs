@@ -28,4 +28,5 @@ mod scheduler;
 mod settings;
 mod silent_sessions;
 mod submission;
+mod views;
 mod within;

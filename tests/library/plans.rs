@@ -11,6 +11,7 @@ mod executing;
 
 use crate::support;
 use carnelian::clock::{Clock, SystemClock};
+use carnelian::history::HistoryQuery;
 use carnelian::settings::Settings;
 use carnelian::store::{
     AcquireRequest, CompletionInstruction, Database, Explained, FireBundle, JobStore, Membership, Owner, SqlDatabase,
@@ -250,6 +251,9 @@ impl Node {
         self.store.upkeep().check_in(&mut self.me).unwrap();
         self.store.firing().poll(None, "", &self.types).unwrap();
         self.store.firing().take_back_overdue(&self.owner, Duration::ZERO).unwrap();
+        for query in [HistoryQuery::new().biz_key("order-17"), HistoryQuery::new().trace("0af7651916cd43dd")] {
+            assert!(self.store.history().find(&query).unwrap().is_empty());
+        }
         fires
     }
 }
@@ -326,7 +330,9 @@ fn look_at_plans(node: &mut Node, state: &str) {
     let explained = node.database.plans().take();
     assert!(fires >= 2 * (BATCH + BATCH / 2 + 1), "only {fires} fires");
     let purposes: BTreeSet<&str> = explained.iter().map(|statement| statement.purpose).collect();
-    for purpose in ["acquire triggers", "fire triggers", "complete fires", "look for due triggers", "check in"] {
+    for purpose in
+        ["acquire triggers", "fire triggers", "complete fires", "look for due triggers", "check in", "read the history"]
+    {
         assert!(purposes.contains(purpose), "`{purpose}` is not among {purposes:?}");
     }
     let reads_triggers = |e: &&Explained| e.reads.iter().any(|read| table_of(&e.text, &read.table) == "triggers");

@@ -1,6 +1,7 @@
 //! The `carnelian` command as a user meets it: each command on a SQLite file of its own, exit
 //! codes, JSON shapes.
 
+mod actions;
 mod bench;
 mod calendars;
 mod check;

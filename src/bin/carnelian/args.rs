@@ -73,6 +73,9 @@ pub enum Command {
     /// The fires that have ended, the newest first; all that is known of one; what becomes of old
     /// ones
     History(Box<History>),
+    /// The log of actions: who paused, deleted, drained … what by the command line, in programs and
+    /// on pages, the newest first
+    Actions(crate::actions::Actions),
     /// Runs a fire of the history again, at once
     Retry {
         /// The fire, one that failed, was lost or was stopped; see `history`

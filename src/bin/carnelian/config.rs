@@ -1,5 +1,6 @@
 //! Configuration: which settings a command uses, and the store they lead to.
 
+use crate::actions::by_person;
 use crate::failure::{Failure, Outcome};
 use crate::output::complain;
 use carnelian::clock::SystemClock;
@@ -54,7 +55,7 @@ impl Config {
 
     /// Opens the store, with whatever tables it has; those of the embedded database are made.
     pub fn open_unchecked(&self) -> Outcome<JobStore> {
-        let store = self.open_any()?;
+        let store = by_person(self.open_any()?, &self.settings);
         // To make tables that are there would wait for whoever holds the lock.
         if self.embedded && store.database().examine_schema().is_err() {
             store.database().migrate()?;

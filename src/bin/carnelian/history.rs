@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, or_dash, span, table, time};
 use crate::page::{Paging, Part};
 use crate::run_log;
-use crate::value::{self, Moment, With, epoch_ms, millis};
+use crate::value::{self, Moment, With, epoch_ms, millis, resolved};
 use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, RunRecord, SummaryRow};
 use carnelian::store::JobStore;
 use carnelian::{JobKey, JobPolicy, TriggerKey};
@@ -47,6 +47,12 @@ pub struct History {
     /// Only fires before which so many runs of the same work went
     #[arg(long, value_name = "N")]
     pub attempt: Option<u32>,
+    /// Only fires whose job had this business key when they ran
+    #[arg(long, visible_alias = "biz-key", value_name = "KEY")]
+    pub business_key: Option<String>,
+    /// Only fires of this trace: 32 hexadecimal digits
+    #[arg(long, value_name = "ID")]
+    pub trace: Option<String>,
     /// Only fires whose error has this text in it
     #[arg(long, value_name = "TEXT")]
     pub error: Option<String>,
@@ -147,7 +153,7 @@ pub fn run(store: &JobStore, output: Output, options: &History) -> Outcome {
 }
 
 fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
-    let moment = |moment: Option<Moment>| moment.map(|moment| self::moment(store, moment)).transpose();
+    let moment = |moment: Option<Moment>| moment.map(|moment| resolved(store, moment)).transpose();
     let query = HistoryQuery::new()
         .running(options.running)
         .with(options.job_type.as_ref(), HistoryQuery::job_type)
@@ -156,6 +162,8 @@ fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
         .with(options.fire.as_ref(), HistoryQuery::fire)
         .with(options.instance.as_ref(), HistoryQuery::instance)
         .with(options.attempt.map(i64::from), HistoryQuery::attempt)
+        .with(options.business_key.as_ref(), HistoryQuery::biz_key)
+        .with(options.trace.as_ref(), HistoryQuery::trace)
         .with(options.error.as_ref(), HistoryQuery::error)
         .with(moment(options.since)?, HistoryQuery::since)
         .with(moment(options.until)?, HistoryQuery::until);
@@ -164,13 +172,6 @@ fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
     let found = store.history().find(&HistoryQuery::new().fire(fire))?;
     let last = found.first().ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
     Ok(query.after(last))
-}
-
-fn moment(store: &JobStore, moment: Moment) -> Outcome<DateTime<Utc>> {
-    match moment.resolve(|| store.now_ms())? {
-        Some(time) => Ok(time),
-        None => Ok(DateTime::from_timestamp_millis(store.now_ms()?).unwrap_or(DateTime::<Utc>::MAX_UTC)),
-    }
 }
 
 /// The most rows of one query.
@@ -251,10 +252,15 @@ fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
             ("fire", Some(row.fire_id.clone())),
             ("outcome", Some(row.outcome.name().to_owned())),
             ("job", row.job.as_ref().map(ToString::to_string)),
+            ("name", row.marks.name.clone()),
             ("description", record.description.clone()),
+            ("owner", row.marks.owner.clone()),
+            ("biz key", row.marks.biz_key.clone()),
+            ("trace", row.marks.trace_id.clone()),
             ("type", row.job_type.clone()),
             ("trigger", Some(row.trigger.to_string())),
             ("instance", row.instance.clone()),
+            ("address", row.address.clone()),
             ("scheduled", Some(time(Some(row.scheduled_ms)))),
             ("fired", row.fired_ms.map(|ms| time(Some(ms)))),
             ("started", row.start_time().map(|start| time(Some(epoch_ms(start))))),
@@ -319,6 +325,12 @@ pub fn document(row: &HistoryRow) -> Value {
         "type": row.job_type,
         "trigger": row.trigger.to_string(),
         "instance": row.instance,
+        "address": row.address,
+        "biz_key": row.marks.biz_key,
+        "owner": row.marks.owner,
+        "name": row.marks.name,
+        "description": row.marks.description,
+        "trace_id": row.marks.trace_id,
         "scheduled_ms": row.scheduled_ms,
         "fired_ms": row.fired_ms,
         "started_ms": row.start_time().map(epoch_ms),

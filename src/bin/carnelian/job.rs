@@ -4,8 +4,9 @@ use crate::args::JobCommand;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, complain, fields, time, yes_or_no};
 use crate::page::{Paging, Part, token};
-use crate::value::With;
-use crate::{follow, job_delete, job_run, marks, schedule};
+use crate::value::{With, epoch_ms, millis};
+use crate::{actions, follow, job_delete, job_run, marks, schedule};
+use carnelian::history::{ActionQuery, ActionRow, LastRunRow};
 use carnelian::listing::JobQuery;
 use carnelian::store::{JobStore, JobTypeInfo};
 use carnelian::{Continuation, JobDataMap, JobDetail, JobKey};
@@ -150,6 +151,8 @@ fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
 fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
     let job = existing(store, key)?;
     let triggers = store.catalogue().triggers_of_job(key)?;
+    let last_runs = store.history().last_runs(key)?;
+    let changes = store.history().actions(&ActionQuery::new().subject(key.to_string()).kind("job").limit(1))?;
     let (children, parents) = (follow::children(store, key)?, follow::parents(store, key)?);
     let mut document = definition(&job);
     document.insert("data".to_owned(), data(job.data()));
@@ -158,6 +161,8 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
     document.insert("triggers".to_owned(), Value::Array(keys));
     document.insert("children".to_owned(), follow::as_json(children.iter(), Continuation::child));
     document.insert("parents".to_owned(), follow::as_json(parents.iter(), Continuation::parent));
+    document.insert("last_runs".to_owned(), last_runs.iter().map(last_run).collect());
+    document.insert("last_action".to_owned(), changes.first().map_or(Value::Null, actions::document));
     output.answer(Value::Object(document), || {
         let mut shown = vec![
             ("job", Some(key.to_string())),
@@ -182,7 +187,26 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
         for one in &parents {
             shown.push(("follows", Some(format!("{} on {}", one.parent(), one.follows_on()))));
         }
+        for run in &last_runs {
+            let ended = time(Some(epoch_ms(run.end_time())));
+            shown.push(("last run", Some(format!("on {}: {} at {ended}", run.instance, run.outcome))));
+        }
+        if let Some(ActionRow { action, actor, .. }) = changes.first() {
+            let at = changes.first().map(|change| epoch_ms(change.time()));
+            shown.push(("last action", Some(format!("{action} by {actor} at {}", time(at)))));
+        }
         fields(&shown)
+    })
+}
+
+fn last_run(run: &LastRunRow) -> Value {
+    json!({
+        "instance": run.instance,
+        "fire_id": run.fire_id,
+        "outcome": run.outcome.name(),
+        "ended_ms": epoch_ms(run.end_time()),
+        "run_ms": run.run_time().map(millis),
+        "error": run.error,
     })
 }
 

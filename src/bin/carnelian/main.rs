@@ -1,6 +1,7 @@
 //! The `carnelian` command: an operator's hand on a scheduler's database, and a stand-alone node.
 #![warn(clippy::disallowed_methods)]
 
+mod actions;
 mod args;
 mod backfill;
 mod bench;
@@ -92,6 +93,7 @@ fn run(cli: &Cli) -> Outcome {
             options.watch.run(|| cluster::running(&store, output, options))
         }
         Command::History(options) => history::run(&config.open()?, output, options),
+        Command::Actions(options) => actions::run(&config.open()?, output, options),
         Command::Retry { fire_id } => retry::run(&config.open()?, output, fire_id),
         Command::Cancel { fire } => cluster::cancel(&config.open()?, output, fire),
         Command::Fail(options) => fail::run(&config.open()?, output, options),

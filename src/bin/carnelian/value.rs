@@ -1,6 +1,7 @@
 //! Values of options: durations, moments, time zones, misfire names, `K=V`.
 
 use carnelian::JobDataMap;
+use carnelian::store::JobStore;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -89,6 +90,14 @@ impl Moment {
             Moment::At(ms) => ms,
         };
         Ok(Some(DateTime::from_timestamp_millis(ms).unwrap_or(DateTime::<Utc>::MAX_UTC)))
+    }
+}
+
+/// The moment itself, by the store's clock.
+pub fn resolved(store: &JobStore, moment: Moment) -> carnelian::Result<DateTime<Utc>> {
+    match moment.resolve(|| store.now_ms())? {
+        Some(time) => Ok(time),
+        None => Ok(DateTime::from_timestamp_millis(store.now_ms()?).unwrap_or(DateTime::<Utc>::MAX_UTC)),
     }
 }
 

@@ -351,6 +351,7 @@ impl SchedulerBuilder {
         for (old, new) in self.aliases {
             registry.alias(old, &new)?;
         }
+        let store = store.of_instance(&instance);
         let inner = Arc::new_cyclic(|inner| {
             let handle: Weak<Inner> = Weak::clone(inner);
             let node = Node::new(instance, store, clock, machine, settings, listeners, handle);
@@ -359,7 +360,7 @@ impl SchedulerBuilder {
             Inner { node: Arc::new(node), engine: Engine::default(), registry, locks, declared, type_watch }
         });
         inner.node.store.job_types().set_with_policies(inner.registry.infos(), inner.registry.policies());
-        Ok(Scheduler { inner })
+        Ok(Scheduler::of(inner))
     }
 }
 

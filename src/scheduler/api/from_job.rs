@@ -13,6 +13,6 @@ impl JobContext {
     pub fn scheduler(&self) -> Result<Scheduler> {
         let handle = self.node().handle.upgrade().and_then(|handle| handle.downcast::<Inner>().ok());
         let inner = handle.ok_or_else(|| Error::ShutDown(self.scheduler_name().to_owned()))?;
-        Ok(Scheduler { inner })
+        Ok(Scheduler::of(inner))
     }
 }

@@ -18,6 +18,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Scheduler {
     pub(crate) inner: Arc<Inner>,
+    /// The store of the person for whom this handle acts; none for the program itself.
+    pub(super) acting: Option<Arc<JobStore>>,
 }
 
 /// The parts that all handles of a node share.
@@ -38,6 +40,29 @@ impl Drop for Inner {
 }
 
 impl Scheduler {
+    pub(crate) fn of(inner: Arc<Inner>) -> Self {
+        Self { inner, acting: None }
+    }
+
+    /// Another handle of the same node, by which a person acts, such as one who is logged in at a
+    /// web page: what this handle changes is written down under that name. Actions of other handles
+    /// are written down under the name of the program. Property `carnelian.actor`.
+    ///
+    /// ```
+    /// use carnelian::Scheduler;
+    /// use carnelian::history::ActionQuery;
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// scheduler.as_actor("ada@example.org").drain("rack7-a")?;
+    /// let action = scheduler.actions(&ActionQuery::new())?.remove(0);
+    /// assert_eq!((&*action.actor, &*action.action), ("ada@example.org", "drain"));
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    pub fn as_actor(&self, name: impl AsRef<str>) -> Self {
+        let store = self.inner.node.store.clone().acting_as(name.as_ref(), self.instance_id());
+        Self { inner: Arc::clone(&self.inner), acting: Some(Arc::new(store)) }
+    }
+
     /// The scheduler's name, equal on all nodes of the cluster.
     #[doc(alias = "getSchedulerName")]
     pub fn name(&self) -> &str {
@@ -69,7 +94,7 @@ impl Scheduler {
     // For this project's tests and its command line; carries no promise.
     #[doc(hidden)]
     pub fn store(&self) -> &JobStore {
-        &self.inner.node.store
+        self.acting.as_deref().unwrap_or(&self.inner.node.store)
     }
 
     /// Creates or upgrades the tables; safe to repeat, and to race with other nodes. Tables that

@@ -7,9 +7,10 @@ use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::scheduler::run::run_handle::{RunHandle, RunningJob};
 use crate::scheduler::run::stop_reason::StopReason;
-use crate::store::row::{HistoryRow, JobQuery, Page, TriggerQuery};
+use crate::store::row::{ActionRow, HistoryRow, JobQuery, LastRunRow, Page, TriggerQuery};
 use crate::store::{
-    FailedFire, FiredTrigger, HistoryPruning, HistoryQuery, HistorySummary, InstanceStatus, RunRecord, TriggerSummary,
+    ActionQuery, FailedFire, FiredTrigger, HistoryPruning, HistoryQuery, HistorySummary, InstanceStatus, RunRecord,
+    TriggerSummary,
 };
 use crate::trigger::{Trigger, TriggerState};
 
@@ -133,6 +134,23 @@ impl Scheduler {
         self.store().history().summary(query)
     }
 
+    /// The last run of a job on each node that has run it, of a job that [several nodes
+    /// run](crate::JobPolicy::strategy); none of other jobs. The last runs are kept as long as
+    /// the job is, whatever the history forgets.
+    pub fn last_runs(&self, job: &JobKey) -> Result<Vec<LastRunRow>> {
+        self.store().history().last_runs(job)
+    }
+
+    /// The actions of people, and of programs by the administrative API, that the query asks for,
+    /// the newest first: what was paused, resumed, deleted, replaced, drained … and by whom.
+    /// Actions are kept for `carnelian.history.retention`.
+    ///
+    /// To store new work is no action, nor is what a program triggers by itself; see
+    /// [`Scheduler::as_actor`].
+    pub fn actions(&self, query: &ActionQuery) -> Result<Vec<ActionRow>> {
+        self.store().history().actions(query)
+    }
+
     /// Forgets rows of the history now; returns how many. Every node does what the settings say by
     /// itself, every `carnelian.history.cleanUpInterval`.
     pub fn prune_history(&self, pruning: &HistoryPruning) -> Result<u64> {
@@ -209,6 +227,10 @@ impl Scheduler {
     /// What can go wrong with the store.
     pub fn cancel_fire(&self, fire_id: &str) -> Result<bool> {
         if self.interrupt_fire(fire_id) {
+            // The run has learned it, whether or not that can be written down.
+            if let Err(error) = self.store().upkeep().note_cancel(fire_id) {
+                log::warn!("a cancelled run is not in the log of actions fire={fire_id} error={error}");
+            }
             return Ok(true);
         }
         let who = format!("instance {}", self.instance_id());

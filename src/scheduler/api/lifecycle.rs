@@ -73,7 +73,7 @@ impl Scheduler {
         let start = move || {
             while clock.wait(&signal, Some(at)) == Woken::Raised {}
             let Some(inner) = inner.upgrade().filter(|_| !signal.is_stopped()) else { return };
-            let scheduler = Scheduler { inner };
+            let scheduler = Scheduler::of(inner);
             if let Err(error) = scheduler.start() {
                 scheduler.inner.node.listeners.error(&format!("the delayed start failed: {error}"));
             }

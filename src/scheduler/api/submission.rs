@@ -4,7 +4,7 @@ use super::handle::Scheduler;
 use crate::data_map::{DataValue, JobDataMap, PAYLOAD};
 use crate::epoch::{millis, moment};
 use crate::error::{Error, Result};
-use crate::job::{JobDetail, JobMarks, JobPolicy, On, RetryPolicy};
+use crate::job::{JobDetail, JobMarks, JobPolicy, On, RetryPolicy, TRACEPARENT, check_traceparent};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey};
 use crate::store::{Request, Taken};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
@@ -42,6 +42,7 @@ pub struct Submission {
     marks: JobMarks,
     policy: JobPolicy,
     start: Start,
+    traceparent: Option<String>,
     then: Vec<(On, Submission)>,
 }
 
@@ -66,6 +67,7 @@ impl Submission {
             marks: JobMarks::new(),
             policy: JobPolicy::new(),
             start: Start::WhenStored,
+            traceparent: None,
             then: Vec::new(),
         }
     }
@@ -176,6 +178,32 @@ impl Submission {
         self
     }
 
+    /// The trace context in which the work is done: a `traceparent` as the W3C defines it, such as
+    /// a web request brings with it. Default: none.
+    ///
+    /// Every run of the work has the context
+    /// ([`JobContext::traceparent`](crate::JobContext::traceparent)), and so have the runs that
+    /// follow. The lines that a run logs end with the trace's id, if the program's logger is a
+    /// [`CaptureLog`](crate::history::CaptureLog). The history finds runs by the id:
+    /// [`HistoryQuery::trace`](crate::history::HistoryQuery::trace). The context is stored in the
+    /// job's data, under the key `traceparent`: other work has a trace context if its data have
+    /// that entry. A context that is not valid is an [`Error::Invalid`](crate::Error::Invalid) when
+    /// the work is submitted.
+    ///
+    /// ```
+    /// use carnelian::{Scheduler, Submission};
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    /// scheduler.submit(Submission::new("mail").traceparent(header))?;
+    /// assert!(scheduler.submit(Submission::new("mail").traceparent("yesterday")).is_err());
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    pub fn traceparent(mut self, context: impl Into<String>) -> Self {
+        self.traceparent = Some(context.into());
+        self
+    }
+
     /// The name of the work in the business, see [`JobMarks::biz_key`].
     pub fn biz_key(mut self, key: impl Into<String>) -> Self {
         self.marks = self.marks.biz_key(key);
@@ -195,7 +223,11 @@ impl Submission {
         self
     }
 
-    fn into_request(self, now_ms: i64) -> Result<Request> {
+    fn into_request(mut self, now_ms: i64) -> Result<Request> {
+        if let Some(context) = self.traceparent {
+            check_traceparent(&context)?;
+            self.data.put(TRACEPARENT, context);
+        }
         let name = JobKey::unique(SUBMITTED_GROUP)?;
         let mut job = JobDetail::builder(name.clone(), self.job_type)
             .requests_recovery(self.requests_recovery)

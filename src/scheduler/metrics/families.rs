@@ -80,17 +80,17 @@ impl List {
                 self.add(name, help, outcomes.map(sample));
                 self.histogram(duration, long, metrics.fire_duration.values());
             }
-            Some(groups) => {
+            Some((told_by, groups)) => {
                 let mut samples = Vec::new();
                 for (group, meters) in &groups {
                     for (outcome, counter) in FireOutcome::ALL.iter().zip(&meters.outcomes) {
-                        let labels = vec![("group", group.clone()), ("outcome", outcome.name().to_owned())];
+                        let labels = vec![(told_by, group.clone()), ("outcome", outcome.name().to_owned())];
                         samples.push((labels, Value::Counter(counter.value())));
                     }
                 }
                 self.add(name, help, samples);
                 let sample = |(group, meters): &(String, std::sync::Arc<GroupMeters>)| {
-                    (label("group", group), Value::Histogram(Box::new(meters.duration.values())))
+                    (label(told_by, group), Value::Histogram(Box::new(meters.duration.values())))
                 };
                 self.add(duration, long, groups.iter().map(sample));
             }
@@ -99,6 +99,11 @@ impl List {
             "carnelian_trigger_lateness_seconds",
             "How much later than their time triggers fired.",
             metrics.lateness.values(),
+        );
+        self.histogram(
+            "carnelian_worker_wait_seconds",
+            "How long fires waited for a worker of their node.",
+            metrics.worker_wait.values(),
         );
         self.counter("carnelian_misfires_total", "Misfire instructions that were applied.", counters.misfires);
         self.counter("carnelian_skipped_total", "Times that policies of triggers left out.", counters.skipped);

@@ -2,6 +2,7 @@
 
 use crate::alarm::AlarmKind;
 use crate::job::FireOutcome;
+use crate::key::JobKey;
 use crate::meter::{Counter, Histogram};
 use crate::settings::MonitorSettings;
 use crate::store::ClusterLoad;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-/// The group of jobs whose group is one too many.
+/// The name for jobs whose group, or key, is one too many.
 const OTHER: &str = "other";
 
 /// The meters of a node beside its counters.
@@ -19,6 +20,8 @@ const OTHER: &str = "other";
 pub(crate) struct Metrics {
     pub(crate) fire_duration: Histogram,
     pub(crate) lateness: Histogram,
+    /// From the fire, or its time if that was later, to its begin on a worker.
+    pub(crate) worker_wait: Histogram,
     pub(crate) acquire: Histogram,
     /// Check-ins that recovered nothing.
     pub(crate) checkin: Histogram,
@@ -50,13 +53,15 @@ pub(crate) struct View {
     pub(crate) raised: BTreeSet<AlarmKind>,
 }
 
-/// Fires by the groups of their jobs. Only with the setting that asks for it: here is a lock.
+/// Fires by their jobs, or by the groups of these. Only with the setting that asks for it: here is
+/// a lock.
 struct Groups {
+    by_job: bool,
     most: usize,
     meters: RwLock<BTreeMap<String, Arc<GroupMeters>>>,
 }
 
-/// The fires of the jobs of a group.
+/// The fires of a job, or of the jobs of a group.
 #[derive(Default)]
 pub(crate) struct GroupMeters {
     pub(super) outcomes: [Counter; FireOutcome::ALL.len()],
@@ -66,7 +71,8 @@ pub(crate) struct GroupMeters {
 impl Metrics {
     pub(crate) fn new(settings: &MonitorSettings) -> Self {
         let most = usize::try_from(settings.max_groups).unwrap_or(usize::MAX);
-        let groups = settings.group_label.then(|| Groups { most, meters: RwLock::default() });
+        let by_job = settings.job_label;
+        let groups = (by_job || settings.group_label).then(|| Groups { by_job, most, meters: RwLock::default() });
         Self { groups, ..Self::default() }
     }
 
@@ -87,13 +93,13 @@ impl Metrics {
         }
     }
 
-    /// Notes a fire under the group of its job, with how long its job ran if it did.
-    pub(crate) fn note_fire(&self, group: &str, outcome: FireOutcome, run_time: Option<Duration>) {
+    /// Notes a fire under its job or the group of that, with how long the job ran if it did.
+    pub(crate) fn note_fire(&self, job: &JobKey, outcome: FireOutcome, run_time: Option<Duration>) {
         if let Some(run_time) = run_time {
             self.fire_duration.observe(run_time);
         }
         if let Some(groups) = &self.groups {
-            let meters = groups.of(group);
+            let meters = if groups.by_job { groups.of(&job.to_string()) } else { groups.of(job.group()) };
             meters.count(outcome);
             if let Some(run_time) = run_time {
                 meters.duration.observe(run_time);
@@ -101,10 +107,12 @@ impl Metrics {
         }
     }
 
-    /// The groups so far; none if they are not told apart.
-    pub(super) fn groups(&self) -> Option<Vec<(String, Arc<GroupMeters>)>> {
-        let meters = self.groups.as_ref()?.meters.read();
-        Some(meters.iter().map(|(group, meters)| (group.clone(), Arc::clone(meters))).collect())
+    /// The label by which fires are told apart, and its values so far; none if they are not.
+    pub(super) fn groups(&self) -> Option<(&'static str, Vec<(String, Arc<GroupMeters>)>)> {
+        let groups = self.groups.as_ref()?;
+        let meters = groups.meters.read();
+        let seen = meters.iter().map(|(group, meters)| (group.clone(), Arc::clone(meters))).collect();
+        Some((if groups.by_job { "job" } else { "group" }, seen))
     }
 }
 
@@ -134,12 +142,13 @@ mod tests {
 
     #[test]
     fn groups_beyond_the_limit_are_one() {
-        let groups = Groups { most: 2, meters: RwLock::default() };
+        let groups = Groups { by_job: false, most: 2, meters: RwLock::default() };
         for group in ["a", "b", "c", "d", "a"] {
             groups.of(group).count(FireOutcome::Failed);
         }
         let metrics = Metrics { groups: Some(groups), ..Metrics::default() };
-        let seen = metrics.groups().expect("they are told apart");
+        let (label, seen) = metrics.groups().expect("they are told apart");
+        assert_eq!(label, "group");
         let failed = |meters: &GroupMeters| meters.outcomes[1].value();
         let counted: Vec<(&str, u64)> = seen.iter().map(|(group, m)| (group.as_str(), failed(m))).collect();
         assert_eq!(counted, [("a", 2), ("b", 1), (OTHER, 2)]);

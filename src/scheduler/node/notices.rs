@@ -14,7 +14,7 @@ use std::time::Duration;
 impl Node {
     /// Counts a fire, with how long its job ran if it did.
     pub(crate) fn count_fire(&self, job: &JobKey, outcome: FireOutcome, run_time: Option<Duration>) {
-        self.metrics.note_fire(job.group(), outcome, run_time);
+        self.metrics.note_fire(job, outcome, run_time);
         // Last: a fire that is seen to be counted is in the histograms.
         self.counters.fire(outcome);
     }

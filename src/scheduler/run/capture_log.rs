@@ -1,7 +1,7 @@
 //! `CaptureLog`: a logger that keeps, beside passing it on, what is logged while a run goes on.
 
 use crate::clock::Clock;
-use crate::job::{CapturedLine, RunLog};
+use crate::job::{CapturedLine, RunLog, trace_id_of};
 use crate::settings::HistorySettings;
 use crate::store::FireBundle;
 use log::{Level, LevelFilter, Log, Metadata, Record, SetLoggerError};
@@ -19,20 +19,23 @@ thread_local! {
 pub(crate) struct RunLines {
     clock: Arc<dyn Clock>,
     level: LevelFilter,
+    /// The trace that the run belongs to.
+    trace_id: Option<String>,
     log: Mutex<RunLog>,
 }
 
 impl RunLines {
-    /// The lines of this fire; none if nothing of it is to be kept.
+    /// The lines of this fire; none if nothing of it is to be kept, and it has no trace.
     pub(crate) fn of(bundle: &FireBundle, settings: &HistorySettings, clock: &Arc<dyn Clock>) -> Option<Arc<Self>> {
         let policy = bundle.job.policy();
         let level = policy.captured_level().unwrap_or(settings.log);
-        if level == LevelFilter::Off {
+        let trace_id = bundle.traceparent().and_then(trace_id_of).map(str::to_owned);
+        if level == LevelFilter::Off && trace_id.is_none() {
             return None;
         }
         let max_bytes = policy.captured_bytes().unwrap_or(settings.log_max_bytes);
         let log = RunLog::new(level, usize::try_from(max_bytes).unwrap_or(0));
-        Some(Arc::new(Self { clock: Arc::clone(clock), level, log: Mutex::new(log) }))
+        Some(Arc::new(Self { clock: Arc::clone(clock), level, trace_id, log: Mutex::new(log) }))
     }
 
     pub(crate) fn push(&self, level: Level, target: &str, message: &str) {
@@ -61,15 +64,23 @@ impl Drop for Attached {
     }
 }
 
+/// The run of this thread.
+fn run_of_thread() -> Option<Arc<RunLines>> {
+    RUN.try_with(|run| run.try_borrow().ok()?.clone()).ok().flatten()
+}
+
 /// The run of this thread, if lines of this level are kept of it.
 fn run_that_keeps(level: Level) -> Option<Arc<RunLines>> {
-    RUN.try_with(|run| run.try_borrow().ok()?.clone()).ok().flatten().filter(|lines| level <= lines.level)
+    run_of_thread().filter(|lines| level <= lines.level)
 }
 
 /// A logger that passes everything on to another, and keeps the lines of a run's thread as the log
 /// of the run. Jobs ask for this by [`JobPolicy::capture_log`](crate::JobPolicy::capture_log), all
 /// jobs by `carnelian.history.log`. `carnelian history show FIRE_ID` and
 /// [`Scheduler::run_record`](crate::Scheduler::run_record) show the log.
+///
+/// Lines of a run that has a [trace context](crate::JobContext::traceparent) are passed on with
+/// `trace=ID` at their end.
 ///
 /// Lines of threads that the job itself has started are not kept. Lines that this thread logs
 /// before and after the job, such as those of listeners, are not kept either.
@@ -121,8 +132,20 @@ impl Log for CaptureLog {
             let message = record.args().to_string();
             run.push(record.level(), record.target(), &message);
         }
-        if self.inner.enabled(record.metadata()) {
-            self.inner.log(record);
+        if !self.inner.enabled(record.metadata()) {
+            return;
+        }
+        match run_of_thread().as_deref().and_then(|run| run.trace_id.as_ref()) {
+            None => self.inner.log(record),
+            Some(id) => self.inner.log(
+                &Record::builder()
+                    .metadata(record.metadata().clone())
+                    .module_path(record.module_path())
+                    .file(record.file())
+                    .line(record.line())
+                    .args(format_args!("{} trace={id}", record.args()))
+                    .build(),
+            ),
         }
     }
 
@@ -158,7 +181,12 @@ mod tests {
     #[test]
     fn a_run_has_what_its_thread_logs_while_it_is_attached() {
         let log = Mutex::new(RunLog::new(LevelFilter::Info, 1_000));
-        let run = Arc::new(RunLines { clock: Arc::new(ManualClock::default()), level: LevelFilter::Info, log });
+        let run = Arc::new(RunLines {
+            clock: Arc::new(ManualClock::default()),
+            level: LevelFilter::Info,
+            trace_id: None,
+            log,
+        });
         let logger = CaptureLog::new(Deaf);
         say(&logger, Level::Info, "before");
         let attached = RunLines::attach(Some(&run));
@@ -170,6 +198,37 @@ mod tests {
         let lines = run.lines();
         assert_eq!(lines.iter().map(|line| line.message.as_str()).collect::<Vec<_>>(), ["during"]);
         assert_eq!((lines[0].level, lines[0].target.as_str()), (Level::Info, "shop"));
+    }
+
+    /// LT-106: what is passed on says the trace, what is kept stands under it anyway.
+    #[test]
+    fn lines_of_a_run_with_a_trace_are_passed_on_with_its_id() {
+        struct Seen(Arc<Mutex<Vec<String>>>);
+
+        impl Log for Seen {
+            fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+                metadata.level() <= Level::Info
+            }
+
+            fn log(&self, record: &Record<'_>) {
+                self.0.lock().push(format!("{} {}", record.target(), record.args()));
+            }
+
+            fn flush(&self) {}
+        }
+
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let logger = CaptureLog::new(Seen(Arc::clone(&seen)));
+        let log = Mutex::new(RunLog::new(LevelFilter::Off, 1_000));
+        let (clock, trace_id) = (Arc::new(ManualClock::default()), Some("0af7".to_owned()));
+        let run = Arc::new(RunLines { clock, level: LevelFilter::Off, trace_id, log });
+        let attached = RunLines::attach(Some(&run));
+        say(&logger, Level::Info, "during");
+        say(&logger, Level::Debug, "too small");
+        drop(attached);
+        say(&logger, Level::Info, "after");
+        assert_eq!(*seen.lock(), ["shop during trace=0af7", "shop after"]);
+        assert!(run.lines().is_empty());
     }
 
     struct Chatty<'a>(&'a CaptureLog);
@@ -184,7 +243,12 @@ mod tests {
     #[test]
     fn an_argument_may_log_while_it_is_written() {
         let log = Mutex::new(RunLog::new(LevelFilter::Info, 1_000));
-        let run = Arc::new(RunLines { clock: Arc::new(ManualClock::default()), level: LevelFilter::Info, log });
+        let run = Arc::new(RunLines {
+            clock: Arc::new(ManualClock::default()),
+            level: LevelFilter::Info,
+            trace_id: None,
+            log,
+        });
         let logger = CaptureLog::new(Deaf);
         let _attached = RunLines::attach(Some(&run));
         logger.log(&Record::builder().level(Level::Info).args(format_args!("{}", Chatty(&logger))).build());

@@ -102,6 +102,12 @@ impl JobContext {
         self.bundle.fence
     }
 
+    /// The trace context of this run: the entry `traceparent` of its data, if that is valid. See
+    /// [`Submission::traceparent`](crate::Submission::traceparent).
+    pub fn traceparent(&self) -> Option<&str> {
+        self.bundle.traceparent()
+    }
+
     /// The number of runs of this work that were lost or failed before: 0 first. Runs that ended
     /// because their node did do not count.
     pub fn attempt(&self) -> i64 {

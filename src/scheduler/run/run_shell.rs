@@ -136,7 +136,9 @@ impl RunShell {
         let ctx = JobContext::new(Arc::clone(&self.node), Arc::clone(&handle), bundle, upgraded);
         let begun = node.clock.ticks();
         handle.begin(begun);
-        node.prefetch.note_wait(begun.saturating_sub(due));
+        let wait = begun.saturating_sub(due);
+        node.prefetch.note_wait(wait);
+        node.metrics.worker_wait.observe(wait);
         if handle.has_limits() {
             // The watch over the run has a new time to look at.
             node.services.heartbeat.wake();

@@ -270,6 +270,8 @@ pub const KEYS: &[Key] = &[
         "Whether this node runs jobs, or only checks in and looks after the others."),
     optional("carnelian.application.name", Kind::Name { most: 120 }, "The application that this scheduler is a part of, for people.")
         .derived("as `scheduler.instanceName`"),
+    optional("carnelian.actor", Kind::Name { most: 190 }, "The name under which this program's actions are written down.")
+        .derived("its `scheduler.instanceId`; of the command line, the user and the host"),
     optional("carnelian.application.version", Kind::Name { most: 120 }, "Its version, for people: what a rolling update looks at."),
     optional("carnelian.scheduler.pollInterval", Kind::Duration { least: 10, most: YEAR },
         "How often a node looks for work that other nodes have stored, one statement each time. At most scheduler.idleWaitTime.")
@@ -358,8 +360,10 @@ pub const KEYS: &[Key] = &[
         "How late a waiting trigger must be to count as overdue."),
     key("carnelian.metrics.groupLabel", Kind::Bool, "false",
         "Whether metrics of fires have the label `group`, the group of the job."),
+    key("carnelian.metrics.jobLabel", Kind::Bool, "false",
+        "Whether metrics of fires have the label `job`, the job as `group.name`, instead of the group."),
     key("carnelian.metrics.maxGroups", Kind::Count { least: 1, most: 10_000 }, "100",
-        "How many groups metrics tell apart; further ones are `other`."),
+        "How many groups, or jobs, metrics tell apart; further ones are `other`."),
     key("carnelian.metrics.nodeLabels", Kind::Bool, "false",
         "Whether every metric has the labels `scheduler` and `node`, for several schedulers in one process."),
     optional("carnelian.health.maxStuckFires", Kind::Count { least: 0, most: 1_000_000 },

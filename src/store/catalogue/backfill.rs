@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::key::{BACKFILL_GROUP, TriggerKey};
 use crate::rules::backfill::times;
 use crate::store::Session;
+use crate::store::action_log::Action;
 use crate::store::calendars::Calendars;
 use crate::store::row::{RequestRow, TriggerSelection};
 use crate::store::schedule_row::stored_policies;
@@ -114,6 +115,8 @@ impl Catalogue<'_> {
             false => self.store.write("backfill a trigger", |s| {
                 let mut planned = self.plan_backfill(s, backfill)?;
                 self.store_planned(s, &mut planned)?;
+                let detail = format!("{} to {}", show(Some(from_ms)), show(Some(to_ms)));
+                self.store.note_action(s, Action::new("backfill", "trigger").detail(&detail), [&backfill.trigger])?;
                 Ok(planned)
             }),
         }

@@ -32,6 +32,7 @@ impl Catalogue<'_> {
         let row = CalendarRow { name: name.to_owned(), bytes: calendar.to_java_bytes()? };
         let calendar = calendar.clone().with_default_zone(self.store.settings.scheduler.time_zone);
         self.store.write("store a calendar", |s| {
+            self.note(s, "put", "calendar", &[name])?;
             if s.row::<CalendarRow>(name)?.is_none() {
                 return s.insert(&row);
             }
@@ -51,7 +52,9 @@ impl Catalogue<'_> {
         self.store.write("delete a calendar", |s| {
             let users = s.triggers(TriggerSelection::OfCalendar(name))?;
             if users.is_empty() {
-                return Ok(s.rows::<CalendarRow>().with("name", name).delete()? > 0);
+                let deleted = s.rows::<CalendarRow>().with("name", name).delete()? > 0;
+                self.note(s, "delete", "calendar", deleted.then_some(name).as_slice())?;
+                return Ok(deleted);
             }
             let named: Vec<_> = users.iter().take(MAX_NAMED).map(|row| format!("`{}`", row.key)).collect();
             let more = match users.len().saturating_sub(MAX_NAMED) {

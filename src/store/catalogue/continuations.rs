@@ -6,6 +6,7 @@ use crate::job::Continuation;
 use crate::key::{JobKey, distinct};
 use crate::rules::continuation::{read, word};
 use crate::store::Session;
+use crate::store::action_log::Action;
 use crate::store::row::{ContinuationRow, ContinuationSelection};
 use std::collections::BTreeSet;
 
@@ -67,6 +68,7 @@ impl Catalogue<'_> {
                 Some(before) => before.since_fence,
                 None => s.draw_fences(None, 1)?.unwrap_or(0),
             };
+            self.note_following(s, "follow", parent, child)?;
             s.put(&ContinuationRow {
                 parent: parent.clone(),
                 parent_type,
@@ -87,8 +89,16 @@ impl Catalogue<'_> {
     /// Failures of the database after the bounded retries.
     pub fn unfollow(&self, parent: &JobKey, child: &JobKey) -> Result<bool> {
         self.store.write("let a job follow another no longer", |s| {
-            Ok(s.rows::<ContinuationRow>().with("parent", parent).with("child", child).delete()? > 0)
+            let followed = s.rows::<ContinuationRow>().with("parent", parent).with("child", child).delete()? > 0;
+            if followed {
+                self.note_following(s, "unfollow", parent, child)?;
+            }
+            Ok(followed)
         })
+    }
+
+    fn note_following(&self, s: &mut dyn Session, action: &str, parent: &JobKey, child: &JobKey) -> Result<()> {
+        self.store.note_action(s, Action::new(action, "job").detail(&format!("child {child}")), [parent])
     }
 
     /// The jobs that follow a job, in order of their keys.

@@ -61,6 +61,8 @@ impl Catalogue<'_> {
         self.store.write("import a job file", |s| {
             let mut imported = Imported::default();
             delete_doomed(s, file, &mut imported)?;
+            self.note(s, "delete", "trigger", &imported.deleted_triggers)?;
+            self.note(s, "delete", "job", &imported.deleted_jobs)?;
             self.put_file(s, file, imported)
         })
     }

@@ -30,4 +30,14 @@ pub use listing::TriggerSummary;
 pub use rename::Renamed;
 pub use requests::{Request, Taken};
 
-use crate::store::Catalogue;
+use crate::error::Result;
+use crate::store::action_log::Action;
+use crate::store::{Catalogue, Session};
+use std::fmt::Display;
+
+impl Catalogue<'_> {
+    /// Writes down an action on these jobs, triggers … of the catalogue.
+    fn note<T: Display>(&self, s: &mut dyn Session, action: &str, kind: &str, subjects: &[T]) -> Result<()> {
+        self.store.note_action(s, Action::new(action, kind), subjects)
+    }
+}

@@ -24,7 +24,11 @@ impl Catalogue<'_> {
     pub fn retry_parked(&self, key: &TriggerKey) -> Result<bool> {
         self.store.write("run parked work again", |s| {
             let is_parked = s.parked()?.iter().any(|parked| parked.key == *key);
-            if is_parked { self.store.catalogue().reset_in(s, key) } else { Ok(false) }
+            if !is_parked || !self.store.catalogue().reset_in(s, key)? {
+                return Ok(false);
+            }
+            self.note(s, "retry", "parked", std::slice::from_ref(key))?;
+            Ok(true)
         })
     }
 
@@ -39,6 +43,7 @@ impl Catalogue<'_> {
             s.delete_triggers(std::slice::from_ref(key), None)?;
             s.rows::<ParkedRow>().with("trigger", key).delete()?;
             s.delete_idle_jobs(&[parked.job])?;
+            self.note(s, "delete", "parked", std::slice::from_ref(key))?;
             Ok(true)
         })
     }

@@ -14,7 +14,11 @@ use std::collections::BTreeSet;
 impl Catalogue<'_> {
     /// Pauses triggers; those that do not exist are ignored. Returns how many changed.
     pub fn pause_triggers(&self, keys: &[TriggerKey]) -> Result<usize> {
-        self.store.write("pause triggers", |s| pause(s, keys))
+        self.store.write("pause triggers", |s| {
+            let paused = pause(s, keys)?;
+            self.note(s, "pause", "trigger", if paused > 0 { keys } else { &[] })?;
+            Ok(paused)
+        })
     }
 
     /// Pauses all triggers of the matching groups and remembers the groups, so that triggers stored
@@ -34,6 +38,7 @@ impl Catalogue<'_> {
             let names: Vec<String> = names.into_iter().collect();
             let paused = pause_groups(s, &names)?;
             s.insert_paused_groups(&names)?;
+            self.note(s, "pause", "group", &names)?;
             Ok((names, paused))
         })
     }
@@ -42,7 +47,9 @@ impl Catalogue<'_> {
     pub fn pause_jobs(&self, keys: &[JobKey]) -> Result<usize> {
         self.store.write("pause jobs", |s| {
             let triggers = triggers_of(s, keys)?;
-            pause(s, &triggers)
+            let paused = pause(s, &triggers)?;
+            self.note(s, "pause", "job", if paused > 0 { keys } else { &[] })?;
+            Ok(paused)
         })
     }
 
@@ -52,7 +59,9 @@ impl Catalogue<'_> {
         self.store.write("pause job groups", |s| {
             let jobs = matching_jobs(s, groups)?;
             let triggers = triggers_of(s, &jobs)?;
-            pause(s, &triggers)
+            let paused = pause(s, &triggers)?;
+            self.note(s, "pause", "job", if paused > 0 { &jobs } else { &[] })?;
+            Ok(paused)
         })
     }
 
@@ -68,6 +77,7 @@ impl Catalogue<'_> {
             let paused = pause_groups(s, &groups)?;
             groups.push(ALL_GROUPS_PAUSED.to_owned());
             s.insert_paused_groups(&groups)?;
+            self.note(s, "pause", "all", &["all"])?;
             Ok(paused)
         })
     }
@@ -76,7 +86,11 @@ impl Catalogue<'_> {
     /// late by now gets what its misfire instruction says; else it keeps its fire time. Returns how
     /// many changed.
     pub fn resume_triggers(&self, keys: &[TriggerKey], apply_misfires: bool) -> Result<usize> {
-        self.store.write("resume triggers", |s| self.resume(s, keys, apply_misfires))
+        self.store.write("resume triggers", |s| {
+            let resumed = self.resume(s, keys, apply_misfires)?;
+            self.note(s, "resume", "trigger", if resumed > 0 { keys } else { &[] })?;
+            Ok(resumed)
+        })
     }
 
     /// Resumes all triggers of the matching groups, also those paused one by one, and forgets that
@@ -96,7 +110,9 @@ impl Catalogue<'_> {
             let keys: Vec<_> = all_keys(s)?.into_iter().filter(|k| groups.matches(k.group())).collect();
             let resumed = self.resume(s, &keys, apply_misfires)?;
             let names: BTreeSet<String> = keys.iter().map(|k| k.group().to_owned()).chain(forgotten).collect();
-            Ok((names.into_iter().collect(), resumed))
+            let names: Vec<String> = names.into_iter().collect();
+            self.note(s, "resume", "group", &names)?;
+            Ok((names, resumed))
         })
     }
 
@@ -104,7 +120,9 @@ impl Catalogue<'_> {
     pub fn resume_jobs(&self, keys: &[JobKey], apply_misfires: bool) -> Result<usize> {
         self.store.write("resume jobs", |s| {
             let triggers = triggers_of(s, keys)?;
-            self.resume(s, &triggers, apply_misfires)
+            let resumed = self.resume(s, &triggers, apply_misfires)?;
+            self.note(s, "resume", "job", if resumed > 0 { keys } else { &[] })?;
+            Ok(resumed)
         })
     }
 
@@ -113,7 +131,9 @@ impl Catalogue<'_> {
         self.store.write("resume job groups", |s| {
             let jobs = matching_jobs(s, groups)?;
             let triggers = triggers_of(s, &jobs)?;
-            self.resume(s, &triggers, apply_misfires)
+            let resumed = self.resume(s, &triggers, apply_misfires)?;
+            self.note(s, "resume", "job", if resumed > 0 { &jobs } else { &[] })?;
+            Ok(resumed)
         })
     }
 
@@ -133,7 +153,9 @@ impl Catalogue<'_> {
             groups.insert(ALL_GROUPS_PAUSED.to_owned());
             groups.extend(RERUN_GROUPS.into_iter().chain([FOLLOWING_GROUP, BROADCAST_GROUP]).map(str::to_owned));
             s.delete_paused_groups(&groups.into_iter().collect::<Vec<_>>())?;
-            self.resume(s, &keys, apply_misfires)
+            let resumed = self.resume(s, &keys, apply_misfires)?;
+            self.note(s, "resume", "all", &["all"])?;
+            Ok(resumed)
         })
     }
 
@@ -141,7 +163,11 @@ impl Catalogue<'_> {
     /// one without a fire time left goes. Returns whether it was in the error state.
     #[doc(alias = "resetTriggerFromErrorState")]
     pub fn reset_from_error(&self, key: &TriggerKey) -> Result<bool> {
-        self.store.write("reset a trigger from the error state", |s| self.reset_in(s, key))
+        self.store.write("reset a trigger from the error state", |s| {
+            let was_in_error = self.reset_in(s, key)?;
+            self.note(s, "reset", "trigger", if was_in_error { std::slice::from_ref(key) } else { &[] })?;
+            Ok(was_in_error)
+        })
     }
 
     pub(in crate::store) fn reset_in(&self, s: &mut dyn Session, key: &TriggerKey) -> Result<bool> {

@@ -5,8 +5,9 @@ use super::continuations::{continuations_of, rename_continuations};
 use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::store::Session;
+use crate::store::action_log::Action;
 use crate::store::firing::take_back_reservations;
-use crate::store::row::{JobVersionRow, RequestRow, TriggerSelection};
+use crate::store::row::{JobVersionRow, LastRunRow, RequestRow, TriggerSelection};
 
 /// The result of renaming a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,13 +41,17 @@ impl Catalogue<'_> {
             s.insert_jobs(&[crate::store::row::JobRow { key: new.clone(), ..row }])?;
             s.give_triggers(old, new)?;
             s.rows::<RequestRow>().with("job", old).set("job", new)?;
+            let last_runs: Vec<LastRunRow> = s.rows().with("job", old).list()?;
             let continuations = continuations_of(s, old)?;
             s.delete_jobs(std::slice::from_ref(old))?;
             rename_continuations(s, continuations, old, new)?;
+            let last_runs = last_runs.into_iter().map(|run| LastRunRow { job: new.clone(), ..run });
+            s.put_all(&last_runs.collect::<Vec<_>>())?;
             let versions: Vec<_> = versions.into_iter().map(|row| JobVersionRow { job: new.clone(), ..row }).collect();
             if !versions.is_empty() {
                 s.put_job_versions(&versions)?;
             }
+            self.store.note_action(s, Action::new("rename", "job").detail(&format!("to {new}")), [old])?;
             Ok(renamed)
         })
     }

@@ -173,6 +173,7 @@ impl Catalogue<'_> {
             let trigger = Trigger { job_key: old.job, ..trigger.clone() };
             s.delete_reservations(std::slice::from_ref(key))?;
             s.delete_triggers(std::slice::from_ref(key), None)?;
+            self.note(s, "reschedule", "trigger", std::slice::from_ref(key))?;
             self.put_trigger(s, trigger.clone(), &trigger.key == key).map(Some)
         })
     }
@@ -181,7 +182,8 @@ impl Catalogue<'_> {
     /// returns how many triggers there were.
     pub fn unschedule(&self, keys: &[TriggerKey]) -> Result<usize> {
         self.store.write("unschedule triggers", |s| {
-            let jobs: Vec<JobKey> = s.triggers(TriggerSelection::Keys(keys))?.into_iter().map(|t| t.job).collect();
+            let (there, jobs): (Vec<_>, Vec<_>) =
+                s.triggers(TriggerSelection::Keys(keys))?.into_iter().map(|row| (row.key, row.job)).unzip();
             s.delete_reservations(keys)?;
             let deleted = s.delete_triggers(keys, None)?;
             let after: Vec<(JobKey, BTreeSet<JobKey>)> = distinct(jobs.iter())
@@ -191,6 +193,7 @@ impl Catalogue<'_> {
             let gone = s.delete_idle_jobs(&jobs)?;
             let forsaken = after.into_iter().filter(|(job, _)| gone.contains(job)).flat_map(|(_, after)| after);
             drop_submitted(s, forsaken.collect())?;
+            self.note(s, "delete", "trigger", &there)?;
             Ok(deleted)
         })
     }
@@ -209,7 +212,9 @@ impl Catalogue<'_> {
         s.delete_reservations(&triggers)?;
         s.delete_triggers(&triggers, None)?;
         let forsaken = submitted_after(s, keys)?;
-        let deleted = s.delete_jobs(keys)?;
+        let there = s.existing_jobs(keys)?;
+        self.note(s, "delete", "job", &there)?;
+        let deleted = s.delete_jobs(&there)?;
         drop_submitted(s, forsaken.into_iter().filter(|job| !keys.contains(job)).collect())?;
         Ok(deleted)
     }
@@ -224,13 +229,22 @@ impl Catalogue<'_> {
         let key = TriggerKey::named(format!("MT_{}", random_hex()?));
         let trigger = Trigger::builder(key, job.clone()).data_map(data).build()?;
         // A deprecated type is no hindrance: the job is stored already.
-        self.put_in_group(trigger, true).map(|t| t.key)
+        if !self.store.actor.is_person {
+            return self.put_in_group(trigger, true).map(|t| t.key);
+        }
+        self.store.write("run a job", |s| {
+            self.note(s, "run", "job", std::slice::from_ref(job))?;
+            self.put_one_trigger(s, &trigger, false, true).map(|t| t.key)
+        })
     }
 
     /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as
     /// usual.
     pub fn clear(&self) -> Result<()> {
-        self.store.write("clear everything", |s| s.clear())
+        self.store.write("clear everything", |s| {
+            s.clear()?;
+            self.note(s, "clear", "all", &["all"])
+        })
     }
 
     pub(super) fn put_jobs<'a>(
@@ -262,6 +276,7 @@ impl Catalogue<'_> {
         let versions: Vec<JobVersionRow> =
             jobs.iter().map(version).filter(|row| row.version > 1 || existing.contains(&row.job)).collect();
         self.check_versions_beside_quartz(s, &versions)?;
+        self.note(s, "replace", "job", &existing.iter().collect::<Vec<_>>())?;
         let (old, new): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| existing.contains(&row.key));
         old.iter().try_for_each(|row| s.update_job(row))?;
         if !new.is_empty() {
@@ -333,6 +348,7 @@ impl Catalogue<'_> {
             // for.
             s.delete_triggers(existing, None)?;
             s.delete_reservations(existing)?;
+            self.note(s, "replace", "trigger", existing)?;
         }
         let pauses = PauseState::read(s, triggers.iter().map(|trigger| &trigger.job_key))?;
         let row = |trigger: &&Trigger| {

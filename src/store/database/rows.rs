@@ -103,6 +103,11 @@ impl<T: Table> Rows<'_, T> {
         self.tested(&[field], Compare::Below, &value)
     }
 
+    /// Rows whose field is a text that comes before this one.
+    pub fn before(self, field: &str, text: &str) -> Self {
+        self.tested(&[field], Compare::Below, text)
+    }
+
     /// Rows whose field is not larger; a field without a value is left out.
     pub fn at_most(self, field: &str, value: i64) -> Self {
         self.tested(&[field], Compare::AtMost, &value)

@@ -9,8 +9,8 @@ use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::completion::{Deletable, EndedRun, deletable};
 use crate::store::row::{
-    Advance, CheckpointRow, EndRow, FiredSelection, JobVersionRow, LogRow, Notification, RecoveryRow, Selection,
-    TriggerRow, TriggerSelection,
+    Advance, CheckpointRow, EndRow, FiredSelection, JobVersionRow, LastRunRow, LogRow, Notification, RecoveryRow,
+    Selection, TriggerRow, TriggerSelection,
 };
 use crate::store::{Firing, Owner, Session, TxMode, schedule_row};
 use crate::trigger::{Transition, TriggerState};
@@ -82,6 +82,7 @@ impl Firing<'_> {
     /// Does what a job's own transaction may have missed, since that took no lock: what others have
     /// stored or ended meanwhile. Each statement looks again whether there is something to do.
     fn tidy_after_joined(&self, s: &mut dyn Session, ended: &[&Completion]) -> Result<()> {
+        self.put_last_runs(s, ended)?;
         let parts = ended.iter().filter(|c| c.rerun.is_none()).filter_map(|c| c.part.as_ref());
         let ticks: Vec<String> = distinct(parts.map(|part| &part.tick));
         if !ticks.is_empty() && !self.follow_whole_ticks(s, &ticks)?.is_empty() {
@@ -102,7 +103,8 @@ impl Firing<'_> {
     /// Ends fires whose rows are free.
     ///
     /// Without `ends_heartbeats` the rows of their heartbeats are left to their node, which goes on
-    /// writing them with those of its other fires: a transaction of a job's may last.
+    /// writing them with those of its other fires: a transaction of a job's may last. The rows of
+    /// last runs are too, since those of other fires are the same.
     pub(super) fn complete_free(
         &self,
         s: &mut dyn Session,
@@ -115,6 +117,9 @@ impl Firing<'_> {
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
 
         self.write_logs(s, &recorded)?;
+        if ends_heartbeats {
+            self.put_last_runs(s, &recorded)?;
+        }
         self.write_job_data(s, &recorded)?;
         delete_side_rows(s, &recorded)?;
         if ends_heartbeats {
@@ -175,21 +180,38 @@ impl Firing<'_> {
             return Ok(Vec::new());
         }
         let (now_ms, now) = (s.now_ms()?, self.store.clock.ticks());
-        // A fire whose completion had to wait has ended before; how long ago, its node knows by its
-        // own clock.
-        let ended_ms = |c: &Completion| now_ms - c.ending.at.map_or(0, |at| millis(now.saturating_sub(at)));
         let end = |c: &&Completion| EndRow {
             fire_id: c.fire_id.clone(),
             job_type: Some(c.job_type.clone()),
-            ended_ms: ended_ms(c),
+            ended_ms: ended_ms(c, now_ms, now),
             run_ms: c.ending.run_time.map(millis),
             outcome: c.ending.outcome,
             attempt: c.attempt,
             root_fire_id: c.root_fire_id.clone(),
             error: c.ending.error.clone(),
             result: c.ending.result.clone(),
+            marks: c.marks.clone(),
         };
         Ok(recorded.iter().map(end).collect())
+    }
+
+    /// Keeps the last run on this node of jobs that run on several.
+    fn put_last_runs(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
+        let spread: Vec<_> = recorded.iter().filter_map(|c| Some((*c, c.spread_on.as_ref()?))).collect();
+        if spread.is_empty() {
+            return Ok(());
+        }
+        let (now_ms, now) = (s.now_ms()?, self.store.clock.ticks());
+        let row = |(c, instance): (&Completion, &String)| LastRunRow {
+            job: c.job.clone(),
+            instance: instance.clone(),
+            fire_id: c.fire_id.clone(),
+            ended_ms: ended_ms(c, now_ms, now),
+            run_ms: c.ending.run_time.map(millis),
+            outcome: c.ending.outcome,
+            error: c.ending.error.clone(),
+        };
+        self.store.history().put_last_runs(s, spread.into_iter().map(row))
     }
 
     /// Keeps what those runs have logged that the history has a row of.
@@ -221,6 +243,12 @@ impl Firing<'_> {
         s.write_job_data(&data)?;
         raise_versions(s, recorded)
     }
+}
+
+/// The time at which a fire has ended. A fire whose completion had to wait has ended before; how
+/// long ago, its node knows by its own clock.
+fn ended_ms(end: &Completion, now_ms: i64, now: Duration) -> i64 {
+    now_ms - end.ending.at.map_or(0, |at| millis(now.saturating_sub(at)))
 }
 
 /// The ends that had this outcome.

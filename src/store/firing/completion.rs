@@ -3,7 +3,7 @@
 use super::rerun::RerunOrder;
 use super::skipped::SkippedFires;
 use crate::data_map::JobDataMap;
-use crate::job::{CapturedLine, FireOutcome};
+use crate::job::{CapturedLine, FireOutcome, RunMarks};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::PartId;
 use std::time::Duration;
@@ -73,6 +73,12 @@ pub struct Completion {
     pub attempt: i64,
     /// The first fire of its chain; none if it is that.
     pub root_fire_id: Option<String>,
+    /// The marks of its job and its trace, for the history.
+    pub marks: RunMarks,
+    /// The trace context of the run.
+    pub traceparent: Option<String>,
+    /// The node, if its job runs on several: each has a last run.
+    pub spread_on: Option<String>,
     /// The end of its job, for the history.
     pub ending: Ending,
     /// The lines that it has logged, as far as it is kept.

@@ -5,10 +5,11 @@ use super::rerun::{RerunOrder, RerunReason};
 use super::{Completion, CompletionInstruction, CompletionOutcome, Ending};
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
-use crate::job::{FireOutcome, JobPolicy, RetryHint};
+use crate::job::{FireOutcome, JobPolicy, RetryHint, traceparent_of};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::{is_rerun, part_id, stays};
-use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, TriggerSelection, TypePolicyRow};
+use crate::store::action_log::Action;
+use crate::store::row::{FiredRow, FiredSelection, FiredState, JobRow, RecoveryRow, TriggerSelection, TypePolicyRow};
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
 use std::time::Duration;
@@ -68,6 +69,7 @@ impl Firing<'_> {
                     fire.instance
                 )));
             }
+            self.store.note_action(s, Action::new("fail", "fire").detail(&reason), [fire_id])?;
             Ok(Some(FailedFire {
                 fire_id: fire.fire_id,
                 job: completion.job,
@@ -132,6 +134,9 @@ impl Firing<'_> {
             revived: before.is_some() && !is_rerun,
             has_heartbeat: true,
             checkpoint: Some(root.clone().unwrap_or_else(|| fire.fire_id.clone())),
+            marks: definition.as_ref().map(JobRow::run_marks).unwrap_or_default(),
+            traceparent: value.as_ref().and_then(|trigger| traceparent_of(&trigger.data)).map(str::to_owned),
+            spread_on: policy.is_some_and(|policy| policy.is_spread()).then(|| fire.instance.clone()),
             job_type: definition.map(|row| row.job_type).unwrap_or_default(),
             attempt,
             root_fire_id: root,

@@ -167,6 +167,7 @@ impl<'a> FireBatch<'a> {
             removed,
             prefetched,
             followed: candidate.job_is_followed,
+            spread_on: job.policy().is_spread().then(|| self.owner.instance.clone()),
             rerun: Rerun::of(&candidate, recovering.as_ref()),
             recovering,
             job,

@@ -4,7 +4,7 @@ use super::completion::{Completion, CompletionInstruction, Ending};
 use super::rerun::{Recovering, Rerun, RerunOrder, RerunReason};
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
-use crate::job::JobDetail;
+use crate::job::{JobDetail, RunMarks, traceparent_of};
 use crate::key::RECOVERY_GROUP;
 use crate::rules::strategy::{part_id, stays};
 use crate::trigger::Trigger;
@@ -37,6 +37,8 @@ pub struct FireBundle {
     pub prefetched: bool,
     /// Other jobs follow the runs of the job.
     pub followed: bool,
+    /// The node, if its job runs on several.
+    pub spread_on: Option<String>,
     /// Present if this runs the work of a failed instance again.
     pub recovering: Option<Recovering>,
     /// Present if this runs work again, for whatever reason.
@@ -44,6 +46,11 @@ pub struct FireBundle {
 }
 
 impl FireBundle {
+    /// The trace context in the data of this fire, if there is a valid one.
+    pub(crate) fn traceparent(&self) -> Option<&str> {
+        traceparent_of(&self.trigger.data).or_else(|| traceparent_of(&self.job.data))
+    }
+
     /// The end of this fire.
     pub fn completion(&self, instruction: CompletionInstruction, job_data: Option<JobDataMap>) -> Completion {
         Completion {
@@ -68,6 +75,9 @@ impl FireBundle {
             job_type: self.job.job_type.clone(),
             attempt: self.rerun.as_ref().map_or(0, |rerun| rerun.attempt),
             root_fire_id: self.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.clone()),
+            marks: RunMarks::of(self.job.marks(), self.job.description(), self.traceparent()),
+            traceparent: self.traceparent().map(str::to_owned),
+            spread_on: self.spread_on.clone(),
             ending: Ending::default(),
             log: Vec::new(),
             rerun: None,

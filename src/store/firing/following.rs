@@ -25,7 +25,8 @@ impl Firing<'_> {
         let end = |c: &&Completion| {
             let result = c.ending.result.as_deref().map(|result| crate::error::storable(result, MOST_PASSED_ON));
             let (fire_id, job, outcome) = (c.fire_id.clone(), c.job.clone(), c.ending.outcome);
-            End { parent: Parent { fire_id, job, outcome, result }, part: c.part.clone() }
+            let parent = Parent { fire_id, job, outcome, result, traceparent: c.traceparent.clone() };
+            End { parent, part: c.part.clone() }
         };
         self.let_follow(s, ended.map(end).collect())
     }
@@ -44,7 +45,7 @@ impl Firing<'_> {
         };
         let end = |fire: &FiredRow| {
             let (fire_id, job) = (fire.fire_id.clone(), fire.job.clone()?);
-            let parent = Parent { fire_id, job, outcome: FireOutcome::Lost, result: None };
+            let parent = Parent { fire_id, job, outcome: FireOutcome::Lost, result: None, traceparent: None };
             Some(End { parent, part: part_id(&fire.trigger, data(&fire.trigger).as_ref()) })
         };
         self.let_follow(s, fires.into_iter().filter_map(end).collect()).map(drop)

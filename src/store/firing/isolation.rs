@@ -15,6 +15,7 @@ impl FireBundle {
         let job = &self.job;
         begins_isolated(self.removed, job.durable, job.disallow_concurrent_execution, self.followed)
             && !job.persist_job_data_after_execution
+            && self.spread_on.is_none()
     }
 }
 
@@ -22,7 +23,8 @@ impl Completion {
     /// The end of the fire touches no row but its own.
     pub(super) fn is_isolated(&self) -> bool {
         let tells = self.failed || self.revived || self.has_heartbeat || self.by_job;
-        let writes = self.job_data.is_some() || self.checkpoint.is_some() || self.rerun.is_some();
+        let writes =
+            self.job_data.is_some() || self.checkpoint.is_some() || self.rerun.is_some() || self.spread_on.is_some();
         begins_isolated(self.last && self.removed, self.durable, self.nonconcurrent, self.followed)
             && !tells
             && !writes

@@ -10,6 +10,7 @@ use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::recovery::recovery_keys;
 use crate::rules::strategy::rerun_of_part;
+use crate::store::action_log::Action;
 use crate::store::row::{HistoryFilter, HistoryRow, RecoveryRow, TriggerSelection};
 use crate::store::{Firing, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
@@ -119,6 +120,7 @@ impl Firing<'_> {
                 takeovers: 0,
             };
             self.put_reruns(s, vec![(trigger, row)])?;
+            self.store.note_action(s, Action::new("retry", "fire").detail(&job.key.to_string()), [fire_id])?;
             Ok(key)
         })
     }

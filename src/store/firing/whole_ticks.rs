@@ -26,7 +26,7 @@ impl Firing<'_> {
         for EndedPart { part, end } in ended {
             let rows = s.rows::<TickPartRow>().with("tick", &part.tick).with("part", &part.part);
             match end {
-                Some(Parent { fire_id, job, outcome, result }) => {
+                Some(Parent { fire_id, job, outcome, result, .. }) => {
                     let (outcome, fire_id) = (Some(outcome.name().to_owned()), Some(fire_id));
                     let (tick, part) = (part.tick.clone(), part.part.clone());
                     rows.write(&TickPartRow { tick, part, job, outcome, fire_id, result })?
@@ -71,5 +71,5 @@ fn end_of(parts: &[TickPartRow]) -> Option<Parent> {
     let place = deciding(&outcomes)?;
     let (row, outcome) = (parts.get(place)?, *outcomes.get(place)?);
     let fire_id = row.fire_id.clone().unwrap_or_default();
-    Some(Parent { fire_id, job: row.job.clone(), outcome, result: row.result.clone() })
+    Some(Parent { fire_id, job: row.job.clone(), outcome, result: row.result.clone(), traceparent: None })
 }

@@ -2,9 +2,9 @@
 //! time.
 
 use crate::error::Result;
-use crate::job::FireOutcome;
+use crate::job::{FireOutcome, RunMarks};
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::store::row::{FiredRow, HistoryRow, JobSelection, RecoveryRow};
+use crate::store::row::{FiredRow, HistoryRow, JobRow, JobSelection, RecoveryRow};
 use crate::store::transaction::random_hex;
 use crate::store::{History, Session};
 use crate::trigger::Trigger;
@@ -14,7 +14,14 @@ impl History<'_> {
     /// Writes down that these executing fires were lost with their node, whether they are run again
     /// or not. To be done before their triggers go.
     pub(in crate::store) fn record_lost(&self, s: &mut dyn Session, fires: &[FiredRow], now_ms: i64) -> Result<()> {
-        if fires.is_empty() || !self.store.settings.history.records(FireOutcome::Lost) {
+        if fires.is_empty() {
+            return Ok(());
+        }
+        let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
+        let jobs: BTreeMap<JobKey, JobRow> =
+            s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        self.put_lost_last_runs(s, fires, &jobs, now_ms)?;
+        if !self.store.settings.history.records(FireOutcome::Lost) {
             return Ok(());
         }
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
@@ -25,16 +32,13 @@ impl History<'_> {
             .into_iter()
             .map(|row: RecoveryRow| (row.trigger.clone(), row))
             .collect();
-        let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
-        let types: BTreeMap<JobKey, String> =
-            s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key, row.job_type)).collect();
         let row = |fire: &FiredRow| {
-            let before = chain.get(&fire.trigger);
+            let (before, job) = (chain.get(&fire.trigger), fire.job.as_ref().and_then(|job| jobs.get(job)));
             HistoryRow {
                 fire_id: fire.fire_id.clone(),
                 trigger: fire.trigger.clone(),
                 job: fire.job.clone(),
-                job_type: fire.job.as_ref().and_then(|job| types.get(job)).cloned(),
+                job_type: job.map(|job| job.job_type.clone()),
                 instance: Some(fire.instance.clone()),
                 scheduled_ms: fire.scheduled_ms,
                 fired_ms: Some(fire.fired_ms),
@@ -45,6 +49,8 @@ impl History<'_> {
                 root_fire_id: before.map(|before| before.root_fire_id.clone()),
                 error: Some(format!("instance `{}` no longer held it", fire.instance)),
                 result: None,
+                marks: job.map(JobRow::run_marks).unwrap_or_default(),
+                address: None,
             }
         };
         s.put_all(&fires.iter().map(row).collect::<Vec<_>>())
@@ -76,6 +82,8 @@ impl History<'_> {
             root_fire_id: None,
             error: None,
             result: None,
+            marks: RunMarks::default(),
+            address: None,
         };
         s.put_all(&triggers.iter().enumerate().map(row).collect::<Vec<_>>())
     }

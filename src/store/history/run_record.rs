@@ -1,6 +1,6 @@
 //! `RunRecord`: everything that is known of one run.
 
-use super::{History, running};
+use super::{History, fill_in_addresses, running};
 use crate::epoch::moment;
 use crate::error::{Error, Result};
 use crate::job::{LogLine, decode_lines};
@@ -17,7 +17,7 @@ const LONGEST_CHAIN: usize = 1_000;
 pub struct RunRecord {
     /// The run itself.
     pub run: HistoryRow,
-    /// The note for people of its job, as it is now.
+    /// The note for people of its job, as it was when it ran.
     pub description: Option<String>,
     /// Every run of the same work, the first one first: earlier runs, this run, later runs.
     pub chain: Vec<HistoryRow>,
@@ -37,7 +37,7 @@ impl History<'_> {
         self.store.read("read a run", |s| {
             let mut now_running = running(s, &HistoryFilter { limit: usize::MAX, ..HistoryFilter::default() })?;
             let mut found: Vec<HistoryRow> = s.history(&HistoryFilter::fire(fire_id))?;
-            let Some(run) = found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
+            let Some(mut run) = found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
             else {
                 return Ok(None);
             };
@@ -52,12 +52,16 @@ impl History<'_> {
             let mut chain: Vec<HistoryRow> = s.history(&filter)?;
             now_running.retain(|row| filter.accepts(row) && !chain.iter().any(|ended| ended.fire_id == row.fire_id));
             chain.append(&mut now_running);
+            fill_in_addresses(s, &mut chain)?;
             chain.sort_by_key(|row| (row.fired_ms.unwrap_or(row.ended_ms), row.attempt));
 
+            fill_in_addresses(s, std::slice::from_mut(&mut run))?;
             let mut waiting = Vec::new();
-            let mut description = None;
+            let mut description = run.marks.description.clone();
             if let Some(job) = &run.job {
-                description = s.job(job)?.and_then(|job| job.description);
+                if description.is_none() && run.is_running() {
+                    description = s.job(job)?.and_then(|job| job.description);
+                }
                 let triggers = s.triggers(TriggerSelection::OfJob(job))?;
                 let keys: Vec<TriggerKey> = triggers.iter().map(|trigger| trigger.key.clone()).collect();
                 let its: Vec<TriggerKey> = s

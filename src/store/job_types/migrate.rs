@@ -5,6 +5,7 @@ use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::key::{JobKey, check_text};
 use crate::store::Session;
+use crate::store::action_log::Action;
 use crate::store::firing::take_back_reservations;
 use crate::store::row::{JobRow, JobSelection, JobVersionRow};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +61,8 @@ impl JobTypes<'_> {
                 s.put_job_versions(&versions)?;
             }
             s.delete_orphans(&migrated.changed)?;
+            let detail = format!("type {from} to {to}");
+            self.store.note_action(s, Action::new("migrate", "job").detail(&detail), &migrated.changed)?;
             Ok(migrated)
         })
     }

@@ -72,5 +72,7 @@ fn row(fired: &FiredRow, end: EndRow) -> HistoryRow {
         root_fire_id: end.root_fire_id,
         error: end.error,
         result: end.result,
+        marks: end.marks,
+        address: None,
     }
 }

@@ -6,8 +6,8 @@ use crate::job::{JobFilter, JobMarks};
 use crate::key::JobKey;
 use crate::store::database::JobRows;
 use crate::store::row::{
-    ContinuationRow, ContinuationSelection, JobRow, JobSelection, JobVersionRow, OrphanRow, Table, TriggerRow,
-    TypeVersions, UnknownJobRow,
+    ContinuationRow, ContinuationSelection, JobRow, JobSelection, JobVersionRow, LastRunRow, OrphanRow, Table,
+    TriggerRow, TypeVersions, UnknownJobRow,
 };
 use crate::trigger::TriggerState;
 use std::collections::BTreeSet;
@@ -126,6 +126,9 @@ impl MemorySession<'_> {
         self.tables.delete_rows(|row: &ContinuationRow| row.parent == *key || row.child == *key);
         self.tables.remove_row::<JobVersionRow>(key);
         self.tables.remove_row::<OrphanRow>(key);
+        if self.tables.has_rows(LastRunRow::DEF) {
+            self.tables.delete_rows(|row: &LastRunRow| row.job == *key);
+        }
         self.tables.jobs.remove(key).is_some()
     }
 

@@ -122,7 +122,7 @@ impl MemorySession<'_> {
                 job_type: job.job_type.clone(),
                 data: job.data.clone(),
                 policy: job.policy.clone(),
-                marks: None,
+                marks: job.marks.clone(),
                 ..*job
             },
         })

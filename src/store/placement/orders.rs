@@ -3,6 +3,7 @@
 use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::key::{check_name, check_text};
+use crate::store::action_log::Action;
 use crate::store::row::{BlacklistKind, BlacklistRow, LimitRow};
 use crate::store::{ClusterPlacement, Session};
 use std::time::Duration;
@@ -71,7 +72,10 @@ impl ClusterPlacement<'_> {
 
     /// Takes a node off the blacklist; false if it is not there.
     pub fn unblacklist(&self, node: &str) -> Result<bool> {
-        self.store.write("take a node off the blacklist", |s| Ok(take_off(s, node, BlacklistKind::Blacklist)? > 0))
+        self.store.write("take a node off the blacklist", |s| {
+            let removed = take_off(s, node, BlacklistKind::Blacklist)? > 0;
+            self.note_if(s, removed, Action::new("unblacklist", "node"), node)
+        })
     }
 
     /// Has a node, by its instance id or node name, take no work until
@@ -93,7 +97,10 @@ impl ClusterPlacement<'_> {
 
     /// Ends a drain; false if there is none of this name.
     pub fn undrain(&self, node: &str) -> Result<bool> {
-        self.store.write("end a drain", |s| Ok(take_off(s, node, BlacklistKind::Drain)? > 0))
+        self.store.write("end a drain", |s| {
+            let ended = take_off(s, node, BlacklistKind::Drain)? > 0;
+            self.note_if(s, ended, Action::new("undrain", "node"), node)
+        })
     }
 
     /// The nodes that take no work: drained, or on the blacklist; also what has run out since
@@ -125,18 +132,30 @@ impl ClusterPlacement<'_> {
                 return Err(Error::Refused(format!("limit of `{group}`: there are {MOST} already: remove some")));
             }
             let made_ms = s.now_ms()?;
+            let number = |limit: Option<u32>| limit.map_or("any".to_owned(), |limit| limit.to_string());
+            let detail = format!("{} per node, {} per cluster", number(per_node), number(per_cluster));
+            self.store.note_action(s, Action::new("limit", "group").detail(&detail), [group])?;
             s.put(&LimitRow { group: group.to_owned(), per_node, per_cluster, who: who.to_owned(), made_ms })
         })
     }
 
     /// Removes the limit of a group; false if there is none.
     pub fn remove_group_limit(&self, group: &str) -> Result<bool> {
-        self.store.write("remove a limit", |s| Ok(s.rows::<LimitRow>().with("group", group).delete()? > 0))
+        self.store.write("remove a limit", |s| {
+            let removed = s.rows::<LimitRow>().with("group", group).delete()? > 0;
+            self.note_if(s, removed, Action::new("unlimit", "group"), group)
+        })
     }
 
     /// The limits of groups.
     pub fn group_limits(&self) -> Result<Vec<LimitRow>> {
         self.store.read("list limits", |s| s.rows().by(&["group"]).list())
+    }
+
+    /// Writes an action down if it changed something; returns whether it did.
+    fn note_if(&self, s: &mut dyn Session, changed: bool, action: Action<'_>, subject: &str) -> Result<bool> {
+        self.store.note_action(s, action, changed.then_some(subject))?;
+        Ok(changed)
     }
 
     fn put_on_blacklist(
@@ -156,6 +175,12 @@ impl ClusterPlacement<'_> {
                 return Err(Error::Refused(format!("`{node}`: {MOST} nodes take no work already: remove some")));
             }
             take_off(s, node, kind)?;
+            let action = match kind {
+                BlacklistKind::Blacklist => Action { name: "blacklist", kind: "node", detail: reason },
+                BlacklistKind::Drain => Action::new("drain", "node"),
+                BlacklistKind::DrainAndStop => Action::new("drain", "node").detail("and stop its runs"),
+            };
+            self.store.note_action(s, action, [node])?;
             s.insert(&BlacklistRow {
                 node: node.to_owned(),
                 kind,

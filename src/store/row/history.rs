@@ -1,11 +1,12 @@
 //! The rows of the history.
 
-use super::table::{columns, table};
+use super::table::{Cell, Column, Kind, NotStored, ToCells, columns, table};
 use crate::epoch::{length, moment};
-use crate::job::FireOutcome;
+use crate::job::{FireOutcome, RunMarks};
 use crate::key::{JobKey, TriggerKey};
 use chrono::{DateTime, Utc};
 use std::time::Duration;
+use std::vec::IntoIter;
 
 table! {
     /// A row of `CN_HISTORY`: what became of a fire.
@@ -43,6 +44,10 @@ table! {
         pub error: Option<String>,
         /// The result that the job left.
         pub result: Option<String>,
+        /// The marks of its job when it ran, and its trace.
+        pub marks: RunMarks = [biz_key, job_owner, display_name, job_description, trace_id],
+        /// The address of its node when it ran; none if the node did not say.
+        pub address: Option<String> as NotStored = [],
     }
 }
 
@@ -67,6 +72,8 @@ pub struct EndRow {
     pub error: Option<String>,
     /// The result that the job left.
     pub result: Option<String>,
+    /// The marks of its job, and its trace.
+    pub marks: RunMarks,
 }
 
 table! {
@@ -84,6 +91,22 @@ table! {
 
 columns! {
     FireOutcome, Text: |outcome| outcome.name().to_owned(), |name| FireOutcome::from_name(&name);
+}
+
+impl ToCells for RunMarks {
+    fn write(&self, row: &mut Vec<Cell>) {
+        for text in [&self.biz_key, &self.owner, &self.name, &self.description, &self.trace_id] {
+            text.write(row);
+        }
+    }
+}
+
+impl Column for RunMarks {
+    const KINDS: &'static [Kind] = &[Kind::Text; 5];
+    fn read(row: &mut IntoIter<Cell>) -> Option<Self> {
+        let mut text = || Column::read(row);
+        Some(Self { biz_key: text()?, owner: text()?, name: text()?, description: text()?, trace_id: text()? })
+    }
 }
 
 impl HistoryRow {
@@ -159,6 +182,10 @@ pub struct HistoryFilter<'a> {
     pub outcomes: &'a [FireOutcome],
     /// Only those of this instance.
     pub instance: Option<&'a str>,
+    /// Only those whose job had this business key.
+    pub biz_key: Option<&'a str>,
+    /// Only those of this trace.
+    pub trace_id: Option<&'a str>,
     /// Only those before which so many runs of the same work went.
     pub attempt: Option<i64>,
     /// Only those whose error has this text in it, letter by letter.
@@ -190,6 +217,8 @@ impl<'a> HistoryFilter<'a> {
             && self.trigger.is_none_or(|trigger| row.trigger == *trigger)
             && (self.outcomes.is_empty() || self.outcomes.contains(&row.outcome))
             && self.instance.is_none_or(|instance| row.instance.as_deref() == Some(instance))
+            && self.biz_key.is_none_or(|key| row.marks.biz_key.as_deref() == Some(key))
+            && self.trace_id.is_none_or(|id| row.marks.trace_id.as_deref() == Some(id))
             && self.attempt.is_none_or(|attempt| row.attempt == attempt)
             && self.error.is_none_or(has_text)
             && self.since_ms.is_none_or(|since| row.ended_ms >= since)

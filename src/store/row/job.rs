@@ -1,6 +1,7 @@
 //! The rows of jobs.
 
 use super::table::table;
+use crate::job::{JobMarks, JobPolicy, RunMarks};
 use crate::key::JobKey;
 
 /// A row of `JOB_DETAILS`.
@@ -24,8 +25,22 @@ pub struct JobRow {
     pub data: Option<Vec<u8>>,
     /// The row in `CN_JOB_POLICIES`.
     pub policy: Option<String>,
-    /// The row in `CN_JOB_MARKS`; a candidate is read without.
+    /// The row in `CN_JOB_MARKS`.
     pub marks: Option<String>,
+}
+
+impl JobRow {
+    /// The marks of a run of the job, as far as the row tells them.
+    pub(in crate::store) fn run_marks(&self) -> RunMarks {
+        let marks = self.marks.as_deref().and_then(|text| JobMarks::decode(text).ok());
+        RunMarks::of(&marks.unwrap_or_default(), self.description.as_deref(), None)
+    }
+
+    /// True if the job runs on several nodes.
+    pub(in crate::store) fn is_spread(&self) -> bool {
+        let policy = self.policy.as_deref().and_then(|text| JobPolicy::decode(text).ok());
+        policy.is_some_and(|policy| policy.is_spread())
+    }
 }
 
 table! {

@@ -52,6 +52,24 @@ table! {
     }
 }
 
+table! {
+    /// A row of `CN_INCARNATIONS`: where a node was under an incarnation, kept as long as the
+    /// history.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct IncarnationRow in "CN_INCARNATIONS" by [incarnation] {
+        /// The incarnation.
+        pub incarnation: String,
+        /// The instance.
+        pub instance: String = [instance_name],
+        /// The host name of its machine.
+        pub host: Option<String> = [host_name],
+        /// The address of its machine.
+        pub address: Option<String> = [ip_address],
+        /// The time of its registration.
+        pub registered_ms: i64,
+    }
+}
+
 columns! {
     // A value of a later version decides about nobody's work.
     Labels, Text: |labels| labels.to_string(), |text| Some(text.parse::<Labels>().unwrap_or_default());

@@ -60,6 +60,12 @@ pub(super) const SCRIPTS: &[Script] = &[
     script!("0028_reservations", "the index of reservations"),
     script!("0029_ahead", "the side tables of fires taken ahead"),
     script!("0030_scheduling", "the function that stores new jobs and triggers"),
+    script!("0031_actions", "the side table of the log of actions"),
+    script!(
+        "0032_history_marks",
+        "the history's columns of marks and traces, the side tables of incarnations and last runs"
+    ),
+    script!("0033_views", "the views for reports"),
     script!("0035_type_policies", "the side table of policies of job types"),
     script!("0036_tick_parts", "the side table of parts of ticks that are followed as a whole"),
 ];

@@ -192,6 +192,7 @@ impl Upkeep<'_> {
             })?;
             if let Some(node) = &me.node {
                 s.upsert(&nodes::row(&me.instance, node, now_ms), &["started_ms"])?;
+                s.insert(&nodes::incarnation(&me.instance, &incarnation, node, now_ms))?;
             }
             s.reset_begun(&Owner { instance: me.instance.clone(), incarnation: incarnation.clone() })?;
             if let Some(process) = &me.process {

@@ -1,9 +1,11 @@
 //! Clean-up: what has been kept long enough is forgotten.
 
 use super::CleanUpPass;
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::key::{SUBMITTED_GROUP, distinct};
-use crate::store::row::{CommitRow, LockRow, RequestRow, TickPartRow, TriggerSelection};
+use crate::store::action_log::id_of_time;
+use crate::store::row::{ActionRow, CommitRow, IncarnationRow, LockRow, RequestRow, TickPartRow, TriggerSelection};
 use crate::store::{HistoryPruning, Session, TxMode, Upkeep, locks};
 use std::collections::BTreeSet;
 
@@ -20,6 +22,9 @@ const TICKS_KEPT_MS: i64 = 30 * 24 * 3_600_000;
 /// The most old requests that are looked at in one transaction.
 const REQUESTS_PAGE: usize = 1_000;
 
+/// The most old incarnations that are looked at in one transaction.
+const INCARNATIONS_PAGE: usize = 10_000;
+
 impl Upkeep<'_> {
     /// Forgets the history that is too old or too much (see
     /// [`History::prune`](crate::store::History::prune)), and tokens of commits, locks and requests
@@ -35,19 +40,24 @@ impl Upkeep<'_> {
         Ok(CleanUpPass { history: usize::try_from(history).unwrap_or(usize::MAX), requests })
     }
 
-    /// Forgets old tokens of commits, locks of the application that nobody holds, and old requests
-    /// whose work is over; returns how many of the latter.
+    /// Forgets old tokens of commits, locks of the application that nobody holds, actions that are
+    /// older than the history may be, and old requests whose work is over; returns how many of the
+    /// latter.
     pub(crate) fn forget_requests(&self) -> Result<usize> {
         let mut forgotten = 0;
         loop {
             let (seen, gone) = self.store.retrying(
-                "forget old commit tokens, locks and requests",
+                "forget old commit tokens, locks, actions and requests",
                 TxMode::OwnRows,
                 |s| {
                     let now = s.now_ms()?;
                     s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete()?;
                     s.rows::<TickPartRow>().below("made_ms", now - TICKS_KEPT_MS).delete()?;
                     s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
+                    let retention_ms = millis(self.store.settings.history.retention);
+                    let forgotten = id_of_time(now.saturating_sub(retention_ms));
+                    s.rows::<ActionRow>().before("action_id", &forgotten).delete()?;
+                    forget_incarnations(s, now.saturating_sub(retention_ms))?;
                     forget_page_of_requests(s, now)
                 },
                 &mut |_, _| Ok(false), // what was forgotten is not found again
@@ -58,6 +68,18 @@ impl Upkeep<'_> {
             }
         }
     }
+}
+
+/// Forgets the incarnations that began before a time and have ended.
+fn forget_incarnations(s: &mut dyn Session, before_ms: i64) -> Result<()> {
+    let old: Vec<IncarnationRow> = s.rows().below("registered_ms", before_ms).limit(INCARNATIONS_PAGE).list()?;
+    if old.is_empty() {
+        return Ok(());
+    }
+    let living: BTreeSet<String> = s.instances()?.into_iter().filter_map(|row| row.incarnation).collect();
+    let gone: Vec<String> =
+        old.into_iter().map(|row| row.incarnation).filter(|incarnation| !living.contains(incarnation)).collect();
+    s.rows::<IncarnationRow>().any_of(&["incarnation"], &gone).delete().map(drop)
 }
 
 /// Looks at a page of old requests; returns how many there were, and how many are forgotten. A

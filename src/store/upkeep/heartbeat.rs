@@ -7,6 +7,7 @@ use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::key::JobKey;
 use crate::rules::failover::{Observations, Observer, Suspect};
+use crate::store::action_log::Action;
 use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
 use crate::store::transaction::fenced;
 use crate::store::{Lock, Owner, TxMode, Upkeep};
@@ -226,6 +227,7 @@ impl Upkeep<'_> {
                 let noted = s.request_cancels(fire_ids, &who)?;
                 if noted > 0 {
                     s.notify(Notification::Cancel)?;
+                    self.store.note_action(s, Action::new("cancel", "fire"), fire_ids)?;
                 }
                 Ok(noted)
             },
@@ -250,11 +252,20 @@ impl Upkeep<'_> {
                 let noted = s.request_cancels(&ids, &order)?;
                 if noted > 0 {
                     s.notify(Notification::Cancel)?;
+                    self.store.note_action(s, Action::new("stop", "job"), [job])?;
                 }
                 Ok(noted)
             },
             &mut |_, _| Ok(false), // what was noted is not noted again
         )
+    }
+
+    /// Writes down that a run was asked to stop on its own node, without an order in the store.
+    ///
+    /// # Errors
+    /// The error of the database that is left after the bounded retries.
+    pub(crate) fn note_cancel(&self, fire_id: &str) -> Result<()> {
+        self.store.note_lone_action(Action::new("cancel", "fire"), fire_id)
     }
 
     /// The fires among these that `owner` no longer holds: they have died since they fell silent.

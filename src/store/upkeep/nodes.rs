@@ -3,7 +3,7 @@
 use crate::epoch::millis;
 use crate::error::storable;
 use crate::node::{NodeInfo, NodeReport, NodeRole};
-use crate::store::row::NodeRow;
+use crate::store::row::{IncarnationRow, NodeRow};
 
 /// The row of a node that says this now. Texts are cut to their columns: a name that is too long is
 /// no reason to miss a check-in.
@@ -25,6 +25,18 @@ pub(super) fn row(instance: &str, report: &NodeReport, now_ms: i64) -> NodeRow {
             ip: optional(ip, 60),
             ..report.info.clone()
         },
+    }
+}
+
+/// The place of a node that registers under this incarnation.
+pub(super) fn incarnation(instance: &str, incarnation: &str, report: &NodeReport, now_ms: i64) -> IncarnationRow {
+    let info = row(instance, report, now_ms).info;
+    IncarnationRow {
+        incarnation: incarnation.to_owned(),
+        instance: instance.to_owned(),
+        host: info.host,
+        address: info.ip,
+        registered_ms: now_ms,
     }
 }
 

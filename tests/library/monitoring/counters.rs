@@ -126,27 +126,33 @@ fn each_event_is_counted_on_mysql() {
     each_event_is_counted(Cluster::on_server(&crate::support::mysql_url()));
 }
 
-/// DS-70: by the group of the job and by node, where the settings ask for it; groups beyond the
-/// bound are one.
+/// DS-70: by the group of the job, or the job, and by node, where the settings ask for it; those
+/// beyond the bound are one.
 #[test]
-fn fires_are_told_apart_by_group_if_that_is_asked_for() {
-    let cluster = Cluster::new();
-    let properties = "carnelian.metrics.groupLabel = true\ncarnelian.metrics.maxGroups = 1\n\
-        carnelian.metrics.nodeLabels = true";
-    let node = cluster.node_with("n1", properties).job_fn("fine", |_: &mut JobContext| Ok(())).build().unwrap();
-    node.start().unwrap();
-    for (group, name) in [("first", "a"), ("second", "b"), ("third", "c")] {
-        let detail = JobDetail::builder(JobKey::new(group, name), "fine").build().unwrap();
-        node.schedule_job(detail.clone(), now(name, &detail)).unwrap();
-        wait_until("it has run", LONG, || node.running_here().is_empty() && !node.job_exists(detail.key()).unwrap());
+fn fires_are_told_apart_by_group_or_job_if_that_is_asked_for() {
+    for (told_by, first) in [("group", "first"), ("job", "first.a")] {
+        let cluster = Cluster::new();
+        let properties = format!(
+            "carnelian.metrics.{told_by}Label = true\ncarnelian.metrics.maxGroups = 1\ncarnelian.metrics.nodeLabels = true"
+        );
+        let node = cluster.node_with("n1", &properties).job_fn("fine", |_: &mut JobContext| Ok(())).build().unwrap();
+        node.start().unwrap();
+        for (group, name) in [("first", "a"), ("second", "b"), ("third", "c")] {
+            let detail = JobDetail::builder(JobKey::new(group, name), "fine").build().unwrap();
+            node.schedule_job(detail.clone(), now(name, &detail)).unwrap();
+            let is_gone = || node.running_here().is_empty() && !node.job_exists(detail.key()).unwrap();
+            wait_until("it has run", LONG, is_gone);
+        }
+        let own = format!("scheduler=\"{}\",node=\"n1\"", cluster.name);
+        for (value, runs) in [(first, 1.0), ("other", 2.0)] {
+            let labels = format!("{own},{told_by}=\"{value}\"");
+            assert_eq!(sample(&node, &format!("carnelian_fires_total{{{labels},outcome=\"succeeded\"}}")), runs);
+            assert_eq!(sample(&node, &format!("carnelian_fire_duration_seconds_count{{{labels}}}")), runs);
+        }
+        assert_eq!(sample(&node, &format!("carnelian_running{{{own}}}")), 0.0);
+        // QZ-14: each of them has waited for its worker.
+        assert_eq!(sample(&node, &format!("carnelian_worker_wait_seconds_count{{{own}}}")), 3.0);
     }
-    let own = format!("scheduler=\"{}\",node=\"n1\"", cluster.name);
-    for (group, runs) in [("first", 1.0), ("other", 2.0)] {
-        let labels = format!("{own},group=\"{group}\"");
-        assert_eq!(sample(&node, &format!("carnelian_fires_total{{{labels},outcome=\"succeeded\"}}")), runs);
-        assert_eq!(sample(&node, &format!("carnelian_fire_duration_seconds_count{{{labels}}}")), runs);
-    }
-    assert_eq!(sample(&node, &format!("carnelian_running{{{own}}}")), 0.0);
 }
 
 /// DS-73: the fields of health, and who else is there.

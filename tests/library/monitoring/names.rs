@@ -11,6 +11,7 @@ const PROMISED: &[(&str, &str, Option<&str>)] = &[
     ("fires_total", "counter", Some("outcome")),
     ("fire_duration_seconds", "histogram", None),
     ("trigger_lateness_seconds", "histogram", None),
+    ("worker_wait_seconds", "histogram", None),
     ("running", "gauge", None),
     ("workers", "gauge", Some("state")),
     ("triggers", "gauge", Some("state")),

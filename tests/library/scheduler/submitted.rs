@@ -2,7 +2,7 @@
 
 use super::fixture::LONG;
 use crate::support::wait_until;
-use carnelian::history::FireOutcome;
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::{JobContext, JobError, On, RetryPolicy, Scheduler, Submission, SubmissionState, SubmittedWork};
 use crossbeam_channel::{Receiver, bounded};
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,31 @@ fn work_without_a_payload_is_told_to_have_one() {
     waits_for(&scheduler, SubmissionState::Ended(FireOutcome::Failed));
     let error = work(&scheduler).last_run.unwrap().error.unwrap();
     assert!(error.contains("payload") && error.contains("submit the work with one"), "{error}");
+    scheduler.shutdown_and_wait();
+}
+
+/// LT-106: every run of the work has the trace that the request came with, and is found by it.
+#[test]
+fn each_run_of_a_submission_has_its_trace() {
+    const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let (tell, told) = bounded(2);
+    let ship = move |ctx: &mut JobContext| {
+        tell.send(ctx.traceparent().map(str::to_owned)).ok();
+        if ctx.attempt() == 0 { Err(JobError::new("no bolts")) } else { Ok(()) }
+    };
+    let scheduler = Scheduler::builder().job_fn("ship", ship).build().unwrap();
+    let refused = scheduler.submit(Submission::new("ship").traceparent("yesterday")).unwrap_err().to_string();
+    assert!(refused.contains("traceparent") && refused.contains("yesterday"), "{refused}");
+    let retry = RetryPolicy::fixed(Duration::from_millis(10)).max_attempts(2);
+    let submission = Submission::new("ship").request_id("order-17").retry(retry).traceparent(TRACE);
+    scheduler.submit(submission).unwrap();
+    scheduler.start().unwrap();
+    for _ in 0..2 {
+        assert_eq!(told.recv_timeout(LONG).unwrap().as_deref(), Some(TRACE));
+    }
+    waits_for(&scheduler, SubmissionState::Ended(FireOutcome::Succeeded));
+    let found = scheduler.history(&HistoryQuery::new().trace("0af7651916cd43dd8448eb211c80319c")).unwrap();
+    assert_eq!(found.iter().map(|run| run.attempt).collect::<Vec<_>>(), [1, 0]);
     scheduler.shutdown_and_wait();
 }
 

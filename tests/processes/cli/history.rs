@@ -66,7 +66,7 @@ fn runs_of_a_node_are_listed_summed_up_and_forgotten() {
         let words = ["schedule", "--job", key, "--type", "command", "--trigger", key, "--at", "now", "--data", &argv];
         place.run(&words.into_iter().chain(more.iter().copied()).collect::<Vec<_>>()).with(0, key);
     };
-    schedule("c.says", "sh -c 'echo one; echo two'", &[]);
+    schedule("c.says", "sh -c 'echo one; echo two'", &["--biz-key", "order-17", "--owner", "ada"]);
     schedule("c.quiet", "sh -c 'echo one'", &["--capture-log", "off"]);
     schedule("c.fails", "sh -c 'echo no paper; exit 3'", &[]);
     schedule("c.waits", "sh -c 'sleep 60'", &["--keep-history", "5", "--log-max-bytes", "2000"]);
@@ -85,6 +85,10 @@ fn runs_of_a_node_are_listed_summed_up_and_forgotten() {
     assert!(messages(&place.json(&format!("history show {}", fire("history --job c.quiet")))).is_empty());
     let failed = rows(&place, "history --error paper");
     assert_eq!((failed.len(), text(&failed[0], "job")), (1, "c.fails"));
+    // PA-01, LT-50: by what the job was known by.
+    let known = rows(&place, "history --business-key order-17");
+    assert_eq!((known.len(), text(&known[0], "job"), text(&known[0], "owner")), (1, "c.says", "ada"));
+    assert_eq!(rows(&place, "history --trace 0af7651916cd43dd8448eb211c80319c").len(), 0);
     assert_eq!(rows(&place, "history --instance nobody").len(), 0);
     assert_eq!(rows(&place, "history --until -1h").len(), 0);
 

@@ -3,7 +3,7 @@
 use super::*;
 use carnelian::clock::Clock;
 use carnelian::history::HistoryRow;
-use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::history::{FireOutcome, HistoryQuery, RunMarks};
 use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
 use std::time::Duration;
 
@@ -52,6 +52,8 @@ fn the_end_of_a_fire_is_written_down() {
         root_fire_id: None,
         error: Some("no paper".to_owned()),
         result: Some("ätsch".to_owned()),
+        marks: RunMarks::default(),
+        address: None,
     };
     assert_eq!(all(&cluster), [row]);
     // The history stays whatever becomes of the job.

@@ -5,7 +5,7 @@ use super::*;
 use carnelian::clock::Clock;
 use carnelian::history::CapturedLine;
 use carnelian::history::HistoryRow;
-use carnelian::history::{FireOutcome, HistoryQuery, RunRecord};
+use carnelian::history::{FireOutcome, HistoryQuery, RunMarks, RunRecord};
 use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
 use log::Level;
 use std::time::Duration;
@@ -58,6 +58,8 @@ fn a_fire_is_in_the_history_from_its_start() {
         root_fire_id: None,
         error: None,
         result: None,
+        marks: RunMarks::default(),
+        address: None,
     };
     assert_eq!(rows, std::slice::from_ref(&expected));
     assert_eq!(found(&cluster, HistoryQuery::new().outcome(FireOutcome::Running)), [expected]);

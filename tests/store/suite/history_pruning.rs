@@ -4,7 +4,7 @@
 use super::*;
 use carnelian::JobPolicy;
 use carnelian::history::HistoryRow;
-use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery};
+use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, RunMarks};
 use carnelian::store::row::LogRow;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ fn put(cluster: &Cluster, name: &str, ends: impl Iterator<Item = i64>) {
         root_fire_id: None,
         error: None,
         result: None,
+        marks: RunMarks::default(),
+        address: None,
     };
     let rows: Vec<HistoryRow> = ends.map(row).collect();
     let log = |row: &HistoryRow| LogRow { fire_id: row.fire_id.clone(), lines: "[]".to_owned() };

@@ -4,6 +4,7 @@ use super::super::kit::*;
 use super::open;
 
 mod acquisition;
+mod actions;
 mod backfill;
 mod beside_quartz;
 mod calendars;
@@ -22,6 +23,7 @@ mod firing;
 mod fixed_delay;
 mod heartbeat;
 mod history;
+mod history_marks;
 mod history_of_runs;
 mod history_pruning;
 #[cfg(feature = "job-files")]
@@ -31,6 +33,7 @@ mod prefetched;
 
 mod group_commit;
 mod job_types;
+mod last_runs;
 mod listing;
 mod locks;
 #[cfg(feature = "test-util")]

@@ -91,6 +91,7 @@ impl Catalogue<'_> {
         self.store.write("forget definitions", |s| {
             let known = s.definitions()?.into_iter().filter(|row| jobs.contains(&row.job)).count();
             s.delete_definitions(jobs)?;
+            self.note(s, "forget", "definition", if known > 0 { jobs } else { &[] })?;
             Ok(known)
         })
     }

@@ -3,6 +3,7 @@
 use super::continuations::FOLLOWED;
 use super::executing::job_executes;
 use super::job_versions::is_read_here;
+use super::marks::MARKS;
 use super::options::{OPTION_COLUMNS, of_trigger_with_options, options};
 use super::policies::POLICY;
 use super::trigger_keys;
@@ -29,11 +30,11 @@ impl SqlSession<'_, '_> {
         format!(
             "SELECT {COLUMNS}, {OPTION_COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
              j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS is_update_data, \
-             j.requests_recovery AS requests_recovery, j.job_data AS job_data, y.policy AS policy, \
+             j.requests_recovery AS requests_recovery, j.job_data AS job_data, y.policy AS policy, m.marks AS marks, \
              CASE WHEN j.is_nonconcurrent = {} THEN {} ELSE 0 END AS executing, {FOLLOWED}, {}, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
              r.original_sched_ms AS original_sched_ms, r.attempt AS attempt \
-             FROM {triggers} t{job}{POLICY}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
+             FROM {triggers} t{job}{POLICY}{MARKS}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
              AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
             self.true_literal(),
             job_executes(self.backend(), "t"),

@@ -5,6 +5,7 @@ use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::texts;
 use crate::error::{FailureClass, Result};
 use crate::hash::HashMap;
+use crate::job::RunMarks;
 use crate::key::JobKey;
 use crate::store::database::{FiredRows, HistoryRows, Session};
 use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryRow, Table, TableDef};
@@ -50,8 +51,19 @@ const OF_FIRED: [(&str, &str); 8] = [
 /// The others, in the order of [`end_values`].
 const OF_END: [&str; 8] = ["job_type", "ended_ms", "run_ms", "outcome", "attempt", "root_fire_id", "error", "result"];
 
-fn end_values(end: &EndRow) -> Vec<Value> {
-    vec![
+/// The columns that most runs have nothing for: a batch without any is written without them.
+const OF_MARKS: [&str; 5] = ["biz_key", "job_owner", "display_name", "job_description", "trace_id"];
+
+/// The columns of these ends that are written, in the order of [`end_values`].
+fn written_of(ends: &[EndRow]) -> Vec<&'static str> {
+    let marks: &[&str] = if ends.iter().all(|end| end.marks.is_empty()) { &[] } else { &OF_MARKS };
+    OF_END.iter().chain(marks).copied().collect()
+}
+
+/// The first values of an end, of so many columns.
+fn end_values(end: &EndRow, columns: usize) -> Vec<Value> {
+    let RunMarks { biz_key, owner, name, description, trace_id } = &end.marks;
+    let mut row = vec![
         end.job_type.as_deref().into(),
         end.ended_ms.into(),
         end.run_ms.into(),
@@ -60,13 +72,16 @@ fn end_values(end: &EndRow) -> Vec<Value> {
         end.root_fire_id.as_deref().into(),
         end.error.as_deref().into(),
         end.result.as_deref().into(),
-    ]
+    ];
+    row.extend([biz_key, owner, name, description, trace_id].map(|text| text.as_deref().into()));
+    row.truncate(columns);
+    row
 }
 
 /// With the fire's id in front.
-fn joined_values(end: &EndRow) -> Vec<Value> {
+fn joined_values(end: &EndRow, columns: usize) -> Vec<Value> {
     let mut row = vec![Value::from(&end.fire_id)];
-    row.extend(end_values(end));
+    row.extend(end_values(end, columns));
     row
 }
 
@@ -86,20 +101,22 @@ fn row(fired: FiredRow, end: EndRow) -> HistoryRow {
         root_fire_id: end.root_fire_id,
         error: end.error,
         result: end.result,
+        marks: end.marks,
+        address: None,
     }
 }
 
 /// `INSERT INTO … (…)` and the columns of the fired row `f`, to be followed by those of the end.
-fn insert_from(fired: &str) -> (String, String) {
-    let ours: Vec<&str> = OF_FIRED.iter().map(|(_, ours)| *ours).chain(OF_END).collect();
+fn insert_from(fired: &str, of_end: &[&str]) -> (String, String) {
+    let ours: Vec<&str> = OF_FIRED.iter().map(|(_, ours)| *ours).chain(of_end.iter().copied()).collect();
     let theirs: Vec<String> = OF_FIRED.iter().map(|(theirs, _)| format!("{fired}.{theirs}")).collect();
     let head = format!("INSERT INTO {{p}}CN_HISTORY (sched_name, {})", ours.join(", "));
     (head, format!("SELECT {fired}.sched_name, {}", theirs.join(", ")))
 }
 
-/// The columns `c1 …` of the joined values `v`.
-fn columns_of_end() -> String {
-    (1..=OF_END.len()).map(|i| format!(", v.c{i}")).collect()
+/// The first columns `c1 …` of the joined values `v`.
+fn columns_of_end(columns: usize) -> String {
+    (1..=columns).map(|i| format!(", v.c{i}")).collect()
 }
 
 impl SqlSession<'_, '_> {
@@ -107,20 +124,21 @@ impl SqlSession<'_, '_> {
     fn move_on_postgres(&mut self, ids: &[String], ends: &[EndRow]) -> Result<Vec<String>> {
         let found = by_primary_key(&["entry_id"], 1);
         let returned: Vec<String> = OF_FIRED.iter().map(|(theirs, _)| format!("t.{theirs}")).collect();
-        let width = OF_END.len() + 1;
+        let of_end = written_of(ends);
+        let width = of_end.len() + 1;
         let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();
-        let (head, select) = insert_from("g");
+        let (head, select) = insert_from("g", &of_end);
         let text = format!(
             "WITH gone AS (DELETE FROM {{p}}FIRED_TRIGGERS AS t USING {found} RETURNING t.sched_name, {}), \
              kept AS ({head} {select}{} FROM gone g JOIN unnest({}) AS v({}) ON v.c0 = g.entry_id ON CONFLICT DO NOTHING) \
              SELECT entry_id AS entry_id FROM gone",
             returned.join(", "),
-            columns_of_end(),
+            columns_of_end(of_end.len()),
             vec!["?"; width].join(", "),
             names.join(", ")
         );
         let mut values = vec![self.name(), Value::Texts(ids.iter().cloned().map(Some).collect())];
-        values.extend(transpose(ends.iter().map(joined_values).collect(), width));
+        values.extend(transpose(ends.iter().map(|end| joined_values(end, of_end.len())).collect(), width));
         let gone: Vec<IdRow> = self.load(&text, &values)?;
         Ok(gone.into_iter().map(|row| row.entry_id).collect())
     }
@@ -144,11 +162,12 @@ impl SqlSession<'_, '_> {
 
     /// A lone row is copied where it lies: one statement less.
     fn move_one_on_mysql(&mut self, id: &String, end: &EndRow) -> Result<Vec<String>> {
-        let (head, select) = insert_from("f");
-        let marks = ", ?".repeat(OF_END.len());
+        let of_end = written_of(std::slice::from_ref(end));
+        let (head, select) = insert_from("f", &of_end);
+        let marks = ", ?".repeat(of_end.len());
         let text =
             format!("{head} {select}{marks} FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.entry_id = ?");
-        let mut values = end_values(end);
+        let mut values = end_values(end, of_end.len());
         values.extend([self.name(), id.into()]);
         if self.execute(&text, &values)? == 0 {
             return Ok(Vec::new());
@@ -188,8 +207,14 @@ impl SqlSession<'_, '_> {
     }
 
     fn insert_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
-        let rows = rows.iter().map(|row| values(HistoryRow::DEF, row.cells())).collect();
-        self.insert_rows("CN_HISTORY", &written(HistoryRow::DEF), rows)
+        // The columns of marks are the last.
+        let mut columns = written(HistoryRow::DEF);
+        if rows.iter().all(|row| row.marks.is_empty()) {
+            columns.truncate(columns.len() - OF_MARKS.len());
+        }
+        let written = |row: &HistoryRow| values(HistoryRow::DEF, row.cells()).into_iter().take(columns.len()).collect();
+        let rows = rows.iter().map(written).collect();
+        self.insert_rows("CN_HISTORY", &columns, rows)
     }
 }
 
@@ -231,6 +256,12 @@ impl HistoryRows for SqlSession<'_, '_> {
         }
         if let Some(instance) = filter.instance {
             and("instance_name = ?", &[instance.into()]);
+        }
+        if let Some(key) = filter.biz_key {
+            and("biz_key = ?", &[key.into()]);
+        }
+        if let Some(id) = filter.trace_id {
+            and("trace_id = ?", &[id.into()]);
         }
         if let Some(attempt) = filter.attempt {
             and("attempt = ?", &[attempt.into()]);

@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
 use crate::store::row::{
-    ContinuationRow, ContinuationSelection, JobMarksRow, JobPolicyRow, JobRow, JobSelection, JobVersionRow, OrphanRow,
-    Table, TableDef, TagRow, TypeVersions, UnknownJobRow,
+    ContinuationRow, ContinuationSelection, JobMarksRow, JobPolicyRow, JobRow, JobSelection, JobVersionRow, LastRunRow,
+    OrphanRow, Table, TableDef, TagRow, TypeVersions, UnknownJobRow,
 };
 use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
@@ -119,7 +119,8 @@ const BEREFT: &str = "NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name
      AND t.job_name = {p}JOB_DETAILS.job_name AND t.job_group = {p}JOB_DETAILS.job_group)";
 
 /// The side tables with rows of a job.
-const OF_JOB: [&TableDef; 5] = [JobPolicyRow::DEF, TagRow::DEF, JobMarksRow::DEF, JobVersionRow::DEF, OrphanRow::DEF];
+const OF_JOB: [&TableDef; 6] =
+    [JobPolicyRow::DEF, TagRow::DEF, JobMarksRow::DEF, JobVersionRow::DEF, OrphanRow::DEF, LastRunRow::DEF];
 
 /// The number of rows that a side table has for a job.
 fn rows_of_job(table: &TableDef) -> String {

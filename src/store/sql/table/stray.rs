@@ -72,6 +72,7 @@ const SIDE_ROWS: &[(&str, &[Belongs])] = &[
     ("CN_JOB_TYPES", &[INSTANCE]),
     ("CN_JOB_VERSIONS", &[JOB]),
     ("CN_ORPHANS", &[JOB]),
+    ("CN_LAST_RUNS", &[Belongs("JOB_DETAILS", &[("job_name", "job_name"), ("job_group", "job_group")], "")]),
 ];
 
 /// The stray rows of each side table, to be selected or deleted; the value is the name of the

@@ -3,6 +3,7 @@
 use super::options::OptionColumns;
 use super::recurrences::{Recurrence, kind_of};
 use super::time;
+use crate::job::JobMarks;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
 use crate::store::sql::by_place::by_place;
@@ -119,6 +120,7 @@ by_place! {
         requests_recovery: Flag as FlagType,
         job_data: Option<Vec<u8>> as Nullable<Binary>,
         policy: Option<String> as Nullable<Text>,
+        marks: Option<String> as Nullable<Text>,
         executing: i64 as BigInt,
         followers: i64 as BigInt,
         trigger_executing: i64 as BigInt,
@@ -245,7 +247,8 @@ impl From<CandidateRow> for Candidate {
                 requests_recovery: row.requests_recovery.into(),
                 data: row.job_data,
                 policy: row.policy,
-                marks: None,
+                // Marks that cannot be read keep no work from being done.
+                marks: row.marks.filter(|text| JobMarks::decode(text).is_ok()),
             },
             job_is_executing: row.executing > 0,
             trigger_is_executing: row.trigger_executing > 0,
