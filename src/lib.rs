@@ -86,6 +86,7 @@
 //! | fires of a past time | [`backfill`] |
 //! | work that was interrupted or parked, outages | [`recovery`] |
 //! | health, alarms, the nodes of the cluster | [`monitoring`], [`node`] |
+//! | the web page for operators, health and metrics by HTTP | `dashboard` |
 //! | pools and connections of the application | `database` |
 //! | time and load, for tests with their own | [`clock`], [`machine`] |
 //! | what one process at a time may do | [`Scheduler::try_lock`] |
@@ -96,7 +97,8 @@
 //!
 //! `sqlite` (default), `postgres`, `mysql`: the databases. `signals` (default): a clean end at
 //! SIGTERM and Ctrl-C. `cli`: the command line. `metrics`: metrics through the facade of that name.
-//! `recurrence`: rules of iCalendar. `test-util`: a manual clock and faults for tests.
+//! `dashboard`: the web page and the endpoint for health and metrics. `recurrence`: rules of
+//! iCalendar. `test-util`: a manual clock and faults for tests.
 #![warn(clippy::disallowed_methods)]
 
 mod alarm;
@@ -104,6 +106,8 @@ pub mod backfill;
 pub mod calendar;
 pub mod clock;
 pub mod cron;
+#[cfg(feature = "dashboard")]
+pub mod dashboard;
 mod data_map;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod database;
@@ -133,6 +137,11 @@ pub mod placement;
 mod quartz_plugins;
 mod random;
 pub mod recovery;
+// The forms in which the command line and the dashboard show things are public for the former, and
+// carry no promise.
+#[cfg(any(feature = "cli", feature = "dashboard"))]
+#[doc(hidden)]
+pub mod report;
 mod rules;
 mod scheduler;
 pub mod settings;

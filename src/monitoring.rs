@@ -10,4 +10,6 @@
 pub use crate::alarm::{Alarm, AlarmJob, AlarmKind};
 pub use crate::scheduler::{CounterValues, Executor, Health, SchedulerStatus, ServiceHealth, ServiceState, StopStep};
 pub use crate::store::row::{FiredState, NodeRow, Progress};
-pub use crate::store::{CheckBounds, CheckReport, Explanation, Finding, Heartbeat, InstanceStatus, Repair};
+pub use crate::store::{
+    CheckBounds, CheckReport, Explanation, Finding, Heartbeat, InstanceStatus, Repair, TriggerCheck,
+};

@@ -51,7 +51,21 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("stores", &["store"]),
     ("listeners", &["listener", "quartz_plugins"]),
     ("engine", &["scheduler"]),
-    ("surfaces", &["backfill", "database", "definitions", "history", "listing", "monitoring", "placement", "recovery"]),
+    (
+        "surfaces",
+        &[
+            "backfill",
+            "dashboard",
+            "database",
+            "definitions",
+            "history",
+            "listing",
+            "monitoring",
+            "placement",
+            "recovery",
+            "report",
+        ],
+    ),
 ];
 
 /// Modules that alone may name a crate or a module (and that module itself). `bin` and `examples`

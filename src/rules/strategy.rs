@@ -5,7 +5,7 @@ use crate::data_map::JobDataMap;
 use crate::error::shorten;
 use crate::guarded::guarded;
 use crate::hash::fnv1a;
-use crate::job::{EligibleNode, ExecutionStrategy, JobDetail, NodePart, Tick};
+use crate::job::{EligibleNode, ExecutionStrategy, JobDetail, NodePart, Strategy, Tick};
 use crate::key::{BROADCAST_GROUP, RERUN_GROUPS, TriggerKey};
 use crate::rules::placement::{ClusterView, may_run, takes_any};
 use std::collections::{BTreeMap, BTreeSet};

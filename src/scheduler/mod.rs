@@ -23,6 +23,8 @@ pub use api::{IfExists, Scheduler, SchedulerBuilder, SchedulerMetadata, Submissi
 pub use counters::CounterValues;
 pub use health::{Executor, Health, SchedulerStatus, ServiceHealth, ServiceState};
 pub use lock_keeper::LockGuard;
+#[cfg(feature = "dashboard")]
+pub(crate) use metrics::cluster_metrics_text;
 pub use run::{CaptureLog, Job, JobContext, JobError, JobType, Outcome, RunningJob, Shard, StopReason};
 pub use shutdown::ShutdownReport;
 pub use stop_step::StopStep;

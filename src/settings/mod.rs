@@ -9,6 +9,7 @@
 //! shows a password.
 
 mod cluster;
+mod dashboard;
 mod data_source;
 mod definitions;
 mod duration;
@@ -45,6 +46,7 @@ pub use crate::node::{Labels, LabelsError, NodeRole};
 pub use crate::trigger::TriggerOrder;
 pub use crate::zone::ZoneSource;
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
+pub use dashboard::{DashboardRole, DashboardSettings, DashboardUser};
 pub use data_source::DataSourceSettings;
 pub use definitions::DefinitionSettings;
 pub use executions::ExecutionSettings;
@@ -66,6 +68,9 @@ pub use secret::Secret;
 pub use synchronous::Synchronous;
 pub use thread_pool::ThreadPoolSettings;
 pub use url::{DataSourceUrl, DataSourceUrlError};
+
+#[cfg(feature = "dashboard")]
+pub(crate) use redact::{looks_secret, scrub};
 
 use reader::Reader;
 use redact::RedactedMap;
@@ -99,6 +104,8 @@ pub struct Settings {
     pub executions: ExecutionSettings,
     /// Monitoring of the load, metrics and alarms.
     pub monitor: MonitorSettings,
+    /// The web page for operators.
+    pub dashboard: DashboardSettings,
     /// Draining of a backlog.
     pub recovery: RecoverySettings,
     /// Shutdown of a node.
@@ -160,6 +167,7 @@ impl Settings {
             definitions: DefinitionSettings::read(reader),
             executions: ExecutionSettings::read(reader),
             monitor: MonitorSettings::read(reader),
+            dashboard: DashboardSettings::read(reader),
             recovery: RecoverySettings::read(reader),
             shutdown: ShutdownSettings::read(reader),
             plugins: PluginSettings::read(reader),
@@ -192,6 +200,7 @@ impl fmt::Debug for Settings {
             .field("definitions", &self.definitions)
             .field("executions", &self.executions)
             .field("monitor", &self.monitor)
+            .field("dashboard", &self.dashboard)
             .field("recovery", &self.recovery)
             .field("shutdown", &self.shutdown)
             .field("plugins", &self.plugins)

@@ -1,11 +1,12 @@
 //! Monitoring settings: how the load is looked at, what metrics say, and when alarms are raised.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::reader::Reader;
 
 /// Monitoring of the load, metrics and health (`carnelian.monitor.*`, `carnelian.metrics.*`,
-/// `carnelian.health.*`).
+/// `carnelian.health.*`, `carnelian.monitoring.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MonitorSettings {
@@ -33,6 +34,9 @@ pub struct MonitorSettings {
     /// Beyond how many stuck fires a node is not ready; none: they do not matter.
     /// Property `carnelian.health.maxStuckFires`.
     pub max_stuck_fires: Option<u32>,
+    /// The address on which `carnelian node` answers for health and metrics; none: it does not.
+    /// Property `carnelian.monitoring.listen`.
+    pub listen: Option<SocketAddr>,
     /// The thresholds of the alarms.
     pub alarms: AlarmSettings,
 }
@@ -81,6 +85,7 @@ impl MonitorSettings {
             max_groups: reader.count("carnelian.metrics.maxGroups"),
             node_labels: reader.flag("carnelian.metrics.nodeLabels"),
             max_stuck_fires: reader.count_if_any("carnelian.health.maxStuckFires"),
+            listen: reader.address("carnelian.monitoring.listen"),
             alarms: AlarmSettings::read(reader),
         }
     }

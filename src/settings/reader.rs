@@ -1,6 +1,7 @@
 //! Reader: typed reads of known keys that collect every problem and every warning.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::duration;
@@ -235,6 +236,11 @@ impl Reader {
 
     pub fn seconds(&self, key: &str) -> Duration {
         Duration::from_secs(self.value(key).and_then(|value| value.parse().ok()).unwrap_or(0))
+    }
+
+    /// An address to listen on.
+    pub fn address(&self, key: &str) -> Option<SocketAddr> {
+        self.value(key).and_then(|value| value.parse().ok())
     }
 
     /// Says if a choice is `word`.

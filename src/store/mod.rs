@@ -50,7 +50,7 @@ pub use database::{
     Lock, LostCommits, MissingPart, NotificationListener, Owner, PlacementRows, Rows, Session, SnapshotRows,
     StatementCounts, TableRows, TriggerRows, TxMode,
 };
-pub use diagnosis::{CheckBounds, CheckReport, Explanation, Finding, Repair, SubmittedWork};
+pub use diagnosis::{CheckBounds, CheckReport, Explanation, Finding, Repair, SubmittedWork, TriggerCheck};
 pub use firing::FailedFire;
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, CompletionReport, Doubt, Ending,

@@ -46,7 +46,7 @@ pub use executions::{CancelRow, HeartbeatRow, Progress};
 pub use fast_path::FastPathWork;
 pub use fence::FenceRow;
 pub use fired::{FiredRow, FiredState};
-pub use history::{EndRow, EndedFire, HistoryFilter, HistoryRow, LogRow, RunSample};
+pub use history::{EndRow, EndedFire, HistoryFilter, HistoryRow, LogRow, RunSample, TrendSample};
 pub use instance::InstanceRow;
 pub use job::{JobMarksRow, JobPolicyRow, JobRow, TagRow};
 pub use last_run::LastRunRow;
@@ -61,7 +61,7 @@ pub use placement::{BlacklistKind, BlacklistRow, Exclusions, GroupRuns, LimitRow
 pub use prefetched::{BegunRow, GoneTrigger, PrefetchedFire, PrefetchedRow};
 pub use recovery::RecoveryRow;
 pub use selection::{
-    ContinuationSelection, FiredSelection, JobSelection, ReservationSelection, Selection, TriggerSelection,
+    ContinuationSelection, FiredSelection, JobSelection, Place, ReservationSelection, Selection, TriggerSelection,
 };
 pub use snapshot::{Snapshot, SnapshotPlace};
 pub(in crate::store) use table::cells_of;

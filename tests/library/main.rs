@@ -7,6 +7,7 @@
 mod support;
 
 mod census;
+mod dashboard;
 mod executions;
 mod first_day;
 mod foreign_kinds;

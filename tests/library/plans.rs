@@ -8,6 +8,7 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 mod executing;
+mod pages;
 
 use crate::support;
 use carnelian::clock::{Clock, SystemClock};
@@ -151,7 +152,7 @@ fn fill(kind: Kind, url: &str, scheduler: &str, far_ms: i64, stored: Range<usize
         &format!(
             "INSERT INTO QRTZ_CN_HISTORY (sched_name, fire_id, trigger_name, trigger_group, job_name, job_group, sched_ms, \
              ended_ms, outcome, attempt) SELECT '{scheduler}', {}, {trigger}, {group}, {}, 'far', i, {far_ms} - 2 * i, \
-             'SUCCEEDED', 1 FROM {}",
+             'succeeded', 1 FROM {}",
             named("fire", "i"),
             named("job", tenth),
             numbers(2)

@@ -319,13 +319,16 @@ fn every_key_with_an_effect_changes_the_settings() {
             // Driver and delegate are only compared with the URL, see above.
             ("jobStore.driverDelegateClass" | "dataSource.NAME.driver", _) => continue,
             ("plugin.NAME.class", _) => "LoggingJobHistoryPlugin".to_owned(),
+            ("carnelian.dashboard.proxyAddresses", _) => "192.0.2.7".to_owned(),
+            ("carnelian.dashboard.user.NAME.password", _) => "$argon2id$other".to_owned(),
+            (_, Kind::Listen) => "127.0.0.1:2001".to_owned(),
             (_, Kind::Url) => "sqlite:other.db".to_owned(),
             (_, Kind::Bool) if row.default == DefaultValue::Value("true") => "false".to_owned(),
             (_, Kind::Bool) => "true".to_owned(),
             (_, Kind::Labels) => "zone=eu".to_owned(),
             (_, Kind::Zone) => "Europe/Berlin".to_owned(),
             (_, Kind::Choice(words)) => words.last().unwrap().to_string(),
-            (_, Kind::Millis { .. } | Kind::Duration { .. }) => "2001".to_owned(),
+            (_, Kind::Millis { least, .. } | Kind::Duration { least, .. }) => least.max(2001).to_string(),
             (_, Kind::Count { least, .. } | Kind::Seconds { least, .. }) => least.max(7).to_string(),
             _ => "other".to_owned(),
         };
@@ -350,6 +353,8 @@ fn plugin_of(key: &str) -> &'static str {
         "plugin.db.class=LoggingTriggerHistoryPlugin"
     } else if has(&["cleanShutdown"]) {
         "plugin.db.class=ShutdownHookPlugin"
+    } else if key == "carnelian.dashboard.user.NAME.role" {
+        "carnelian.dashboard.user.db.password=$argon2id$x"
     } else if has(&["defaultMaxRunTime"]) {
         "plugin.db.class=JobInterruptMonitorPlugin"
     } else {

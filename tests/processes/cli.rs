@@ -7,6 +7,7 @@ mod calendars;
 mod check;
 mod commands;
 pub mod configuration;
+mod dashboard;
 mod definitions;
 mod history;
 mod import;

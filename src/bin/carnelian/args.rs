@@ -2,6 +2,7 @@
 
 pub mod help;
 #[cfg(test)]
+#[cfg(feature = "dashboard")]
 mod pages;
 mod schedule;
 
@@ -142,6 +143,9 @@ pub enum Command {
     Limit(LimitCommand),
     /// For a monitor: exit code 1 outside the bounds; needs only the database
     Check(Check),
+    /// Serves the web page for operators, its JSON, health and metrics, until SIGTERM or SIGINT
+    #[cfg(feature = "dashboard")]
+    Dashboard(crate::dashboard::Dashboard),
     /// Runs a stand-alone node for jobs of type `command`, until SIGTERM or SIGINT
     Node,
     /// Cron expressions: their next times, their meaning

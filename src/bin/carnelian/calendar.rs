@@ -5,9 +5,8 @@ use crate::definition;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields};
 use crate::page::{Paging, Part};
-use carnelian::calendar::Calendar;
+use carnelian::report::{self, calendar_in_words};
 use carnelian::store::JobStore;
-use carnelian::{Error, Result};
 use serde_json::json;
 use std::io::Read;
 use std::path::Path;
@@ -25,7 +24,7 @@ pub fn run(store: &JobStore, output: Output, command: &CalendarCommand) -> Outco
             let calendar = definition::read(&text)
                 .map_err(|reason| Failure::Usage(format!("calendar definition {}: {reason}", file.display())))?;
             store.catalogue().add_calendar(name, &calendar, *replace, *update_triggers)?;
-            output.done(json!({"calendar": name}), &format!("stored calendar {name}: {}", summary(&calendar)))
+            output.done(json!({"calendar": name}), &format!("stored calendar {name}: {}", calendar_in_words(&calendar)))
         }
         CalendarCommand::Delete { name } => {
             if !store.catalogue().delete_calendar(name)? {
@@ -53,46 +52,16 @@ fn contents(file: &Path) -> Outcome<String> {
 }
 
 fn list(store: &JobStore, output: Output, paging: &Paging) -> Outcome {
-    let mut calendars: Vec<(String, Result<Calendar>)> = Vec::new();
     let part = paging.cut(store.catalogue().calendar_names()?, |name| [name.clone()])?;
-    for name in part.items {
-        match store.catalogue().calendar(&name) {
-            Ok(Some(calendar)) => calendars.push((name, Ok(calendar))),
-            Ok(None) => {}
-            Err(error @ Error::Unreadable { .. }) => calendars.push((name, Err(error))),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let document = |(name, calendar): &(String, Result<Calendar>)| match calendar {
-        Ok(calendar) => json!({
-            "calendar": name,
-            "type": calendar.rule().name(),
-            "tz": calendar.zone().map(|zone| zone.name()),
-            "description": calendar.description(),
-            "error": null,
-        }),
-        Err(error) => json!({
-            "calendar": name, "type": null, "tz": null, "description": null, "error": error.to_string(),
-        }),
-    };
+    let calendars = report::calendars(store, part.items)?;
     let part = Part { items: calendars, next: part.next, total: part.total };
     let heading = ["CALENDAR", "TYPE", "DESCRIPTION"];
-    output.part("no calendar is stored", heading, &part, document, |(name, calendar)| match calendar {
-        Ok(calendar) => [name.clone(), summary(calendar), calendar.description().unwrap_or_default().to_owned()],
+    output.part("no calendar is stored", heading, &part, report::calendar, |(name, calendar)| match calendar {
+        Ok(calendar) => {
+            [name.clone(), calendar_in_words(calendar), calendar.description().unwrap_or_default().to_owned()]
+        }
         Err(error) => [name.clone(), "unreadable".to_owned(), error.to_string()],
     })
-}
-
-/// The kinds from the uppermost to the lowest, with their zones.
-fn summary(calendar: &Calendar) -> String {
-    let own = match calendar.zone() {
-        Some(zone) => format!("{} in {zone}", calendar.rule().name()),
-        None => calendar.rule().name().to_owned(),
-    };
-    match calendar.base() {
-        Some(base) => format!("{own} over {}", summary(base)),
-        None => own,
-    }
 }
 
 fn show(store: &JobStore, output: Output, name: &str) -> Outcome {
@@ -100,7 +69,7 @@ fn show(store: &JobStore, output: Output, name: &str) -> Outcome {
     let definition = definition::show(&calendar);
     let text = format!("{definition:#}\n");
     output.answer(json!({"calendar": name, "definition": definition}), || {
-        let heading = fields(&[("calendar", Some(name.to_owned())), ("type", Some(summary(&calendar)))]);
+        let heading = fields(&[("calendar", Some(name.to_owned())), ("type", Some(calendar_in_words(&calendar)))]);
         format!("{heading}{text}")
     })
 }

@@ -6,6 +6,7 @@ use crate::output::{Output, ago, or_dash, time};
 use crate::page::{Paging, ordered};
 use crate::value::epoch_ms;
 use crate::watch::Watch;
+use carnelian::report::{self, progress_in_words};
 use carnelian::store::JobStore;
 use carnelian::store::row::FiredState;
 use carnelian::{FiredTrigger, JobKey};
@@ -41,25 +42,9 @@ pub fn running(store: &JobStore, output: Output, options: &Running) -> Outcome {
     fires.retain(|fire| options.instance.as_ref().is_none_or(|name| fire.instance == *name));
     let place = |fire: &FiredTrigger| [ordered(epoch_ms(fire.fire_time)), fire.fire_id.clone()];
     let part = options.paging.cut(fires, place)?;
-    let document = |fire: &FiredTrigger| {
-        json!({
-            "fire_id": fire.fire_id,
-            "job": fire.job.as_ref().map(ToString::to_string),
-            "trigger": fire.trigger.to_string(),
-            "instance": fire.instance,
-            "state": fire.state.name(),
-            "scheduled_ms": epoch_ms(fire.scheduled_fire_time),
-            "fired_ms": epoch_ms(fire.fire_time),
-            "last_beat_ms": fire.heartbeat.as_ref().map(|beat| epoch_ms(beat.time)),
-            "last_progress_ms": fire.heartbeat.as_ref().and_then(|beat| beat.progress_time).map(epoch_ms),
-            "progress": fire.heartbeat.as_ref().and_then(|beat| beat.progress.as_ref()).map(|progress| {
-                json!({"done": progress.done, "total": progress.total, "note": progress.note})
-            }),
-        })
-    };
     #[rustfmt::skip] // One line, like the row.
     let heading = ["JOB", "TRIGGER", "INSTANCE", "STATE", "SCHEDULED", "FIRED", "LAST BEAT", "LAST PROGRESS", "PROGRESS", "FIRE"];
-    output.part("nothing is running", heading, &part, document, |fire| {
+    output.part("nothing is running", heading, &part, report::fire, |fire| {
         [
             or_dash(fire.job.as_ref()),
             fire.trigger.to_string(),
@@ -71,20 +56,10 @@ pub fn running(store: &JobStore, output: Output, options: &Running) -> Outcome {
             or_dash(
                 fire.heartbeat.as_ref().and_then(|beat| beat.progress_time).map(|time| ago(epoch_ms(time), now_ms)),
             ),
-            progress(fire),
+            or_dash(progress_in_words(fire)),
             fire.fire_id.clone(),
         ]
     })
-}
-
-/// `3 of 10: copying`.
-fn progress(fire: &FiredTrigger) -> String {
-    let progress = fire.heartbeat.as_ref().and_then(|beat| beat.progress.as_ref());
-    or_dash(progress.map(|progress| {
-        let total = progress.total.map_or(String::new(), |total| format!(" of {total}"));
-        let note = progress.note.as_ref().map_or(String::new(), |note| format!(": {note}"));
-        format!("{}{total}{note}", progress.done)
-    }))
 }
 
 /// Leaves an order to stop for whichever node runs the fire.

@@ -2,11 +2,11 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use crate::{job, value};
+use crate::value;
 use carnelian::store::JobStore;
 use carnelian::{Continuation, Error, JobKey, On};
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[derive(Args)]
 pub struct Follow {
@@ -74,17 +74,4 @@ fn readable(found: carnelian::Result<Vec<Continuation>>) -> Outcome<Vec<Continua
         }
         other => Ok(other?),
     }
-}
-
-/// Continuations as JSON, each with the key of the job at its other end.
-pub fn as_json<'a>(found: impl Iterator<Item = &'a Continuation>, end: fn(&Continuation) -> &JobKey) -> Value {
-    let one = |c: &Continuation| {
-        json!({
-            "job": end(c).to_string(),
-            "on": c.follows_on().name(),
-            "per_tick": c.is_once_per_tick(),
-            "data": job::data(c.passed_data()),
-        })
-    };
-    Value::Array(found.map(one).collect())
 }

@@ -7,14 +7,15 @@ use crate::output::{Output, fields, or_dash, span, table, time};
 use crate::page::{Paging, Part};
 use crate::run_log;
 use crate::value::{self, Moment, With, epoch_ms, millis, resolved};
-use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, RunRecord, SummaryRow};
+use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, HistoryRow, SummaryRow};
+use carnelian::report::{self, ended_ms};
 use carnelian::store::JobStore;
 use carnelian::{JobKey, JobPolicy, TriggerKey};
 use chrono::{DateTime, Utc};
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand};
 use log::LevelFilter;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 // The filter of fires.
@@ -200,9 +201,9 @@ fn part(store: &JobStore, query: HistoryQuery, paging: &Paging) -> Outcome<Part<
 fn list(store: &JobStore, output: Output, query: HistoryQuery, paging: &Paging) -> Outcome {
     let part = part(store, query, paging)?;
     let heading = ["ENDED", "OUTCOME", "JOB", "TRIGGER", "INSTANCE", "ATTEMPT", "RUN TIME", "FIRE", "ERROR"];
-    output.part("no such fire has ended", heading, &part, document, |row| {
+    output.part("no such fire has ended", heading, &part, report::run, |row| {
         [
-            time(ended(row)),
+            time(ended_ms(row)),
             row.outcome.name().to_owned(),
             or_dash(row.job.as_ref()),
             row.trigger.to_string(),
@@ -246,7 +247,7 @@ fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
     let Some(record) = store.history().run_record(fire_id)? else {
         return Err(Failure::Refused(format!("nothing is known of fire {fire_id}")));
     };
-    output.answer(record_document(&record), || {
+    output.answer(report::run_record(&record), || {
         let row = &record.run;
         let mut text = fields(&[
             ("fire", Some(row.fire_id.clone())),
@@ -264,7 +265,7 @@ fn show(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
             ("scheduled", Some(time(Some(row.scheduled_ms)))),
             ("fired", row.fired_ms.map(|ms| time(Some(ms)))),
             ("started", row.start_time().map(|start| time(Some(epoch_ms(start))))),
-            ("ended", ended(row).map(|ms| time(Some(ms)))),
+            ("ended", ended_ms(row).map(|ms| time(Some(ms)))),
             ("run time", row.run_ms.map(span)),
             ("attempt", Some(row.attempt.to_string())),
             ("first fire", row.root_fire_id.clone()),
@@ -298,50 +299,6 @@ fn prune(store: &JobStore, output: Output, pruning: &HistoryPruning, dry_run: bo
     let rows = if dry_run { store.history().count_prunable(pruning)? } else { store.history().prune(pruning)? };
     let line = if dry_run { format!("{rows} rows would be deleted") } else { format!("{rows} rows deleted") };
     output.done(json!({"rows": rows, "dry_run": dry_run}), &line)
-}
-
-fn record_document(record: &RunRecord) -> Value {
-    let mut json = document(&record.run);
-    let next = |(trigger, next): &(TriggerKey, Option<DateTime<Utc>>)| json!({"trigger": trigger.to_string(), "next_fire_ms": next.map(epoch_ms)});
-    if let Some(object) = json.as_object_mut() {
-        object.insert("description".to_owned(), json!(record.description));
-        object.insert("chain".to_owned(), record.chain.iter().map(document).collect());
-        object.insert("waiting".to_owned(), record.waiting.iter().map(next).collect());
-        object.insert("log".to_owned(), record.log.iter().map(run_log::document).collect());
-    }
-    json
-}
-
-/// The time of the end; none if the fire runs.
-fn ended(row: &HistoryRow) -> Option<i64> {
-    (!row.is_running()).then_some(row.ended_ms)
-}
-
-/// The form of a fire for scripts.
-pub fn document(row: &HistoryRow) -> Value {
-    json!({
-        "fire_id": row.fire_id,
-        "job": row.job.as_ref().map(ToString::to_string),
-        "type": row.job_type,
-        "trigger": row.trigger.to_string(),
-        "instance": row.instance,
-        "address": row.address,
-        "biz_key": row.marks.biz_key,
-        "owner": row.marks.owner,
-        "name": row.marks.name,
-        "description": row.marks.description,
-        "trace_id": row.marks.trace_id,
-        "scheduled_ms": row.scheduled_ms,
-        "fired_ms": row.fired_ms,
-        "started_ms": row.start_time().map(epoch_ms),
-        "ended_ms": ended(row),
-        "run_ms": row.run_ms,
-        "outcome": row.outcome.name(),
-        "attempt": row.attempt,
-        "origin_fire_id": row.root_fire_id,
-        "error": row.error,
-        "result": row.result,
-    })
 }
 
 /// Enough of an error for a table.

@@ -8,10 +8,11 @@ use crate::value::{With, epoch_ms, millis};
 use crate::{actions, follow, job_delete, job_run, marks, schedule};
 use carnelian::history::{ActionQuery, ActionRow, LastRunRow};
 use carnelian::listing::JobQuery;
+use carnelian::report::{self, continuations, job_data, job_flags};
 use carnelian::store::{JobStore, JobTypeInfo};
-use carnelian::{Continuation, JobDataMap, JobDetail, JobKey};
+use carnelian::{Continuation, JobDetail, JobKey};
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Runs one of the `job` commands.
 pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
@@ -128,11 +129,11 @@ fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
     let place = |job: &JobDetail| [job.key().group().to_owned(), job.key().name().to_owned()];
     let next = page.items.last().filter(|_| page.has_more).map(|last| token(&place(last)));
     let part = Part { items: page.items, next, total };
-    let continuations = follow::all(store)?;
+    let followed = follow::all(store)?;
     let entry = |job: &JobDetail| {
-        let mut entry = definition(job);
-        let its = continuations.iter().filter(|one| one.parent() == job.key());
-        entry.insert("children".to_owned(), follow::as_json(its, Continuation::child));
+        let mut entry = report::job(job);
+        let its = followed.iter().filter(|one| one.parent() == job.key());
+        entry.insert("children".to_owned(), continuations(its, Continuation::child));
         Value::Object(entry)
     };
     let heading = ["JOB", "TYPE", "FLAGS", "OWNER", "TAGS", "DESCRIPTION"];
@@ -140,7 +141,7 @@ fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
         [
             job.key().to_string(),
             job.job_type().to_owned(),
-            flags(job),
+            job_flags(job),
             job.marks().get_owner().unwrap_or_default().to_owned(),
             marks::tags(job),
             job.description().unwrap_or_default().to_owned(),
@@ -154,13 +155,13 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
     let last_runs = store.history().last_runs(key)?;
     let changes = store.history().actions(&ActionQuery::new().subject(key.to_string()).kind("job").limit(1))?;
     let (children, parents) = (follow::children(store, key)?, follow::parents(store, key)?);
-    let mut document = definition(&job);
-    document.insert("data".to_owned(), data(job.data()));
+    let mut document = report::job(&job);
+    document.insert("data".to_owned(), job_data(job.data()));
     document.insert("data_version".to_owned(), job.version().unwrap_or(1).into());
     let keys = triggers.iter().map(|trigger| trigger.key().to_string().into()).collect();
     document.insert("triggers".to_owned(), Value::Array(keys));
-    document.insert("children".to_owned(), follow::as_json(children.iter(), Continuation::child));
-    document.insert("parents".to_owned(), follow::as_json(parents.iter(), Continuation::parent));
+    document.insert("children".to_owned(), continuations(children.iter(), Continuation::child));
+    document.insert("parents".to_owned(), continuations(parents.iter(), Continuation::parent));
     document.insert("last_runs".to_owned(), last_runs.iter().map(last_run).collect());
     document.insert("last_action".to_owned(), changes.first().map_or(Value::Null, actions::document));
     output.answer(Value::Object(document), || {
@@ -168,7 +169,7 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
             ("job", Some(key.to_string())),
             ("type", Some(job.job_type().to_owned())),
             ("description", job.description().map(str::to_owned)),
-            ("flags", Some(flags(&job)).filter(|flags| !flags.is_empty())),
+            ("flags", Some(job_flags(&job)).filter(|flags| !flags.is_empty())),
         ];
         shown.extend(marks::lines(&job));
         if !job.policy().is_default() {
@@ -208,33 +209,4 @@ fn last_run(run: &LastRunRow) -> Value {
         "run_ms": run.run_time().map(millis),
         "error": run.error,
     })
-}
-
-fn definition(job: &JobDetail) -> Map<String, Value> {
-    let entries = [
-        ("job", json!(job.key().to_string())),
-        ("type", json!(job.job_type())),
-        ("description", json!(job.description())),
-        ("durable", json!(job.is_durable())),
-        ("recover", json!(job.requests_recovery())),
-        ("non_concurrent", json!(job.disallows_concurrent_execution())),
-        ("persist_data", json!(job.persists_job_data_after_execution())),
-        ("policy", json!(job.policy())),
-    ];
-    entries.into_iter().chain(marks::entries(job)).map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-fn flags(job: &JobDetail) -> String {
-    let set = [
-        (job.requests_recovery(), "recover"),
-        (job.disallows_concurrent_execution(), "non-concurrent"),
-        (job.persists_job_data_after_execution(), "persist-data"),
-        (job.is_durable(), "durable"),
-    ];
-    set.iter().filter(|(yes, _)| *yes).map(|(_, name)| *name).collect::<Vec<_>>().join(" ")
-}
-
-/// A data map as JSON, every value as text.
-pub fn data(data: &JobDataMap) -> Value {
-    Value::Object(data.iter().map(|(key, value)| (key.to_owned(), value.to_string().into())).collect())
 }

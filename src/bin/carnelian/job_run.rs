@@ -1,11 +1,11 @@
 //! `job run`: makes a trigger that fires now, and waits for the end of its run if asked to.
 
 use crate::failure::{Failure, Outcome};
-use crate::history;
 use crate::output::{Output, complain, or_dash, span, yes_or_no};
 use crate::watch::{FOLLOWED, pause};
 use crate::{schedule, value};
 use carnelian::history::{FireOutcome, HistoryQuery, HistoryRow};
+use carnelian::report;
 use carnelian::store::JobStore;
 use carnelian::{JobKey, TriggerKey};
 use serde_json::json;
@@ -26,7 +26,7 @@ pub fn run(store: &JobStore, output: Output, job: &JobKey, data: &[(String, Stri
         complain(&format!("warning: {warning}"));
     }
     let row = last_run(store, job, &trigger)?;
-    let document = json!({"job": job.to_string(), "trigger": trigger.to_string(), "run": history::document(&row)});
+    let document = json!({"job": job.to_string(), "trigger": trigger.to_string(), "run": report::run(&row)});
     let time = row.run_ms.map_or(String::new(), |ms| format!(" after {}", span(ms)));
     let node = or_dash(row.instance.as_ref());
     let mut line = format!("{job} {}{time}: fire {} on {node}", row.outcome.name(), row.fire_id);

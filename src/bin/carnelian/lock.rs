@@ -2,8 +2,8 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, time};
+use carnelian::report;
 use carnelian::store::JobStore;
-use carnelian::store::row::LockRow;
 use clap::Subcommand;
 use serde_json::json;
 
@@ -35,18 +35,8 @@ pub fn run(store: &JobStore, output: Output, command: &LockCommand) -> Outcome {
 
 fn list(store: &JobStore, output: Output) -> Outcome {
     let (now_ms, locks) = store.locks().held()?;
-    let document = |row: &LockRow| {
-        json!({
-            "name": row.name,
-            "instance": row.instance,
-            "fence": row.fence,
-            "taken_ms": row.taken_ms,
-            "ttl_ms": row.ttl_ms,
-            "expires_ms": row.expires_ms,
-        })
-    };
     let heading = ["LOCK", "INSTANCE", "FENCE", "TAKEN", "LEFT"];
-    output.list("no lock is held", heading, &locks, document, |row| {
+    output.list("no lock is held", heading, &locks, report::lock, |row| {
         let (taken, left) = (time(Some(row.taken_ms)), span(row.expires_ms - now_ms));
         [row.name.clone(), row.instance.clone(), row.fence.to_string(), taken, left]
     })

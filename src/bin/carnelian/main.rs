@@ -12,6 +12,8 @@ mod command;
 mod config;
 mod confirm;
 mod cron;
+#[cfg(feature = "dashboard")]
+mod dashboard;
 mod defined;
 mod definition;
 mod doctor;
@@ -75,6 +77,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Cron(command) => return cron::run(output, command, cli.config.as_deref()),
         Command::Completions { shell } => return args::help::completions(*shell),
         Command::Man { folder } => return args::help::man(output, folder),
+        #[cfg(feature = "dashboard")]
+        Command::Dashboard(options) if options.hash_password => return dashboard::hash(),
         _ => {}
     }
     let config = Config::load(cli.config.as_deref(), cli.quiet)?;
@@ -112,6 +116,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Blacklist(command) => placement::blacklist(&config.open()?, output, command),
         Command::Limit(command) => placement::limit(&config.open()?, output, command),
         Command::Check(bounds) => check::run(&config.open()?, output, bounds),
+        #[cfg(feature = "dashboard")]
+        Command::Dashboard(options) => dashboard::run(&config, options),
         Command::Node => node::run(config),
         Command::Outages(paging) => outages::list(&config.open()?, output, paging),
         Command::Submission(command) => submission::run(&config.open()?, output, command),

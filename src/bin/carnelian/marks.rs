@@ -3,7 +3,6 @@
 use crate::value::{self, With};
 use carnelian::{GroupMatcher, JobDetail, JobFilter, JobMarks};
 use clap::Args;
-use serde_json::{Value, json};
 
 // Marks by which people and other systems know a job; as a doc comment it would be the help of the
 // command.
@@ -63,18 +62,6 @@ impl Filter {
             .with(self.owner.as_ref(), JobFilter::owner);
         self.tag.iter().fold(filter, JobFilter::tag)
     }
-}
-
-/// The marks as entries of a JSON document.
-pub fn entries(job: &JobDetail) -> [(&'static str, Value); 5] {
-    let marks = job.marks();
-    [
-        ("biz_key", json!(marks.get_biz_key())),
-        ("name", json!(marks.get_name())),
-        ("owner", json!(marks.get_owner())),
-        ("tags", json!(marks.tags().collect::<Vec<_>>())),
-        ("metadata", json!(marks.get_metadata())),
-    ]
 }
 
 /// The marks as lines for people.

@@ -4,6 +4,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, span, time};
 use crate::page::{Paging, ordered};
 use carnelian::recovery::{Outage, RecoveryModeRow};
+use carnelian::report;
 use carnelian::store::JobStore;
 use clap::Subcommand;
 use serde_json::json;
@@ -27,22 +28,8 @@ pub fn list(store: &JobStore, output: Output, paging: &Paging) -> Outcome {
     // The newest comes first.
     let place = |outage: &Outage| [ordered(i64::MAX - outage.ended_ms), outage.instance.clone()];
     let part = paging.cut(store.outages().list()?, place)?;
-    let document = |outage: &Outage| {
-        json!({
-            "began_ms": outage.began_ms,
-            "ended_ms": outage.ended_ms,
-            "instance": outage.instance,
-            "overdue": outage.overdue,
-            "uncounted": outage.uncounted,
-            "fire_now": outage.fire_now,
-            "fire_each": outage.fire_each,
-            "skipped": outage.skipped,
-            "unreadable": outage.unreadable,
-            "interrupted": outage.interrupted,
-        })
-    };
     let heading = ["FROM", "TO", "FOR", "ENDED BY", "OVERDUE", "FIRE NOW", "FIRE EACH", "SKIPPED", "INTERRUPTED"];
-    output.part("no total outage is known", heading, &part, document, |outage| {
+    output.part("no total outage is known", heading, &part, report::outage, |outage| {
         [
             time(Some(outage.began_ms)),
             time(Some(outage.ended_ms)),

@@ -5,10 +5,11 @@ use crate::output::{Output, fields, time};
 use crate::page::{Paging, ordered};
 use crate::value::epoch_ms;
 use carnelian::recovery::Parked;
+use carnelian::report;
 use carnelian::store::JobStore;
 use carnelian::{JobKey, TriggerKey};
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[derive(Subcommand)]
 pub enum ParkedCommand {
@@ -60,7 +61,7 @@ fn list(parked: Vec<Parked>, output: Output, paging: &Paging) -> Outcome {
         |work: &Parked| [ordered(epoch_ms(work.since)), work.key.group().to_owned(), work.key.name().to_owned()];
     let part = paging.cut(parked, place)?;
     let heading = ["KEY", "JOB", "TAKEOVERS", "SINCE", "WHY"];
-    output.part("no work is parked", heading, &part, document, |work| {
+    output.part("no work is parked", heading, &part, report::parked, |work| {
         let (takeovers, since) = (work.takeovers.to_string(), time(Some(epoch_ms(work.since))));
         [work.key.to_string(), work.job.to_string(), takeovers, since, work.reason.clone()]
     })
@@ -70,7 +71,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
     let Some(work) = store.catalogue().parked()?.into_iter().find(|work| work.key == *key) else {
         return done(output, key, false, "parked", "");
     };
-    output.answer(document(&work), || {
+    output.answer(report::parked(&work), || {
         fields(&[
             ("key", Some(work.key.to_string())),
             ("job", Some(work.job.to_string())),
@@ -85,15 +86,4 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
 fn done(output: Output, key: &TriggerKey, is_done: bool, word: &str, says: &str) -> Outcome {
     let text = if is_done { format!("{key} {says}") } else { format!("{key} is not parked") };
     output.verdict(json!({"key": key.to_string(), word: is_done}), &text, is_done)
-}
-
-fn document(work: &Parked) -> Value {
-    json!({
-        "key": work.key.to_string(),
-        "job": work.job.to_string(),
-        "fire_id": work.fire_id,
-        "reason": work.reason,
-        "takeovers": work.takeovers,
-        "since_ms": epoch_ms(work.since),
-    })
 }

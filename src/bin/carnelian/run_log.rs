@@ -6,8 +6,8 @@ use crate::value::epoch_ms;
 use crate::watch::{FOLLOWED, pause};
 use carnelian::JobFilter;
 use carnelian::history::{LogLine, RunRecord};
+use carnelian::report::log_line;
 use carnelian::store::JobStore;
-use serde_json::{Value, json};
 
 /// Shows the lines; with `follow` when the run has ended.
 pub fn run(store: &JobStore, output: Output, fire_id: &str, follow: bool) -> Outcome {
@@ -16,7 +16,7 @@ pub fn run(store: &JobStore, output: Output, fire_id: &str, follow: bool) -> Out
     if follow {
         record = ended(store, record)?;
     }
-    output.answer(record.log.iter().map(document).collect(), || match record.log.as_slice() {
+    output.answer(record.log.iter().map(log_line).collect(), || match record.log.as_slice() {
         [] if record.run.is_running() => "it runs: its lines are kept when it has ended; --follow waits\n".to_owned(),
         [] => "it has logged nothing that is kept\n".to_owned(),
         log => lines(log),
@@ -41,12 +41,6 @@ fn ended(store: &JobStore, mut record: RunRecord) -> Outcome<RunRecord> {
         record = store.history().run_record(&record.run.fire_id)?.ok_or_else(gone)?;
     }
     Ok(record)
-}
-
-/// The form of a line for scripts.
-pub fn document(line: &LogLine) -> Value {
-    let level = line.level.as_str().to_ascii_lowercase();
-    json!({"ms": epoch_ms(line.at), "level": level, "target": line.target, "message": line.message})
 }
 
 /// Lines for people.

@@ -1,8 +1,8 @@
 //! `submission`: the state of work by the id of its request.
 
 use crate::failure::{Failure, Outcome};
-use crate::history;
 use crate::output::{Output, fields, or_dash, time};
+use carnelian::report;
 use carnelian::store::JobStore;
 use clap::Subcommand;
 use serde_json::json;
@@ -33,7 +33,7 @@ pub fn run(store: &JobStore, output: Output, command: &SubmissionCommand) -> Out
         "trigger": work.trigger.to_string(),
         "state": work.state.name(),
         "is_over": work.state.is_over(),
-        "last_run": last.map(history::document),
+        "last_run": last.map(report::run),
     });
     output.answer(document, || {
         fields(&[

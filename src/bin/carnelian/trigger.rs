@@ -3,20 +3,20 @@
 use crate::args::TriggerCommand;
 use crate::backfill;
 use crate::failure::{Failure, Outcome};
-use crate::job::data;
 use crate::marks::Filter;
 use crate::output::{Output, fields, time};
 use crate::page::{Paging, Part, token};
 use crate::value::{self, With, epoch_ms};
 use carnelian::TriggerSummary;
 use carnelian::listing::{ListOrder, TriggerQuery};
+use carnelian::report::{self, misfire_in_words};
 use carnelian::store::JobStore;
 use carnelian::trigger::TriggerOption;
-use carnelian::{JobKey, MisfireInstruction, Overlap, Schedule, TriggerKey, TriggerState};
+use carnelian::{JobKey, Overlap, Schedule, TriggerKey, TriggerState};
 use chrono::DateTime;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Runs one of the `trigger` commands.
 pub fn run(store: &JobStore, output: Output, command: &TriggerCommand) -> Outcome {
@@ -125,7 +125,7 @@ fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
     let next = page.items.last().filter(|_| page.has_more).map(|last| options.token(last));
     let part = Part { items: page.items, next, total };
     let heading = ["TRIGGER", "JOB", "TYPE", "STATE", "NEXT FIRE", "PREVIOUS FIRE", "PRIORITY", "MISFIRE"];
-    output.part("no such trigger is stored", heading, &part, summary, |trigger| {
+    output.part("no such trigger is stored", heading, &part, report::trigger_summary, |trigger| {
         [
             trigger.key.to_string(),
             trigger.job.to_string(),
@@ -134,28 +134,9 @@ fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
             time(trigger.next_fire_time.map(epoch_ms)),
             time(trigger.previous_fire_time.map(epoch_ms)),
             trigger.priority.to_string(),
-            misfire_name(trigger),
+            misfire_in_words(trigger),
         ]
     })
-}
-
-fn summary(trigger: &TriggerSummary) -> Value {
-    json!({
-        "trigger": trigger.key.to_string(),
-        "job": trigger.job.to_string(),
-        "type": trigger.kind,
-        "state": trigger.state,
-        "next_fire_ms": trigger.next_fire_time.map(epoch_ms),
-        "prev_fire_ms": trigger.previous_fire_time.map(epoch_ms),
-        "priority": trigger.priority,
-        "misfire": misfire_name(trigger),
-    })
-}
-
-/// The instruction's name; the number where nobody knows it.
-fn misfire_name(trigger: &TriggerSummary) -> String {
-    MisfireInstruction::from_code(&trigger.kind, trigger.misfire)
-        .map_or_else(|| trigger.misfire.to_string(), |instruction| instruction.name().to_owned())
 }
 
 fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
@@ -165,27 +146,7 @@ fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
     let options: Vec<_> = trigger.schedule().options().into_iter().map(TriggerOption::name).collect();
     let (next, previous) = (trigger.next_fire_time().map(epoch_ms), trigger.previous_fire_time().map(epoch_ms));
     let window = trigger.catch_up_window();
-    let document = json!({
-        "trigger": key.to_string(),
-        "job": trigger.job_key().to_string(),
-        "type": trigger.schedule().kind(),
-        "schedule": trigger.schedule().in_words(),
-        "options": options,
-        "description": trigger.description(),
-        "state": state.name(),
-        "next_fire_ms": next,
-        "prev_fire_ms": previous,
-        "start_ms": start,
-        "end_ms": end,
-        "priority": trigger.priority(),
-        "misfire": trigger.misfire_instruction().name(),
-        "overlap": trigger.overlap().name(),
-        "catch_up_ms": window.map(|window| window.as_millis()),
-        "pause_on_failure": trigger.pauses_on_failure(),
-        "calendar": trigger.calendar_name(),
-        "data": data(trigger.data()),
-    });
-    output.answer(document, || {
+    output.answer(report::trigger(&trigger, state), || {
         let mut shown = vec![
             ("trigger", Some(key.to_string())),
             ("job", Some(trigger.job_key().to_string())),

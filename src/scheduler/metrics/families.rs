@@ -1,8 +1,9 @@
 //! The families: every metric with its name, its meaning and its present values.
 
+use super::cluster::cluster;
 use super::meters::{GroupMeters, View};
 use super::process::process;
-use super::sample::{Family, Labels, Value};
+use super::sample::{Family, Labels, Value, label};
 use crate::alarm::AlarmKind;
 use crate::job::FireOutcome;
 use crate::meter::HistogramValues;
@@ -197,29 +198,9 @@ impl List {
     /// The cluster, as the monitor saw it last.
     fn cluster(&mut self, view: &View, node: &Node) {
         if let Some((seen, load)) = &view.load {
-            let (mut alive, mut foreign, mut silent) = (0, 0, 0);
-            for instance in &load.instances {
-                match (instance.alive, instance.foreign) {
-                    (false, _) => silent += 1,
-                    (true, true) => foreign += 1,
-                    (true, false) => alive += 1,
-                }
+            for Family { name, help, samples } in cluster(load) {
+                self.add(name, help, samples);
             }
-            let states = [("alive", alive), ("foreign", foreign), ("silent", silent)];
-            let samples = states.map(|(state, n)| (label("state", state), Value::Gauge(f64::from(n))));
-            self.add("carnelian_instances", "Nodes: alive, alive and of Quartz, silent.", samples);
-            let working = load.instances.iter().filter(|instance| instance.is_working()).count();
-            self.gauge("carnelian_working_nodes", "Nodes that are alive and take work.", working as f64);
-            self.gauge("carnelian_overdue_triggers", "Triggers that should have fired.", load.overdue as f64);
-            let backlog = load.recovery_since_ms.map_or(0, |_| load.overdue);
-            self.gauge(
-                "carnelian_recovery_backlog",
-                "Overdue triggers while they are drained in recovery mode.",
-                backlog as f64,
-            );
-            self.gauge("carnelian_parked_work", "Work that waits until somebody has looked at it.", load.parked as f64);
-            let age_ms = load.oldest_overdue_ms.map_or(0, |oldest_ms| load.now_ms.saturating_sub(oldest_ms));
-            self.gauge("carnelian_oldest_overdue_seconds", "How late the latest of them is.", age_ms as f64 / 1000.0);
             let age = node.clock.ticks().saturating_sub(*seen).as_secs_f64();
             self.gauge("carnelian_monitor_age_seconds", "How old what is said of the cluster is.", age);
         }
@@ -243,8 +224,4 @@ impl List {
         let samples = counts.map(|(kind, counter)| (of(kind), Value::Counter(counter.value())));
         self.add("carnelian_alarms_total", "Alarms raised.", samples);
     }
-}
-
-fn label(name: &'static str, value: &str) -> Labels {
-    vec![(name, value.to_owned())]
 }

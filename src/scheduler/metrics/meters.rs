@@ -68,6 +68,9 @@ pub(crate) struct GroupMeters {
     pub(super) duration: Histogram,
 }
 
+/// The meters of a job or of a group, with its name.
+pub(super) type NamedMeters = (String, Arc<GroupMeters>);
+
 impl Metrics {
     pub(crate) fn new(settings: &MonitorSettings) -> Self {
         let most = usize::try_from(settings.max_groups).unwrap_or(usize::MAX);
@@ -108,7 +111,7 @@ impl Metrics {
     }
 
     /// The label by which fires are told apart, and its values so far; none if they are not.
-    pub(super) fn groups(&self) -> Option<(&'static str, Vec<(String, Arc<GroupMeters>)>)> {
+    pub(super) fn groups(&self) -> Option<(&'static str, Vec<NamedMeters>)> {
         let groups = self.groups.as_ref()?;
         let meters = groups.meters.read();
         let seen = meters.iter().map(|(group, meters)| (group.clone(), Arc::clone(meters))).collect();

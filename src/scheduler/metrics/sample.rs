@@ -20,3 +20,8 @@ pub(crate) struct Family {
     pub(crate) help: &'static str,
     pub(crate) samples: Vec<(Labels, Value)>,
 }
+
+/// One label.
+pub(super) fn label(name: &'static str, value: &str) -> Labels {
+    vec![(name, value.to_owned())]
+}

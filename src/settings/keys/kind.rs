@@ -3,6 +3,7 @@
 use super::super::duration;
 use crate::node::Labels;
 use chrono_tz::Tz;
+use std::net::SocketAddr;
 
 /// Kind of values that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub enum Kind {
     Labels,
     /// The URL of a database.
     Url,
+    /// An address to listen on, with its port.
+    Listen,
     /// A password: never shown.
     Secret,
 }
@@ -85,6 +88,7 @@ impl Kind {
             Kind::Labels => "expected labels such as zone=eu, gpu=yes".to_owned(),
             Kind::Zone => "expected the name of a time zone, such as UTC or Europe/Berlin".to_owned(),
             Kind::Url => "expected the URL of a database".to_owned(),
+            Kind::Listen => "expected an IP address and a port, such as 127.0.0.1:8080 or [::]:9090".to_owned(),
             Kind::Secret => "expected a password".to_owned(),
         }
     }
@@ -104,6 +108,7 @@ impl Kind {
             Kind::Labels => "`zone=eu, gpu=yes`".to_owned(),
             Kind::Zone => "time zone".to_owned(),
             Kind::Url => "URL".to_owned(),
+            Kind::Listen => "`127.0.0.1:8080`".to_owned(),
             Kind::Secret => "secret".to_owned(),
         }
     }
@@ -148,6 +153,7 @@ impl Kind {
                 return value.parse::<Labels>().map(drop).map_err(|why| format!("{}: {why}", self.accepted()));
             }
             Kind::Zone => value.parse::<Tz>().is_ok(),
+            Kind::Listen => value.parse::<SocketAddr>().is_ok(),
             Kind::Text | Kind::Url | Kind::Secret => true,
         };
         if sound { Ok(()) } else { Err(self.accepted()) }

@@ -1,5 +1,6 @@
 //! The explanation of a trigger: what holds it back, or when and where it runs.
 
+use super::checklist::checklist;
 use super::explanation::Explanation;
 use super::facts::Facts;
 use crate::epoch::millis;
@@ -20,6 +21,7 @@ impl Diagnosis<'_> {
         let scheduler = &self.store.settings.scheduler;
         let (reasons, is_running) = (facts.reasons(), facts.running().count() > 0);
         Ok(Explanation {
+            checks: checklist(&facts),
             reasons,
             is_running,
             job_type: facts.job.as_ref().map(|job| job.job_type().to_owned()),
@@ -75,7 +77,7 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Result<Facts> {
         job,
         missing_calendar,
         unreadable,
-        orphan: store.job_types().orphans()?.jobs.into_iter().find(|orphan| orphan.job == trigger.job),
+        orphan: store.job_types().orphan(&trigger.job)?,
         fires,
         schedule: read.as_ref().map(|trigger| trigger.schedule().in_words()),
         paused_groups: store.catalogue().paused_groups()?,

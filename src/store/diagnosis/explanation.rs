@@ -27,6 +27,18 @@ pub struct Explanation {
     pub children: Vec<Continuation>,
     /// The living nodes, and why each may not run the job, if it may not.
     pub nodes: Vec<MayRun>,
+    /// The things that must hold before the trigger runs, in the order in which a node looks.
+    pub checks: Vec<TriggerCheck>,
     /// The reasons why the trigger waits, or when and where it fires; a sentence each.
     pub reasons: Vec<String>,
+}
+
+/// One thing that must hold before a trigger runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TriggerCheck {
+    /// True if nothing is in the way.
+    pub is_fine: bool,
+    /// The finding, in a sentence.
+    pub text: String,
 }

@@ -3,6 +3,7 @@
 
 mod check;
 mod check_bounds;
+mod checklist;
 mod doctor;
 mod explain;
 mod explanation;
@@ -16,6 +17,6 @@ mod submitted;
 mod work;
 
 pub use check_bounds::{CheckBounds, CheckReport};
-pub use explanation::Explanation;
+pub use explanation::{Explanation, TriggerCheck};
 pub use finding::{Finding, Repair};
 pub use submitted::SubmittedWork;

@@ -4,7 +4,7 @@ use super::{History, HistoryQuery};
 use crate::epoch::length;
 use crate::error::Result;
 use crate::rules::run_times::{SummaryRow, summarise};
-use crate::store::row::RunSample;
+use crate::store::row::{HistoryFilter, RunSample, TrendSample};
 
 /// The most rows that a summary looks at, the newest.
 const MOST_ROWS: usize = 200_000;
@@ -37,5 +37,15 @@ impl History<'_> {
         let fires = samples.len();
         let samples = samples.into_iter().map(|sample| (sample.job, sample.outcome, sample.run_ms.map(length)));
         Ok(HistorySummary { rows: summarise(samples), fires, is_complete })
+    }
+
+    /// The fires that ended at this time or later, epoch milliseconds, the newest first and at most
+    /// so many; as trends need them.
+    ///
+    /// # Errors
+    /// Failures of the database after the bounded retries.
+    pub fn samples_since(&self, since_ms: i64, limit: usize) -> Result<Vec<TrendSample>> {
+        let filter = HistoryFilter { since_ms: Some(since_ms), limit, ..HistoryFilter::default() };
+        self.store.glance("look at the last fires", |s| s.history(&filter))
     }
 }

@@ -8,7 +8,7 @@ use super::JobTypes;
 use crate::epoch::{millis, moment};
 use crate::error::{Error, Result};
 use crate::key::JobKey;
-use crate::store::row::{OrphanRow, UnknownJobRow};
+use crate::store::row::{JobSelection, OrphanRow, TriggerSelection, UnknownJobRow};
 use crate::store::{Lock, Session, TxMode};
 use chrono::{DateTime, Utc};
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,6 +93,35 @@ impl JobTypes<'_> {
     /// Failures of the database after the bounded retries.
     pub fn orphans(&self) -> Result<Orphans> {
         self.store.read("look for orphans", |s| self.orphans_in(s))
+    }
+
+    /// The job of this key, if no living node can run it. Reads this job only.
+    ///
+    /// # Errors
+    /// Failures of the database after the bounded retries.
+    pub fn orphan(&self, key: &JobKey) -> Result<Option<Orphan>> {
+        self.store.read("look whether a job is an orphan", |s| {
+            let nodes = self.living_nodes(s)?;
+            let Some(job) = s.jobs(JobSelection::Keys(std::slice::from_ref(key)))?.pop() else { return Ok(None) };
+            if !nodes.tell_all() {
+                return Ok(None);
+            }
+            let version = s.job_versions(std::slice::from_ref(key))?.pop().map_or(1, |row| row.version);
+            let known = nodes.types().get(&job.job_type).copied();
+            if known.is_some_and(|known| version <= known) {
+                return Ok(None);
+            }
+            let triggers = s.triggers(TriggerSelection::OfJob(key))?;
+            Ok(Some(Orphan {
+                job: job.key,
+                job_type: job.job_type,
+                version: u32::try_from(version).unwrap_or(u32::MAX),
+                known_version: known.map(|known| u32::try_from(known).unwrap_or(u32::MAX)),
+                triggers: triggers.len(),
+                next_fire_time: triggers.iter().filter_map(|trigger| trigger.next_ms).min().map(moment),
+                since: s.row::<OrphanRow>(key)?.map(|noted| moment(noted.since_ms)),
+            }))
+        })
     }
 
     /// As [`JobTypes::orphans`], and notes since when each of them is one, for `--older-than` and

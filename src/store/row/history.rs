@@ -165,6 +165,21 @@ table! {
     }
 }
 
+table! {
+    /// The columns that trends need of a row of the history.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TrendSample in "CN_HISTORY" by [] {
+        /// The time the fire stood for.
+        pub scheduled_ms: i64 = [sched_ms],
+        /// The time at which it was fired; none for a misfire.
+        pub fired_ms: Option<i64>,
+        /// The time at which it ended.
+        pub ended_ms: i64,
+        /// The outcome of the fire.
+        pub outcome: FireOutcome,
+    }
+}
+
 /// A selection of the history's rows; the newest come first.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryFilter<'a> {

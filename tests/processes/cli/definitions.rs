@@ -103,8 +103,8 @@ fn jobs_follow_others() {
     place.fine("job add g.report --type command --data argv=true");
     assert_eq!(place.fine("job follow g.load g.report"), "g.report follows g.load on success\n");
     let said = place.json("job follow g.load g.report --on any --data to=ops");
-    assert_eq!(said, json!({"parent": "g.load", "child": "g.report", "on": "any"}));
-    let child = json!([{"job": "g.report", "on": "any", "data": {"to": "ops"}}]);
+    assert_eq!(said, json!({"parent": "g.load", "child": "g.report", "on": "any", "per_tick": false}));
+    let child = json!([{"job": "g.report", "on": "any", "per_tick": false, "data": {"to": "ops"}}]);
     assert_eq!(place.json("job show g.load")["children"], child);
     assert_eq!(place.json("job show g.report")["parents"][0]["job"], json!("g.load"));
     assert!(place.fine("job show g.load").contains("g.report on any"));

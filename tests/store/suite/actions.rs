@@ -37,22 +37,34 @@ fn each_action_is_written_down_with_who_did_it() {
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW + SECOND), minutely("u", "a", NOW + SECOND)]);
     cluster.schedule(job("b").durable(true), []);
     let (t, j) = (trigger_key("t"), job_key("a"));
-    let pause = |s: &JobStore| drop(s.catalogue().pause_triggers(std::slice::from_ref(&t)).unwrap());
+    let pause = |s: &JobStore| {
+        s.catalogue().pause_triggers(std::slice::from_ref(&t)).unwrap();
+    };
     assert_eq!(actions_of(&cluster, pause), ["ada pause trigger triggers.t"]);
     assert_eq!(actions_of(&cluster, pause), [""; 0], "nothing has changed");
-    let resumed = actions_of(&cluster, |s| drop(s.catalogue().resume_jobs(std::slice::from_ref(&j), true).unwrap()));
+    let resumed = actions_of(&cluster, |s| {
+        s.catalogue().resume_jobs(std::slice::from_ref(&j), true).unwrap();
+    });
     assert_eq!(resumed, ["ada resume job jobs.a"]);
-    let group = |s: &JobStore| drop(s.catalogue().pause_trigger_groups(&GroupMatcher::equals("triggers")).unwrap());
+    let group = |s: &JobStore| {
+        s.catalogue().pause_trigger_groups(&GroupMatcher::equals("triggers")).unwrap();
+    };
     assert_eq!(actions_of(&cluster, group), ["ada pause group triggers"]);
     assert_eq!(actions_of(&cluster, |s| s.catalogue().resume_all(true).unwrap()), ["ada resume all all"]);
-    let run = |s: &JobStore| drop(s.catalogue().trigger_job(&j, JobDataMap::new()).unwrap());
+    let run = |s: &JobStore| {
+        s.catalogue().trigger_job(&j, JobDataMap::new()).unwrap();
+    };
     assert_eq!(actions_of(&cluster, run), ["ada run job jobs.a"]);
     let again = minutely("t", "a", NOW + MINUTE).build().unwrap();
-    let moved = actions_of(&cluster, |s| drop(s.catalogue().reschedule(&t, again.clone()).unwrap()));
+    let moved = actions_of(&cluster, |s| {
+        s.catalogue().reschedule(&t, again.clone()).unwrap();
+    });
     assert_eq!(moved, ["ada reschedule trigger triggers.t"]);
     let replaced = job("a").durable(true).description("new").build().unwrap();
     let work = vec![(replaced, vec![again])];
-    let mut stored = actions_of(&cluster, |s| drop(s.catalogue().schedule(work, true).unwrap()));
+    let mut stored = actions_of(&cluster, |s| {
+        s.catalogue().schedule(work, true).unwrap();
+    });
     stored.sort(); // of one millisecond, so in no order
     assert_eq!(stored, ["ada replace job jobs.a", "ada replace trigger triggers.t"]);
     let follow = |s: &JobStore| s.catalogue().follow(&Continuation::new(job_key("a"), job_key("b"))).unwrap();
@@ -62,7 +74,9 @@ fn each_action_is_written_down_with_who_did_it() {
     let holiday = Calendar::new(Weekdays::weekend());
     let put = actions_of(&cluster, |s| s.catalogue().add_calendar("bank", &holiday, true, false).unwrap());
     assert_eq!(put, ["ada put calendar bank"]);
-    let deleted = actions_of(&cluster, |s| drop(s.catalogue().delete_calendar("bank").unwrap()));
+    let deleted = actions_of(&cluster, |s| {
+        s.catalogue().delete_calendar("bank").unwrap();
+    });
     assert_eq!(deleted, ["ada delete calendar bank"]);
 
     let mut nodes = actions_of(&cluster, |s| {
@@ -81,7 +95,8 @@ fn each_action_is_written_down_with_who_did_it() {
         .chain(["unlimit group jobs", "start recovery recovery mode", "stop recovery recovery mode"])
         .map(|text| format!("ada {text}"))
         .collect::<Vec<_>>();
-    (nodes.sort(), expected.sort());
+    nodes.sort();
+    expected.sort();
     assert_eq!(nodes, expected);
     let reason = cluster.store.history().actions(&ActionQuery::new().action("blacklist")).unwrap();
     assert_eq!((reason[0].detail.as_deref(), &*reason[0].node), (Some("its disk is full"), "desk"));
@@ -92,15 +107,22 @@ fn each_action_is_written_down_with_who_did_it() {
         s.upkeep().request_cancels(std::slice::from_ref(&fire.fire_id), "ada").unwrap();
     });
     assert_eq!(cancelled, [format!("ada cancel fire {}", fire.fire_id)]);
-    let failed = actions_of(&cluster, |s| drop(s.firing().fail_fire(&fire.fire_id, "it hangs").unwrap().unwrap()));
+    let failed = actions_of(&cluster, |s| {
+        s.firing().fail_fire(&fire.fire_id, "it hangs").unwrap().unwrap();
+    });
     assert_eq!(failed, [format!("ada fail fire {}", fire.fire_id)]);
-    let retried = actions_of(&cluster, |s| drop(s.firing().retry_fire(&fire.fire_id).unwrap()));
+    let retried = actions_of(&cluster, |s| {
+        s.firing().retry_fire(&fire.fire_id).unwrap();
+    });
     assert_eq!(retried, [format!("ada retry fire {}", fire.fire_id)]);
 
-    let renamed =
-        actions_of(&cluster, |s| drop(s.catalogue().rename_job(&job_key("b"), &job_key("c"), false).unwrap()));
+    let renamed = actions_of(&cluster, |s| {
+        s.catalogue().rename_job(&job_key("b"), &job_key("c"), false).unwrap();
+    });
     assert_eq!(renamed, ["ada rename job jobs.b"]);
-    let migrated = actions_of(&cluster, |s| drop(s.job_types().migrate("work", "work", None, false).unwrap()));
+    let migrated = actions_of(&cluster, |s| {
+        s.job_types().migrate("work", "work", None, false).unwrap();
+    });
     assert_eq!(migrated, [""; 0], "nothing has changed");
     let gone = actions_of(&cluster, |s| {
         s.catalogue().unschedule(&[trigger_key("u"), trigger_key("nothing")]).unwrap();

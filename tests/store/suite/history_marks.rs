@@ -39,7 +39,9 @@ fn a_run_keeps_what_its_job_was_known_by_and_where_it_was() {
     let fired = a.acquire().fired;
     let running = found(&cluster, HistoryQuery::new().running(true).biz_key("order-a"));
     assert_eq!((running.len(), running[0].address.as_deref()), (1, Some("192.0.2.7")));
-    fired.iter().for_each(|fire| drop(a.complete(fire)));
+    for fire in &fired {
+        a.complete(fire);
+    }
 
     // The job gets another owner, and goes; another node has the name elsewhere.
     let other = invoice("a", "bob").build().unwrap();
@@ -101,17 +103,22 @@ fn runs_are_found_by_their_trace_and_those_that_follow_too() {
     let other = once("u", "parent", NOW).data("traceparent", "no trace").build().unwrap();
     cluster.store.catalogue().add_trigger(other, false).unwrap();
     let parents = a.acquire().fired;
-    parents.iter().for_each(|fire| drop(a.complete(fire)));
+    for fire in &parents {
+        a.complete(fire);
+    }
     let children = a.acquire().fired;
     let mut traces: Vec<_> = children.iter().map(|fire| fire.trigger.data().text("traceparent")).collect();
     traces.sort();
     assert_eq!((parents.len(), traces), (2, vec![None, Some(TRACE)]));
-    children.iter().for_each(|fire| drop(a.complete(fire)));
+    for fire in &children {
+        a.complete(fire);
+    }
 
     let request = Request {
         request_id: None,
         job: job("submitted").data("traceparent", TRACE).build().unwrap(),
         trigger: once("s", "submitted", cluster.now()).build().unwrap(),
+        then: Vec::new(),
     };
     cluster.store.catalogue().take_requests(&[request]).unwrap();
     a.complete(&a.fire_one());

@@ -63,7 +63,7 @@ fn a_lost_part_is_the_last_run_of_its_node() {
     let a = cluster.node("A");
     cluster.schedule(spread("j"), [minutely("t", "j", NOW)]);
     cluster.schedule(job("plain").durable(true), [once("u", "plain", NOW + 1)]);
-    assert_eq!(run(&a, FireOutcome::Succeeded).is_empty(), false);
+    assert!(!run(&a, FireOutcome::Succeeded).is_empty());
     cluster.advance(MINUTE);
     let mut a = a;
     a.check_in();

@@ -22,6 +22,7 @@ mod marks;
 mod members;
 mod monitor;
 mod options;
+mod place;
 mod placement;
 mod policies;
 mod recurrences;

@@ -10,10 +10,11 @@ use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
-/// Parked work `k` with its triggers `w`.
-const PARKED: &str = "FROM {p}CN_PARKED k JOIN {p}TRIGGERS w ON w.sched_name = k.sched_name \
-     AND w.trigger_name = k.trigger_name AND w.trigger_group = k.trigger_group \
-     WHERE k.sched_name = ? AND w.trigger_state = 'ERROR'";
+/// Parked work `k` with its triggers `w`. SQLite reads the tables of a `CROSS JOIN` in this order;
+/// of another join it would read every trigger.
+const PARKED: &str = "FROM {p}CN_PARKED k CROSS JOIN {p}TRIGGERS w \
+     WHERE w.sched_name = k.sched_name AND w.trigger_name = k.trigger_name AND w.trigger_group = k.trigger_group \
+     AND k.sched_name = ? AND w.trigger_state = 'ERROR'";
 
 by_place! {
     struct Load {

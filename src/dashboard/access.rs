@@ -1,0 +1,205 @@
+//! Access: who a request comes from.
+
+use super::hosts;
+use super::login_rate::LoginRate;
+use super::password;
+use super::request::Request;
+use super::session::{Session, Sessions};
+use super::visitor::Login;
+use crate::error::Result;
+use crate::settings::{DashboardRole, DashboardSettings};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The person of a request, as the program that mounts the dashboard knows it.
+pub(super) type Authenticate = dyn Fn(&Request) -> Option<Login> + Send + Sync;
+
+/// The name of whoever uses the dashboard of this machine without a login.
+const NOBODY: &str = "dashboard";
+
+/// The time for which a name and password that were right are not hashed again.
+const REMEMBERED: Duration = Duration::from_secs(300);
+/// The most that are remembered.
+const MOST_REMEMBERED: usize = 100;
+
+/// The ways in: passwords, a proxy, the program that mounts the dashboard, the machine itself.
+pub(super) struct Access {
+    pub(super) settings: DashboardSettings,
+    pub(super) sessions: Sessions,
+    pub(super) authenticate: Option<Box<Authenticate>>,
+    rate: LoginRate,
+    /// Fingerprints of names with passwords that were right, and until when they count.
+    remembered: Mutex<BTreeMap<String, Duration>>,
+}
+
+/// The person of a request.
+pub(super) enum Who {
+    /// Somebody known.
+    Known(Login),
+    /// Nobody yet: the login page comes first.
+    Unknown,
+    /// Nobody who could log in.
+    Refused(&'static str),
+}
+
+/// The result of a login.
+pub(super) enum Tried {
+    Right(Login),
+    Wrong,
+    /// Too many wrong tries: the time to wait.
+    TooMany(Duration),
+}
+
+impl Access {
+    pub(super) fn new(settings: DashboardSettings) -> Result<Self> {
+        let sessions = Sessions::new(settings.session_length)?;
+        Ok(Self { settings, sessions, authenticate: None, rate: LoginRate::default(), remembered: Mutex::default() })
+    }
+
+    /// True if somebody has to say who they are.
+    pub(super) fn has_login(&self) -> bool {
+        self.settings.has_login() || self.authenticate.is_some()
+    }
+
+    /// True if there is a login page.
+    pub(super) fn has_passwords(&self) -> bool {
+        !self.settings.users.is_empty()
+    }
+
+    /// The person of a request. Names and passwords in its header count only for programs
+    /// (`by_header`).
+    pub(super) fn who(&self, request: &Request, session: Option<&Session>, by_header: bool, now: Duration) -> Who {
+        if let Some(authenticate) = &self.authenticate {
+            return authenticate(request)
+                .map_or(Who::Refused("the program that serves this page knows nobody by this request"), Who::Known);
+        }
+        if let Some(login) = self.by_proxy(request) {
+            return Who::Known(login);
+        }
+        if let Some(login) = session.and_then(|session| self.of_name(&session.name)) {
+            return Who::Known(login);
+        }
+        if by_header && let Some((name, password)) = basic(request) {
+            return match self.log_in(request, &name, &password, now) {
+                Tried::Right(login) => Who::Known(login),
+                Tried::Wrong | Tried::TooMany(_) => Who::Unknown,
+            };
+        }
+        if self.has_passwords() {
+            return Who::Unknown;
+        }
+        if self.settings.has_login() {
+            return Who::Refused("a proxy does the login here, and this request bears no name of a proxy's");
+        }
+        if hosts::is_of_this_machine(request) {
+            return Who::Known(Login::operator(NOBODY));
+        }
+        Who::Refused(
+            "without a login only this machine is answered: set carnelian.dashboard.user.NAME.password to what \
+             `carnelian dashboard --hash-password` prints, or carnelian.dashboard.proxyUserHeader",
+        )
+    }
+
+    /// Tries a name with a password.
+    pub(super) fn log_in(&self, request: &Request, name: &str, password: &str, now: Duration) -> Tried {
+        let user = self.settings.users.iter().find(|user| user.name == name);
+        let fingerprint = self.sessions.fingerprint(&format!("{name}\n{password}"));
+        if let Some(user) = user
+            && self.remembered.lock().get(&fingerprint).is_some_and(|until| *until > now)
+        {
+            return Tried::Right(Login::new(name, user.role));
+        }
+        let peer = request.peer_address().map_or_else(|| "?".to_owned(), |peer| peer.to_string());
+        // Names that nobody has share one count, so that the counts stay few.
+        let who = [user.map_or("", |user| user.name.as_str()), peer.as_str()];
+        if let Some(wait) = self.rate.wait(&who, now) {
+            return Tried::TooMany(wait);
+        }
+        match user.filter(|_| password::is_right(password, user.map(|user| &user.password))) {
+            Some(user) => {
+                self.remember(fingerprint, now);
+                Tried::Right(Login::new(name, user.role))
+            }
+            None => {
+                if user.is_none() {
+                    password::is_right(password, None);
+                }
+                self.rate.note_failure(&who);
+                log::warn!("a login to the dashboard failed peer={peer}");
+                Tried::Wrong
+            }
+        }
+    }
+
+    fn remember(&self, fingerprint: String, now: Duration) {
+        let mut remembered = self.remembered.lock();
+        remembered.retain(|_, until| *until > now);
+        if remembered.len() < MOST_REMEMBERED {
+            remembered.insert(fingerprint, now + REMEMBERED);
+        }
+    }
+
+    fn of_name(&self, name: &str) -> Option<Login> {
+        let user = self.settings.users.iter().find(|user| user.name == name)?;
+        Some(Login::new(name, user.role))
+    }
+
+    fn by_proxy(&self, request: &Request) -> Option<Login> {
+        let name = request.get(self.settings.proxy_user_header.as_deref()?)?.trim();
+        let peer = request.peer_address()?.to_canonical();
+        if name.is_empty() || !self.settings.proxy_addresses.iter().any(|proxy| proxy.to_canonical() == peer) {
+            return None;
+        }
+        let is_operator = self.settings.proxy_operators.iter().any(|operator| operator == name || operator == "*");
+        Some(Login::new(name, if is_operator { DashboardRole::Operator } else { DashboardRole::Viewer }))
+    }
+}
+
+/// The name and the password of a header `Authorization: Basic …`.
+fn basic(request: &Request) -> Option<(String, String)> {
+    let (scheme, encoded) = request.get("authorization")?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let text = String::from_utf8(base64(encoded.trim())?).ok()?;
+    text.split_once(':').map(|(name, password)| (name.to_owned(), password.to_owned()))
+}
+
+/// The bytes of a text in base64.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
+    for c in text.trim_end_matches('=').bytes() {
+        let digit = match c {
+            b'A'..=b'Z' => c - b'A',
+            b'a'..=b'z' => c - b'a' + 26,
+            b'0'..=b'9' => c - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(digit);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 0xff) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_passwords_are_read_from_the_header() {
+        let request = |value: &str| Request::new("GET", "/").header("Authorization", value);
+        let ada = Some(("ada".to_owned(), "correct: horse".to_owned()));
+        assert_eq!(basic(&request("Basic YWRhOmNvcnJlY3Q6IGhvcnNl")), ada);
+        assert_eq!(basic(&request("basic YWRhOmNvcnJlY3Q6IGhvcnNl=")), ada);
+        for wrong in ["Bearer YWRh", "Basic", "Basic ***", "Basic YWRh", "Basic //8="] {
+            assert_eq!(basic(&request(wrong)), None, "{wrong}");
+        }
+    }
+}

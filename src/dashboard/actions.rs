@@ -1,0 +1,280 @@
+//! Actions: what an operator may do, each with what a confirmation says of it.
+
+use super::keys::Subject;
+use crate::data_map::JobDataMap;
+use crate::error::{Error, Result};
+use crate::matcher::GroupMatcher;
+use crate::store::JobStore;
+
+/// The most subjects of one action.
+pub(super) const MOST_SUBJECTS: usize = 500;
+
+/// Something that an operator may do.
+pub(super) struct Action {
+    /// The word of forms and of the API: the kind of the subjects, and what is done to them.
+    pub(super) word: &'static str,
+    /// The word of the button.
+    pub(super) label: &'static str,
+    /// The name of one subject, and of many.
+    pub(super) what: [&'static str; 2],
+    /// The consequence, for the confirmation.
+    pub(super) warning: &'static str,
+    /// The word for the button once more, of an action that cannot be undone.
+    pub(super) is_grave: bool,
+    /// The action that takes this one back.
+    pub(super) undo: Option<&'static str>,
+    run: fn(&JobStore, &[Subject], &str) -> Result<usize>,
+}
+
+const TRIGGER: [&str; 2] = ["trigger", "triggers"];
+const JOB: [&str; 2] = ["job", "jobs"];
+const RUN: [&str; 2] = ["run", "runs"];
+const NODE: [&str; 2] = ["node", "nodes"];
+const GROUP: [&str; 2] = ["group of triggers", "groups of triggers"];
+const WORK: [&str; 2] = ["parked work", "parked works"];
+const LOCK: [&str; 2] = ["lock", "locks"];
+const ALL: [&str; 2] = ["scheduler", "schedulers"];
+
+const fn action(
+    word: &'static str,
+    label: &'static str,
+    what: [&'static str; 2],
+    warning: &'static str,
+    run: fn(&JobStore, &[Subject], &str) -> Result<usize>,
+) -> Action {
+    Action { word, label, what, warning, is_grave: false, undo: None, run }
+}
+
+impl Action {
+    const fn undone_by(mut self, word: &'static str) -> Self {
+        self.undo = Some(word);
+        self
+    }
+
+    const fn grave(mut self) -> Self {
+        self.is_grave = true;
+        self
+    }
+
+    /// Does it on behalf of a person; returns how many of the subjects it changed.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] without subjects or with too many; what the operation of the store
+    /// reports.
+    pub(super) fn perform(&self, store: &JobStore, subjects: &[Subject], actor: &str) -> Result<usize> {
+        if subjects.is_empty() || subjects.len() > MOST_SUBJECTS {
+            return Err(Error::Refused(format!(
+                "{}: expected 1 to {MOST_SUBJECTS} {}, not {}",
+                self.word,
+                self.what[1],
+                subjects.len()
+            )));
+        }
+        log::info!("an operator acts action={} subjects={} actor={actor:?}", self.word, subjects.len());
+        (self.run)(store, subjects, actor)
+    }
+
+    /// The subjects in words: `3 triggers`.
+    pub(super) fn counted(&self, n: usize) -> String {
+        let [one, many] = self.what;
+        format!("{n} {}", if n == 1 { one } else { many })
+    }
+}
+
+/// Every action, by the word of which forms and the API speak.
+pub(super) const ACTIONS: &[Action] = &[
+    action(
+        "trigger.pause",
+        "Pause",
+        TRIGGER,
+        "It does not fire until it is resumed. A run in progress goes on.",
+        |store, keys, _| store.catalogue().pause_triggers(&triggers(keys)?),
+    )
+    .undone_by("trigger.resume"),
+    action(
+        "trigger.resume",
+        "Resume",
+        TRIGGER,
+        "It fires again. What it missed is handled by its misfire instruction.",
+        |store, keys, _| store.catalogue().resume_triggers(&triggers(keys)?, true),
+    )
+    .undone_by("trigger.pause"),
+    action(
+        "trigger.reset",
+        "Reset error",
+        TRIGGER,
+        "It leaves the error state and fires again at its next time.",
+        |store, keys, _| each(&triggers(keys)?, |key| store.catalogue().reset_from_error(key)),
+    ),
+    action(
+        "trigger.delete",
+        "Delete",
+        TRIGGER,
+        "It is gone, and so is its job if that is left without a trigger and not durable. A run in progress goes on.",
+        |store, keys, _| store.catalogue().unschedule(&triggers(keys)?),
+    )
+    .grave(),
+    action(
+        "job.run",
+        "Run now",
+        JOB,
+        "A trigger is made that fires once, now, on any node that may run the job.",
+        |store, keys, _| each(&jobs(keys)?, |key| store.catalogue().trigger_job(key, JobDataMap::new()).map(|_| true)),
+    ),
+    action(
+        "job.pause",
+        "Pause",
+        JOB,
+        "None of its triggers fires until it is resumed. A run in progress goes on.",
+        |store, keys, _| changed(keys, store.catalogue().pause_jobs(&jobs(keys)?)),
+    )
+    .undone_by("job.resume"),
+    action(
+        "job.resume",
+        "Resume",
+        JOB,
+        "Its triggers fire again. What they missed is handled by their misfire instructions.",
+        |store, keys, _| changed(keys, store.catalogue().resume_jobs(&jobs(keys)?, true)),
+    )
+    .undone_by("job.pause"),
+    action(
+        "job.delete",
+        "Delete",
+        JOB,
+        "It is gone, with all its triggers. A run in progress goes on.",
+        |store, keys, _| store.catalogue().delete_jobs(&jobs(keys)?),
+    )
+    .grave(),
+    action(
+        "run.stop",
+        "Stop",
+        RUN,
+        "Its node asks it to stop; if it does not, it ends as cancelled and its worker is given up.",
+        |store, keys, actor| store.upkeep().request_cancels(&names(keys), actor),
+    )
+    .grave(),
+    action("run.retry", "Retry", RUN, "Its work is run again at once, in a fire of its own.", |store, keys, _| {
+        each(&names(keys), |fire| store.firing().retry_fire(fire).map(|_| true))
+    }),
+    action(
+        "node.drain",
+        "Drain",
+        NODE,
+        "It takes no work from its next check-in on. What it runs goes on.",
+        |store, keys, actor| each(&names(keys), |node| store.placement().drain(node, false, actor).map(|()| true)),
+    )
+    .undone_by("node.undrain"),
+    action("node.undrain", "Undrain", NODE, "It takes work again from its next check-in on.", |store, keys, _| {
+        each(&names(keys), |node| store.placement().undrain(node))
+    })
+    .undone_by("node.drain"),
+    action(
+        "group.pause",
+        "Pause group",
+        GROUP,
+        "None of its triggers fires until it is resumed, also none that is stored later.",
+        |store, keys, _| {
+            each(&names(keys), |group| {
+                Ok(!store.catalogue().pause_trigger_groups(&GroupMatcher::equals(group))?.is_empty())
+            })
+        },
+    )
+    .undone_by("group.resume"),
+    action(
+        "group.resume",
+        "Resume group",
+        GROUP,
+        "Its triggers fire again. What they missed is handled by their misfire instructions.",
+        |store, keys, _| {
+            each(&names(keys), |group| {
+                Ok(!store.catalogue().resume_trigger_groups(&GroupMatcher::equals(group), true)?.is_empty())
+            })
+        },
+    )
+    .undone_by("group.pause"),
+    action(
+        "parked.retry",
+        "Run again",
+        WORK,
+        "It runs again at once, with all its take-overs before it.",
+        |store, keys, _| each(&triggers(keys)?, |key| store.catalogue().retry_parked(key)),
+    ),
+    action(
+        "parked.delete",
+        "Delete",
+        WORK,
+        "It is gone with its trigger, and is never run again.",
+        |store, keys, _| each(&triggers(keys)?, |key| store.catalogue().delete_parked(key)),
+    )
+    .grave(),
+    action(
+        "lock.release",
+        "Release",
+        LOCK,
+        "It is taken from its holder, who may still work on what it guards.",
+        |store, keys, _| each(&names(keys), |name| Ok(store.locks().break_lock(name)?.is_some())),
+    )
+    .grave(),
+    action(
+        "all.pause",
+        "Pause everything",
+        ALL,
+        "No trigger fires until everything is resumed. Runs in progress go on.",
+        |store, _, _| store.catalogue().pause_all().map(|()| 1),
+    )
+    .undone_by("all.resume"),
+    action(
+        "all.resume",
+        "Resume everything",
+        ALL,
+        "Every trigger fires again. What they missed is handled by their misfire instructions.",
+        |store, _, _| store.catalogue().resume_all(true).map(|()| 1),
+    )
+    .undone_by("all.pause"),
+];
+
+/// The action of this word.
+pub(super) fn find(word: &str) -> Option<&'static Action> {
+    ACTIONS.iter().find(|action| action.word == word)
+}
+
+fn triggers(subjects: &[Subject]) -> Result<Vec<crate::TriggerKey>> {
+    subjects.iter().map(Subject::trigger).collect()
+}
+
+fn jobs(subjects: &[Subject]) -> Result<Vec<crate::JobKey>> {
+    subjects.iter().map(Subject::job).collect()
+}
+
+fn names(subjects: &[Subject]) -> Vec<String> {
+    subjects.iter().map(Subject::name).collect()
+}
+
+/// The number of subjects, of an operation that counts their triggers.
+fn changed(subjects: &[Subject], triggers: Result<usize>) -> Result<usize> {
+    triggers.map(|triggers| if triggers > 0 { subjects.len() } else { 0 })
+}
+
+/// Does it to one after the other, as far as it goes; returns how many it changed.
+fn each<K>(keys: &[K], mut one: impl FnMut(&K) -> Result<bool>) -> Result<usize> {
+    let mut done = 0;
+    for key in keys {
+        done += usize::from(one(key)?);
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_undoes_an_action_is_an_action_on_the_same() {
+        for action in ACTIONS {
+            let undo = action.undo.map(|word| find(word).unwrap());
+            assert!(undo.is_none_or(|undo| undo.what == action.what), "{}", action.word);
+            assert!(!action.is_grave || action.undo.is_none(), "{}", action.word);
+            assert!(action.warning.ends_with('.'), "{}", action.word);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The API: the reads of the command line and its actions, as JSON.
+
+use super::actions;
+use super::errors::{answer, of_store};
+use super::form::Fields;
+use super::hosts;
+use super::keys::Subject;
+use super::openapi;
+use super::pages::{history, jobs, masked, triggers};
+use super::reading::{Reading, reading};
+use super::request::Request;
+use super::response::Response;
+use super::search::Spot;
+use super::view::View;
+use super::visitor::Login;
+use crate::error::Result;
+use crate::history::RunRecord;
+use crate::job::{Continuation, JobDetail};
+use crate::key::{JobKey, TriggerKey};
+use crate::monitoring::FiredState;
+use crate::report;
+use crate::store::JobStore;
+use serde_json::{Value, json};
+
+/// Every read. Lists are objects with `items`, and `next` where there is more.
+const READINGS: &[Reading] = &[
+    reading("overview", "The load of the cluster", &[], |view| Ok(Some(overview(view)))),
+    reading("cluster", "The nodes", &[], |view| items(view.nodes()?.iter().map(report::node))),
+    reading("running", "The fires that run", &[], running),
+    reading("triggers", "Triggers, in order of name", &["q", "state", "type", "after"], |view| {
+        let found = triggers::find(view.store, &view.query)?;
+        paged(found.rows.iter().map(report::trigger_summary), found.next.map(|spot| spot.to_field()))
+    }),
+    reading("trigger", "A trigger", &["key", "group", "name"], trigger),
+    reading("explain", "Why a trigger is not running", &["key", "group", "name"], |view| {
+        let Some(key) = trigger_key(&view.query)? else { return Ok(None) };
+        Ok(Some(report::explanation(&view.store.diagnosis().explain(&key)?)))
+    }),
+    reading("jobs", "Jobs, in order of name", &["q", "tag", "owner", "biz_key", "after"], |view| {
+        let found = jobs::find(view.store, &view.query)?;
+        let job = |job: &JobDetail| Value::Object(report::job(job));
+        paged(found.rows.iter().map(job), found.next.map(|spot| Spot::to_field(&spot)))
+    }),
+    reading("job", "A job", &["key", "group", "name"], job),
+    reading(
+        "history",
+        "Runs that have ended, the newest first",
+        &["job", "outcome", "node", "error", "since", "after"],
+        |view| {
+            let (rows, is_cut) = history::find(view.store, &view.query, view.now_ms)?;
+            let next = rows.last().filter(|_| is_cut).map(|row| row.fire_id.clone());
+            let run = |row| without_result(view, report::run(row));
+            paged(rows.iter().map(run), next)
+        },
+    ),
+    reading("run", "A run", &["fire"], |view| {
+        let record = view.query.get("fire").map(|fire| view.store.history().run_record(fire)).transpose()?.flatten();
+        Ok(record.map(|record| run(view, record)))
+    }),
+    reading("calendars", "The calendars", &[], |view| {
+        items(report::calendars(view.store, view.store.catalogue().calendar_names()?)?.iter().map(report::calendar))
+    }),
+    reading("continuations", "Which jobs follow which", &[], |view| {
+        items(view.store.catalogue().continuations()?.iter().map(continuation))
+    }),
+    reading("parked", "Parked work", &[], |view| items(view.store.catalogue().parked()?.iter().map(report::parked))),
+    reading("outages", "The times in which no node took work", &[], |view| {
+        items(view.store.outages().list()?.iter().map(report::outage))
+    }),
+    reading("locks", "The locks that are held", &[], |view| {
+        items(view.store.locks().held()?.1.iter().map(report::lock))
+    }),
+];
+
+/// The answer to a read.
+pub(super) fn read(view: &View<'_>, request: &Request, name: &str) -> Response {
+    if name == "openapi.json" {
+        return Response::json(200, &openapi::document(READINGS));
+    }
+    let Some(reading) = READINGS.iter().find(|reading| reading.name == name) else {
+        return answer(request, 404, "there is no such read: see /api/openapi.json");
+    };
+    match (reading.read)(view) {
+        Ok(Some(document)) => Response::json(200, &document),
+        Ok(None) => answer(request, 404, "what is asked for does not exist, or is not named: see /api/openapi.json"),
+        Err(error) => of_store(request, &error),
+    }
+}
+
+/// Does what a document `{"do": …, "keys": […]}` says.
+pub(super) fn act(store: &JobStore, request: &Request, login: &Login) -> Response {
+    if !login.may_act() {
+        return answer(request, 403, "only operators may do that");
+    }
+    // A page of another server can send a form in the visitor's name, but no JSON.
+    let is_json = request.get("content-type").is_some_and(|kind| kind.starts_with("application/json"));
+    if !is_json || !hosts::is_same_origin(request) {
+        return answer(request, 415, "send a document with `Content-Type: application/json`");
+    }
+    let document: Value = match serde_json::from_slice(request.contents()) {
+        Ok(document) => document,
+        Err(error) => return answer(request, 400, &format!("the body is no JSON document: {error}")),
+    };
+    let Some(action) = document.get("do").and_then(Value::as_str).and_then(actions::find) else {
+        let words: Vec<&str> = actions::ACTIONS.iter().map(|action| action.word).collect();
+        return answer(request, 400, &format!("`do`: expected one of {}", words.join(", ")));
+    };
+    let keys = document.get("keys").and_then(Value::as_array);
+    let Some(subjects) = keys.and_then(|keys| keys.iter().map(Subject::of).collect::<Option<Vec<_>>>()) else {
+        return answer(request, 400, "`keys`: expected a list of names, `group.name`, or [group, name]");
+    };
+    match action.perform(store, &subjects, login.name()) {
+        Ok(done) => Response::json(200, &json!({"do": action.word, "done": done})),
+        Err(error) => of_store(request, &error),
+    }
+}
+
+fn items(items: impl Iterator<Item = Value>) -> Result<Option<Value>> {
+    paged(items, None)
+}
+
+fn paged(items: impl Iterator<Item = Value>, next: Option<String>) -> Result<Option<Value>> {
+    Ok(Some(json!({"items": items.collect::<Vec<_>>(), "next": next})))
+}
+
+fn overview(view: &View<'_>) -> Value {
+    let load = &view.load;
+    json!({
+        "now_ms": view.now_ms,
+        "overdue": load.overdue,
+        "oldest_overdue_ms": load.oldest_overdue_ms,
+        "parked": load.parked,
+        "recovery_since_ms": load.recovery_since_ms,
+        "nodes": load.instances.iter().filter(|node| node.alive).count(),
+        "working_nodes": load.instances.iter().filter(|node| node.is_working()).count(),
+        "silent_nodes": load.instances.iter().filter(|node| !node.alive).count(),
+    })
+}
+
+fn running(view: &View<'_>) -> Result<Option<Value>> {
+    let fires = view.fires()?;
+    items(fires.iter().filter(|fire| fire.state == FiredState::Executing).map(report::fire))
+}
+
+/// The key that a query names: whole, or in its two parts.
+fn trigger_key(query: &Fields) -> Result<Option<TriggerKey>> {
+    match (query.get("key"), query.get("group"), query.get("name")) {
+        (Some(key), ..) => key.parse().map(Some),
+        (None, Some(group), Some(name)) => Ok(Some(TriggerKey::new(group, name))),
+        _ => Ok(None),
+    }
+}
+
+fn trigger(view: &View<'_>) -> Result<Option<Value>> {
+    let Some(key) = trigger_key(&view.query)? else { return Ok(None) };
+    let catalogue = view.store.catalogue();
+    let (Some(trigger), Some(state)) = (catalogue.trigger(&key)?, catalogue.trigger_state(&key)?) else {
+        return Ok(None);
+    };
+    Ok(Some(without_secrets(view, report::trigger(&trigger, state))))
+}
+
+fn job(view: &View<'_>) -> Result<Option<Value>> {
+    let Some(key) = trigger_key(&view.query)? else { return Ok(None) };
+    let key = JobKey::new(key.group(), key.name());
+    let Some(job) = view.store.catalogue().job(&key)? else { return Ok(None) };
+    let mut document = report::job(&job);
+    document.insert("data".to_owned(), report::job_data(job.data()));
+    let triggers = view.store.catalogue().summaries_of_job(&key)?;
+    document.insert("triggers".to_owned(), triggers.iter().map(|trigger| trigger.key.to_string()).collect());
+    Ok(Some(without_secrets(view, Value::Object(document))))
+}
+
+fn run(view: &View<'_>, record: RunRecord) -> Value {
+    let mut document = without_result(view, report::run_record(&record));
+    if let Some(log) = document.get_mut("log").filter(|_| !view.may_act()) {
+        *log = Value::Null;
+    }
+    if let Some(chain) = document.get_mut("chain").and_then(Value::as_array_mut) {
+        *chain = std::mem::take(chain).into_iter().map(|run| without_result(view, run)).collect();
+    }
+    document
+}
+
+fn continuation(one: &Continuation) -> Value {
+    json!({"parent": one.parent().to_string(), "child": one.child().to_string(), "on": one.follows_on().name()})
+}
+
+/// The document with its data only for operators, and with what looks like a secret masked.
+fn without_secrets(view: &View<'_>, mut document: Value) -> Value {
+    match document.get_mut("data") {
+        Some(data) if !view.may_act() => *data = Value::Null,
+        Some(Value::Object(data)) => {
+            for (name, value) in data {
+                *value = Value::String(masked(name, value.as_str().unwrap_or_default()));
+            }
+        }
+        _ => {}
+    }
+    document
+}
+
+/// The document with the result of a run only for operators.
+fn without_result(view: &View<'_>, mut document: Value) -> Value {
+    if let Some(result) = document.get_mut("result").filter(|_| !view.may_act()) {
+        *result = Value::Null;
+    }
+    document
+}

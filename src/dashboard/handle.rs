@@ -1,0 +1,302 @@
+//! `Dashboard`: what every request is answered with.
+
+use super::access::{Access, Who};
+use super::actions::{self, Action};
+use super::entrance::{log_in, login_page, session_of, to_login, with_session};
+use super::errors::{answer, of_store};
+use super::flashes::Flashes;
+use super::keys::Subject;
+use super::layout::{self, Flash, hidden};
+use super::reads::Reads;
+use super::request::Request;
+use super::response::Response;
+use super::session::Session;
+use super::trends::Trends;
+use super::view::{Page, View};
+use super::visitor::{Login, Visitor};
+use super::{api, assets, hosts, metrics, pages};
+use crate::clock::{Clock, SystemClock};
+use crate::error::Result;
+use crate::scheduler::Scheduler;
+use crate::store::JobStore;
+use maud::html;
+use std::time::Duration;
+
+/// The web page for operators, as a function from requests to responses.
+///
+/// Threads may share it. Sessions, and what was read lately, are in memory.
+pub struct Dashboard {
+    store: JobStore,
+    scheduler: Option<Scheduler>,
+    access: Access,
+    reads: Reads,
+    trends: Trends,
+    flashes: Flashes,
+    clock: SystemClock,
+}
+
+impl Dashboard {
+    /// The dashboard of a scheduler, as its settings say (`carnelian.dashboard.*`).
+    ///
+    /// # Errors
+    /// [`Error::Refused`](crate::Error::Refused) if the operating system gives no random numbers.
+    pub fn new(scheduler: &Scheduler) -> Result<Self> {
+        Ok(Self { scheduler: Some(scheduler.clone()), ..Self::of_store(scheduler.store().clone())? })
+    }
+
+    /// The dashboard of a store that no node of this process uses.
+    // For the command line; carries no promise.
+    #[doc(hidden)]
+    pub fn of_store(store: JobStore) -> Result<Self> {
+        Ok(Self {
+            access: Access::new(store.settings().dashboard.clone())?,
+            store,
+            scheduler: None,
+            reads: Reads::default(),
+            trends: Trends::default(),
+            flashes: Flashes::default(),
+            clock: SystemClock::default(),
+        })
+    }
+
+    /// The dashboard for people whom the program knows: `who` says who sent a request, and none for
+    /// one that is refused. Passwords and proxies of the settings then count for nothing.
+    ///
+    /// ```
+    /// use carnelian::Scheduler;
+    /// use carnelian::dashboard::{Dashboard, Login, Request};
+    ///
+    /// let scheduler = Scheduler::builder().build()?;
+    /// let dashboard = Dashboard::new(&scheduler)?.with_login(|_| Some(Login::viewer("everybody")));
+    /// assert_eq!(dashboard.handle(&Request::new("GET", "/").header("Host", "jobs.example")).status(), 200);
+    /// # Ok::<(), carnelian::Error>(())
+    /// ```
+    pub fn with_login(mut self, who: impl Fn(&Request) -> Option<Login> + Send + Sync + 'static) -> Self {
+        self.access.authenticate = Some(Box::new(who));
+        self
+    }
+
+    /// The answer to a request. Paths begin with `/`: a server that mounts the dashboard below a
+    /// folder leaves the folder out, and sends `/folder` on to `/folder/`.
+    ///
+    /// No request changes anything but a POST of an operator that bears the token of a page. The
+    /// database is asked in the caller's thread.
+    pub fn handle(&self, request: &Request) -> Response {
+        let now = self.clock.ticks();
+        match request.path() {
+            "/healthz" => return Response::text(200, "ok\n"),
+            "/readyz" => return self.ready(now),
+            _ => {}
+        }
+        if !hosts::is_allowed(request, &self.access.settings.hosts, self.access.has_login()) {
+            let text = "the page is not served under this name: name it in carnelian.dashboard.hosts";
+            return answer(request, 421, text);
+        }
+        if let Some(asset) = assets::find(request.path()) {
+            return asset;
+        }
+        let session = session_of(&self.access, request, now);
+        let is_for_programs = request.path().starts_with("/api/") || request.path() == "/metrics";
+        match self.access.who(request, session.as_ref(), is_for_programs, now) {
+            Who::Refused(why) => answer(request, 403, why),
+            Who::Unknown if request.path() == "/login" && request.is_post() => log_in(&self.access, request, now),
+            Who::Unknown if request.path() == "/login" => login_page(&self.access, request, now, None),
+            Who::Unknown => to_login(request),
+            Who::Known(_) if request.path() == "/login" => Response::see_other("./"),
+            Who::Known(login) => self.serve(request, login, session, now),
+        }
+    }
+
+    /// Says if the database can be asked.
+    fn ready(&self, now: Duration) -> Response {
+        match self.reads.load(&self.store, now) {
+            Ok(_) => Response::text(200, "ready\n"),
+            // The error may name the host of the database, which is nobody's business here.
+            Err(_) => Response::text(503, "the database cannot be asked\n"),
+        }
+    }
+
+    fn serve(&self, request: &Request, login: Login, session: Option<Session>, now: Duration) -> Response {
+        let (session, is_new) = match session.filter(|session| session.name == login.name()) {
+            Some(session) => (session, false),
+            None => match self.access.sessions.begin(login.name(), now) {
+                Ok(session) => (session, true),
+                Err(error) => return of_store(request, &error),
+            },
+        };
+        let token = self.access.sessions.token(&session);
+        let has_logged_in = !is_new && self.access.has_passwords();
+        let visitor = Visitor { login, session, token, has_logged_in };
+        let response = self.route(request, &visitor, now);
+        if is_new && !request.path().starts_with("/api/") && request.path() != "/metrics" {
+            return with_session(&self.access, request, response, &visitor.session);
+        }
+        response
+    }
+
+    fn route(&self, request: &Request, visitor: &Visitor, now: Duration) -> Response {
+        let is_post = request.is_post();
+        if is_post && request.path() == "/api/actions" {
+            let response = api::act(&self.acting(visitor), request, &visitor.login);
+            self.reads.forget();
+            return response;
+        }
+        if is_post {
+            return self.post(request, visitor, now);
+        }
+        if !request.is_get() {
+            return answer(request, 405, "Only GET, HEAD and POST are understood.").with("Allow", "GET, HEAD, POST");
+        }
+        let view = match self.view(request, visitor, now) {
+            Ok(view) => view,
+            Err(error) => return of_store(request, &error),
+        };
+        if request.path() == "/metrics" {
+            return metrics::text(self.scheduler.as_ref(), &view);
+        }
+        if let Some(name) = request.path().strip_prefix("/api/") {
+            return api::read(&view, request, name);
+        }
+        let place = request.path().strip_prefix('/').and_then(pages::find);
+        let Some(place) = place else { return answer(request, 404, "There is no such page.") };
+        match (place.make)(&view) {
+            Ok(Some(page)) => {
+                let flash = if request.is_head() { None } else { self.flashes.take(&visitor.token) };
+                Response::html(200, layout::page(&view, place.section, &page, flash.as_ref()))
+            }
+            Ok(None) => answer(request, 404, "What this page is about does not exist, or not any longer."),
+            Err(error) => of_store(request, &error),
+        }
+    }
+
+    /// The store through which a visitor acts.
+    fn acting(&self, visitor: &Visitor) -> JobStore {
+        self.store.clone().acting_as(visitor.login.name(), "dashboard")
+    }
+
+    fn view<'a>(&'a self, request: &Request, visitor: &'a Visitor, now: Duration) -> Result<View<'a>> {
+        let (load, now_ms) = self.reads.load(&self.store, now)?;
+        let address = request.path().trim_start_matches('/');
+        let address = if address.is_empty() { "./" } else { address };
+        let here = match request.query_text() {
+            "" => address.to_owned(),
+            query => format!("{address}?{query}"),
+        };
+        let (query, reads, trends) = (request.query(), &self.reads, &self.trends);
+        Ok(View { store: &self.store, visitor, query, here, load, now_ms, ticks: now, reads, trends })
+    }
+
+    fn post(&self, request: &Request, visitor: &Visitor, now: Duration) -> Response {
+        let form = request.form();
+        let is_own = self.access.sessions.is_token(&visitor.session, form.get("token").unwrap_or_default());
+        if !is_own || !hosts::is_same_origin(request) {
+            return answer(request, 403, "The page was too old, or this was not sent from it. Load it again.");
+        }
+        match request.path() {
+            "/logout" => {
+                self.access.sessions.end(&visitor.session, now);
+                Response::see_other("./")
+            }
+            "/act" if !visitor.login.may_act() => answer(request, 403, "Only operators may do that."),
+            "/act" => {
+                let subjects: Vec<Subject> = form.all("key").filter_map(Subject::read).collect();
+                let back = back(form.get("back"));
+                let Some(action) = form.get("do").and_then(actions::find) else {
+                    return answer(request, 400, "There is no such action.");
+                };
+                if subjects.is_empty() {
+                    let flash = Flash { text: "Nothing was ticked.".to_owned(), is_error: true, undo: None };
+                    self.flashes.put(&visitor.token, flash);
+                    return Response::see_other(&back);
+                }
+                if form.get("sure").is_none() {
+                    return self.confirm(request, visitor, action, &subjects, &back, now);
+                }
+                self.flashes.put(&visitor.token, self.perform(visitor, action, subjects));
+                Response::see_other(&back)
+            }
+            _ => answer(request, 404, "There is nothing to send a form to."),
+        }
+    }
+
+    fn perform(&self, visitor: &Visitor, action: &'static Action, subjects: Vec<Subject>) -> Flash {
+        let done = action.perform(&self.acting(visitor), &subjects, visitor.login.name());
+        self.reads.forget();
+        match done {
+            Ok(n) => {
+                let others = if n == subjects.len() { "" } else { "; the others were so already, or are gone" };
+                let undo = action.undo.and_then(actions::find).filter(|_| n > 0);
+                let text = format!("{}: {}{others}.", action.label, action.counted(n));
+                Flash { text, is_error: n == 0, undo: undo.map(|undo| (undo, subjects)) }
+            }
+            Err(error) => Flash { text: format!("{}: {error}", action.label), is_error: true, undo: None },
+        }
+    }
+
+    /// The page that says what will happen.
+    fn confirm(
+        &self,
+        request: &Request,
+        visitor: &Visitor,
+        action: &Action,
+        subjects: &[Subject],
+        back: &str,
+        now: Duration,
+    ) -> Response {
+        let view = match self.view(request, visitor, now) {
+            Ok(view) => View { here: back.to_owned(), ..view },
+            Err(error) => return of_store(request, &error),
+        };
+        let title = format!("{}: {}?", action.label, action.counted(subjects.len()));
+        let page = Page::new(
+            title,
+            html! {
+                section.card.confirm {
+                    p { (action.warning) @if action.is_grave { " " b { "This cannot be undone." } } }
+                    ul.subjects { @for subject in subjects { li.mono { (subject.name()) } } }
+                    form method="post" action="act" {
+                        (hidden(&view, action, subjects))
+                        input type="hidden" name="sure" value="yes";
+                        button.(if action.is_grave { "grave" } else { "main" }) autofocus { (action.label) } " "
+                        a.cancel href=(back) { "Leave it" }
+                    }
+                }
+            },
+        );
+        Response::html(200, layout::page(&view, "", &page, None))
+    }
+}
+
+impl std::fmt::Debug for Dashboard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Dashboard").field("settings", &self.access.settings).finish_non_exhaustive()
+    }
+}
+
+/// The page to which an action comes back: one of the dashboard's own.
+fn back(field: Option<&str>) -> String {
+    let page = field.unwrap_or("./");
+    let address = page.split('?').next().unwrap_or_default();
+    if pages::find(address).is_some() && !address.is_empty() { page.to_owned() } else { "./".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_action_comes_back_to_pages_of_the_dashboard_only() {
+        assert_eq!(back(Some("trigger?group=a&name=b")), "trigger?group=a&name=b");
+        for foreign in [
+            None,
+            Some("./"),
+            Some(""),
+            Some("//evil.example"),
+            Some("https://evil.example/"),
+            Some("/jobs"),
+            Some("act"),
+        ] {
+            assert_eq!(back(foreign), "./", "{foreign:?}");
+        }
+    }
+}

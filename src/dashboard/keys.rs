@@ -1,0 +1,99 @@
+//! Keys in forms: a key of two parts, or a plain name, in one field.
+
+use crate::key::{JobKey, TriggerKey};
+use serde_json::{Value, json};
+
+/// The subject of an action as a form or a JSON document has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// Group and name.
+    Pair(String, String),
+    /// A name alone: of a node, a fire, a lock or a group.
+    Name(String),
+}
+
+impl Subject {
+    /// Reads `["group","name"]`, or a text.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        match serde_json::from_str(text) {
+            Ok(value @ Value::Array(_)) => Self::of(&value),
+            _ => Self::of(&Value::String(text.to_owned())),
+        }
+    }
+
+    /// The subject of a JSON value; a text with a dot is both a pair and a name, and stays a name.
+    pub(super) fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) if !text.is_empty() => Some(Self::Name(text.clone())),
+            Value::Array(parts) => match parts.as_slice() {
+                [Value::String(group), Value::String(name)] => Some(Self::Pair(group.clone(), name.clone())),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The text of the field.
+    pub(super) fn to_field(&self) -> String {
+        match self {
+            Self::Pair(group, name) => json!([group, name]).to_string(),
+            Self::Name(name) => name.clone(),
+        }
+    }
+
+    /// The name alone.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Pair(group, name) => format!("{group}.{name}"),
+            Self::Name(name) => name.clone(),
+        }
+    }
+
+    pub(super) fn trigger(&self) -> crate::Result<TriggerKey> {
+        match self {
+            Self::Pair(group, name) => Ok(TriggerKey::new(group, name)),
+            Self::Name(text) => text.parse(),
+        }
+    }
+
+    pub(super) fn job(&self) -> crate::Result<JobKey> {
+        match self {
+            Self::Pair(group, name) => Ok(JobKey::new(group, name)),
+            Self::Name(text) => text.parse(),
+        }
+    }
+}
+
+impl From<&TriggerKey> for Subject {
+    fn from(key: &TriggerKey) -> Self {
+        Self::Pair(key.group().to_owned(), key.name().to_owned())
+    }
+}
+
+impl From<&JobKey> for Subject {
+    fn from(key: &JobKey) -> Self {
+        Self::Pair(key.group().to_owned(), key.name().to_owned())
+    }
+}
+
+impl From<&str> for Subject {
+    fn from(name: &str) -> Self {
+        Self::Name(name.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subjects_come_back_from_their_fields() {
+        for key in [TriggerKey::new("a.b", "c\"d"), TriggerKey::named("<script>"), TriggerKey::new("[", "]")] {
+            let field = Subject::from(&key).to_field();
+            assert_eq!(Subject::read(&field).unwrap().trigger().unwrap(), key, "{field}");
+        }
+        assert_eq!(Subject::read("a.b").unwrap().job().unwrap(), JobKey::new("a", "b"));
+        assert_eq!(Subject::read("[1]"), None);
+        assert_eq!(Subject::read(""), None);
+    }
+}

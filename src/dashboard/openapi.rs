@@ -1,0 +1,74 @@
+//! The description of the API, as OpenAPI has it, made from the reads and the actions themselves.
+
+use super::actions::ACTIONS;
+use super::reading::Reading;
+use serde_json::{Map, Value, json};
+
+/// The description.
+pub(super) fn document(readings: &[Reading]) -> Value {
+    let mut paths: Map<String, Value> = readings.iter().map(|reading| (path(reading.name), read(reading))).collect();
+    paths.insert(path("actions"), act());
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Carnelian",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "What the command line shows and does. Times are epoch milliseconds. Lists are objects with \
+                `items`; `next` is the value of `after` for what follows, or null.",
+        },
+        "servers": [{"url": ".."}],
+        "components": {"securitySchemes": {"basic": {"type": "http", "scheme": "basic"}}},
+        "security": [{"basic": []}, {}],
+        "paths": paths,
+    })
+}
+
+fn path(name: &str) -> String {
+    format!("/api/{name}")
+}
+
+fn read(reading: &Reading) -> Value {
+    let parameter = |name: &&str| json!({"name": name, "in": "query", "required": false, "schema": {"type": "string"}});
+    let parameters: Vec<Value> = reading.parameters.iter().map(parameter).collect();
+    json!({"get": {
+        "operationId": reading.name,
+        "summary": reading.gives,
+        "parameters": parameters,
+        "responses": {
+            "200": {"description": reading.gives, "content": {"application/json": {"schema": {"type": "object"}}}},
+            "401": {"description": "Nobody is logged in"},
+            "404": {"description": "It does not exist"},
+            "503": {"description": "The database cannot be used"},
+        },
+    }})
+}
+
+fn act() -> Value {
+    let words: Vec<&str> = ACTIONS.iter().map(|action| action.word).collect();
+    let meanings: Vec<String> =
+        ACTIONS.iter().map(|action| format!("* `{}` ({}): {}", action.word, action.what[1], action.warning)).collect();
+    json!({"post": {
+        "operationId": "act",
+        "summary": "Does something to jobs, triggers, runs or nodes",
+        "description": meanings.join("\n"),
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {
+            "type": "object",
+            "required": ["do", "keys"],
+            "properties": {
+                "do": {"type": "string", "enum": words},
+                "keys": {"type": "array", "items": {"oneOf": [
+                    {"type": "string"},
+                    {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
+                ]}},
+            },
+        }}}},
+        "responses": {
+            "200": {"description": "How many it changed", "content": {"application/json": {"schema": {
+                "type": "object",
+                "properties": {"do": {"type": "string"}, "done": {"type": "integer"}},
+            }}}},
+            "403": {"description": "The visitor is no operator"},
+            "409": {"description": "The scheduler refuses it"},
+        },
+    }})
+}

@@ -1,0 +1,87 @@
+//! Triggers: searched, in pages by their keys.
+
+use crate::dashboard::components::{card, job_link, state, table, trigger_link, when};
+use crate::dashboard::form::Fields;
+use crate::dashboard::layout::{checkbox, more, selection, with_tick};
+use crate::dashboard::search::{Found, Spot, has_words, rows_to_read, sift};
+use crate::dashboard::view::{Page, View};
+use crate::error::Result;
+use crate::report::misfire_in_words;
+use crate::store::row::Place;
+use crate::store::{JobStore, TriggerSummary};
+use crate::trigger::TriggerState;
+use maud::{Markup, html};
+
+/// The kinds of triggers, as their rows have them.
+const KINDS: [&str; 5] = ["SIMPLE", "CRON", "CAL_INT", "DAILY_I", "RECUR"];
+
+/// The triggers that a query asks for.
+pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields) -> Result<Found<TriggerSummary>> {
+    let after = Spot::read(query);
+    let (words, wanted, kind) = (query.get("q"), query.get("state"), query.get("type"));
+    let limit = rows_to_read(words.or(wanted).or(kind).is_some());
+    let place = Place { name: &after.name, group: &after.group };
+    let read = store.catalogue().trigger_page(place, limit)?;
+    let spot =
+        |trigger: &TriggerSummary| Spot { name: trigger.key.name().to_owned(), group: trigger.key.group().to_owned() };
+    Ok(sift(read, limit, spot, |trigger| {
+        wanted.is_none_or(|wanted| trigger.state == wanted)
+            && kind.is_none_or(|kind| trigger.kind == kind)
+            && has_words(&format!("{} {}", trigger.key, trigger.job), words)
+    }))
+}
+
+pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
+    let found = find(view.store, &view.query)?;
+    let rows: Vec<Markup> = found.rows.iter().map(|trigger| row(view, trigger, true)).collect();
+    let heads = with_tick(view, &["Trigger", "Job", "State", "Next", "Last", "Type", "Priority", "Misfire"]);
+    let list = table(&heads, &rows, "No trigger here is as you asked for.");
+    let next = found.next.as_ref().map(Spot::to_field);
+    let actions = ["trigger.pause", "trigger.resume", "trigger.reset", "trigger.delete"];
+    Ok(Some(Page::new(
+        "Triggers",
+        html! {
+            (filter(view))
+            (card("triggers", "In order of name", &html! {
+                (selection(view, &actions, &list))
+                (more("triggers", view, "after", next.as_deref()))
+                @if next.is_some() && found.read > found.rows.len() { p.dim { (found.read) " triggers were looked at." } }
+            }))
+        },
+    )))
+}
+
+/// The row of a trigger, with or without its job.
+pub(super) fn row(view: &View<'_>, trigger: &TriggerSummary, with_job: bool) -> Markup {
+    html! {
+        tr {
+            (checkbox(view, &trigger.key))
+            td { (trigger_link(&trigger.key)) }
+            @if with_job { td { (job_link(&trigger.job)) } }
+            td { (state(&trigger.state)) }
+            td { (when(trigger.next_fire_time.map(|time| time.timestamp_millis()), view.now_ms)) }
+            td { (when(trigger.previous_fire_time.map(|time| time.timestamp_millis()), view.now_ms)) }
+            td { (trigger.kind.to_lowercase()) }
+            td.n { (trigger.priority) }
+            td { (misfire_in_words(trigger)) }
+        }
+    }
+}
+
+fn filter(view: &View<'_>) -> Markup {
+    let chosen = |field: &str, value: &str| view.query.get(field) == Some(value);
+    html! {
+        form.filter method="get" action="triggers" role="search" {
+            label { "Words of key or job" input type="search" name="q" value=[view.query.get("q")]; }
+            label { "State" select name="state" {
+                option value="" { "any" }
+                @for one in TriggerState::ALL { option value=(one.name()) selected[chosen("state", one.name())] { (one.name().to_lowercase()) } }
+            } }
+            label { "Type" select name="type" {
+                option value="" { "any" }
+                @for kind in KINDS { option value=(kind) selected[chosen("type", kind)] { (kind.to_lowercase()) } }
+            } }
+            button.plain { "Search" }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Reads that pages have in common: each is made at most every two seconds, for all pages together.
+
+use crate::epoch::moment;
+use crate::error::Result;
+use crate::history::{FireOutcome, HistoryQuery, HistoryRow};
+use crate::monitoring::InstanceStatus;
+use crate::store::{ClusterLoad, FiredTrigger, JobStore, TriggerSummary};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The time for which a read serves every page.
+const FRESH: Duration = Duration::from_secs(2);
+/// Overdue triggers and parked work beyond so many are not counted.
+pub(super) const MOST_COUNTED: usize = 10_000;
+/// The rows of the short lists of the overview.
+const FEW: usize = 8;
+/// The time back from now in which a failure is new.
+const NEW_MS: i64 = 86_400_000;
+
+/// The last result of a read, and when it was made.
+#[derive(Debug)]
+struct Fresh<T>(Mutex<Option<(Duration, Arc<T>)>>);
+
+impl<T> Default for Fresh<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T> Fresh<T> {
+    /// The result, and when it was made. The lock is held while the database is asked: whoever
+    /// comes meanwhile gets this answer.
+    fn get(&self, now: Duration, read: impl FnOnce() -> Result<T>) -> Result<(Duration, Arc<T>)> {
+        let mut last = self.0.lock();
+        let known = match last.take().filter(|(seen, _)| now.saturating_sub(*seen) < FRESH) {
+            Some(fresh) => fresh,
+            None => (now, Arc::new(read()?)),
+        };
+        *last = Some(known.clone());
+        Ok(known)
+    }
+}
+
+/// The reads.
+#[derive(Debug, Default)]
+pub(super) struct Reads {
+    load: Fresh<ClusterLoad>,
+    nodes: Fresh<Vec<InstanceStatus>>,
+    fires: Fresh<Vec<FiredTrigger>>,
+    due: Fresh<Vec<TriggerSummary>>,
+    failures: Fresh<Vec<HistoryRow>>,
+}
+
+impl Reads {
+    /// The load, and the store's time now, epoch milliseconds.
+    pub(super) fn load(&self, store: &JobStore, now: Duration) -> Result<(Arc<ClusterLoad>, i64)> {
+        let after = store.settings().monitor.overdue_after;
+        let (seen, load) = self.load.get(now, || store.upkeep().cluster_load(after, MOST_COUNTED))?;
+        let since = i64::try_from(now.saturating_sub(seen).as_millis()).unwrap_or(0);
+        let now_ms = load.now_ms.saturating_add(since);
+        Ok((load, now_ms))
+    }
+
+    /// The nodes, in order of their names.
+    pub(super) fn nodes(&self, store: &JobStore, now: Duration) -> Result<Arc<Vec<InstanceStatus>>> {
+        Ok(self.nodes.get(now, || store.upkeep().instances())?.1)
+    }
+
+    /// The fires that are reserved or run.
+    pub(super) fn fires(&self, store: &JobStore, now: Duration) -> Result<Arc<Vec<FiredTrigger>>> {
+        Ok(self.fires.get(now, || store.upkeep().fired_triggers())?.1)
+    }
+
+    /// The triggers that are due first.
+    pub(super) fn due(&self, store: &JobStore, now: Duration) -> Result<Arc<Vec<TriggerSummary>>> {
+        Ok(self.due.get(now, || store.catalogue().due_next(FEW))?.1)
+    }
+
+    /// The last failures.
+    pub(super) fn failures(&self, store: &JobStore, now: Duration, now_ms: i64) -> Result<Arc<Vec<HistoryRow>>> {
+        let bad = [FireOutcome::Failed, FireOutcome::TimedOut, FireOutcome::Lost];
+        let query = bad.into_iter().fold(HistoryQuery::new().limit(FEW), HistoryQuery::outcome);
+        Ok(self.failures.get(now, || store.history().find(&query.since(moment(now_ms - NEW_MS))))?.1)
+    }
+
+    /// Forgets what was read, since somebody has changed something.
+    pub(super) fn forget(&self) {
+        *self.load.0.lock() = None;
+        *self.nodes.0.lock() = None;
+        *self.fires.0.lock() = None;
+        *self.due.0.lock() = None;
+        *self.failures.0.lock() = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_serves_for_a_while() {
+        let (fresh, mut reads) = (Fresh::default(), 0);
+        let mut get = |seconds| {
+            let read = || {
+                reads += 1;
+                Ok(reads)
+            };
+            *fresh.get(Duration::from_secs(seconds), read).unwrap().1
+        };
+        assert_eq!([get(10), get(11), get(12), get(13), get(14)], [1, 1, 2, 2, 3]);
+    }
+}

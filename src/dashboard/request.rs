@@ -1,0 +1,101 @@
+//! `Request`: an HTTP request as a plain value.
+
+use super::form::Fields;
+use std::net::IpAddr;
+
+/// An HTTP request, from whatever server has read it.
+///
+/// ```
+/// use carnelian::dashboard::Request;
+///
+/// let request = Request::new("GET", "/history?outcome=failed").header("Host", "localhost:8080");
+/// assert_eq!(request.path(), "/history");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    method: String,
+    path: String,
+    query: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    peer: Option<IpAddr>,
+}
+
+impl Request {
+    /// A request by its method and its target: the path, with a query if there is one. A server
+    /// that mounts the dashboard below a folder leaves that folder out.
+    pub fn new(method: impl Into<String>, target: &str) -> Self {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        Self { method: method.into(), path: path.to_owned(), query: query.to_owned(), ..Self::default() }
+    }
+
+    /// With one more header. Default: none.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// With this body. Default: empty.
+    pub fn body(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.body = bytes.into();
+        self
+    }
+
+    /// From this address, which tells the own machine and proxies apart from others. Default:
+    /// unknown, which is neither.
+    pub fn peer(mut self, address: IpAddr) -> Self {
+        self.peer = Some(address);
+        self
+    }
+
+    /// The path, without the query.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(super) fn is_post(&self) -> bool {
+        self.method == "POST"
+    }
+
+    /// `HEAD` asks what `GET` asks; the server leaves out the body.
+    pub(super) fn is_get(&self) -> bool {
+        self.method == "GET" || self.method == "HEAD"
+    }
+
+    pub(super) fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
+    pub(super) fn peer_address(&self) -> Option<IpAddr> {
+        self.peer
+    }
+
+    /// The value of a header; of several the first.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    pub(super) fn contents(&self) -> &[u8] {
+        &self.body
+    }
+
+    pub(super) fn query_text(&self) -> &str {
+        &self.query
+    }
+
+    /// The fields of the query.
+    pub(super) fn query(&self) -> Fields {
+        Fields::read(self.query.as_bytes())
+    }
+
+    /// The fields of a form that was sent.
+    pub(super) fn form(&self) -> Fields {
+        Fields::read(&self.body)
+    }
+
+    /// The value of a cookie.
+    pub(super) fn cookie(&self, name: &str) -> Option<&str> {
+        let pairs = self.get("cookie")?.split(';');
+        pairs.filter_map(|pair| pair.trim().split_once('=')).find(|(given, _)| *given == name).map(|(_, value)| value)
+    }
+}

@@ -1,0 +1,91 @@
+//! Search: a part of a long list that a query asks for, found within a bounded number of rows.
+
+use super::form::Fields;
+use serde_json::{Value, json};
+
+/// The most rows that one page reads in search of those that are asked for.
+const MOST_READ: usize = 1_000;
+/// The rows of a page.
+pub(super) const PAGE: usize = 50;
+
+/// The number of rows to read for a page: one more than it shows, or many if it leaves some out.
+pub(super) fn rows_to_read(is_filtered: bool) -> usize {
+    if is_filtered { MOST_READ } else { PAGE + 1 }
+}
+
+/// The place after which a page goes on: name and group, as the table's key has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Spot {
+    pub(super) name: String,
+    pub(super) group: String,
+}
+
+impl Spot {
+    /// The spot of a field: `["name","group"]`; the beginning if there is none.
+    pub(super) fn read(fields: &Fields) -> Self {
+        let (name, group) = fields.get("after").and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        Self { name, group }
+    }
+
+    pub(super) fn to_field(&self) -> String {
+        Value::to_string(&json!([self.name, self.group]))
+    }
+}
+
+/// A part of a list.
+#[derive(Debug)]
+pub(super) struct Found<T> {
+    pub(super) rows: Vec<T>,
+    /// The place where the list goes on, if it does.
+    pub(super) next: Option<Spot>,
+    /// The number of rows that were read.
+    pub(super) read: usize,
+}
+
+/// The rows of a part that `wants`, at most [`PAGE`], of rows that were read after a place, at most
+/// `limit`.
+pub(super) fn sift<T>(read: Vec<T>, limit: usize, spot: impl Fn(&T) -> Spot, wants: impl Fn(&T) -> bool) -> Found<T> {
+    let (all, is_cut) = (read.len(), read.len() == limit);
+    let last = read.last().map(&spot).filter(|_| is_cut);
+    let mut rows: Vec<T> = read.into_iter().filter(wants).take(PAGE + 1).collect();
+    let next = if rows.len() > PAGE {
+        rows.truncate(PAGE);
+        rows.last().map(spot)
+    } else {
+        last
+    };
+    Found { rows, next, read: all }
+}
+
+/// True if a text has the words of a search in it, in whatever case.
+pub(super) fn has_words(text: &str, words: Option<&str>) -> bool {
+    let text = text.to_lowercase();
+    words.is_none_or(|words| words.to_lowercase().split_whitespace().all(|word| text.contains(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spot(n: &usize) -> Spot {
+        Spot { name: n.to_string(), group: String::new() }
+    }
+
+    #[test]
+    fn a_part_ends_at_its_last_row_or_where_reading_ended() {
+        let part = |n: usize, wants: fn(&usize) -> bool| sift((0..n).collect(), MOST_READ, spot, wants);
+        let next = |n: usize, wants| part(n, wants).next.map(|spot| spot.name);
+        assert_eq!(next(PAGE, |_| true), None);
+        assert_eq!(next(PAGE + 1, |_| true), Some((PAGE - 1).to_string()));
+        assert_eq!(next(MOST_READ, |n| *n == 7), Some((MOST_READ - 1).to_string()));
+        assert_eq!(part(MOST_READ, |n| *n == 7).rows, [7]);
+        assert_eq!(next(MOST_READ - 1, |n| *n == 7), None);
+    }
+
+    #[test]
+    fn words_are_found_in_any_case_and_order() {
+        assert!(has_words("Billing.nightly", Some("NIGHT bill")));
+        assert!(!has_words("Billing.nightly", Some("night day")));
+        assert!(has_words("", None));
+    }
+}

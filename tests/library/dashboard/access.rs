@@ -1,0 +1,241 @@
+//! Access: who gets in, by which way, and what each may see and do.
+
+use super::{Site, body, header, token};
+use carnelian::dashboard::{Dashboard, Login, Request, hash_password};
+use std::net::IpAddr;
+use std::sync::OnceLock;
+
+const PASSWORD: &str = "correct horse";
+
+/// The hash of the password; a hash takes a while.
+fn hash() -> &'static str {
+    static HASH: OnceLock<String> = OnceLock::new();
+    HASH.get_or_init(|| hash_password(PASSWORD).unwrap())
+}
+
+/// A site with an operator, ada, and a viewer, bob.
+fn with_logins() -> Site {
+    let hash = hash();
+    Site::in_memory(&format!(
+        "carnelian.dashboard.user.ada.password = {hash}\ncarnelian.dashboard.user.ada.role = operator\n\
+         carnelian.dashboard.user.bob.password = {hash}\n"
+    ))
+}
+
+fn log_in(site: &mut Site, name: &str, password: &str) -> u16 {
+    let token = token(&body(&site.get("login")));
+    let fields = [("name", name), ("password", password), ("token", &*token)];
+    let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+    site.ask(Request::new("POST", "/login").body(form)).status()
+}
+
+const PAGES: [&str; 16] = [
+    "",
+    "running",
+    "triggers",
+    "trigger",
+    "jobs",
+    "job",
+    "history",
+    "run",
+    "nodes",
+    "node",
+    "parked",
+    "outages",
+    "calendars",
+    "continuations",
+    "locks",
+    "nothing",
+];
+
+#[test]
+fn without_a_login_only_this_machine_is_answered() {
+    let site = Site::in_memory("");
+    let status = |host: &str, peer: Option<&str>| {
+        let request = Request::new("GET", "/").header("Host", host);
+        let peer = peer.map(|peer| peer.parse::<IpAddr>().unwrap());
+        site.dashboard.handle(&peer.map_or(request.clone(), |peer| request.peer(peer))).status()
+    };
+    assert_eq!(status("localhost:8080", Some("127.0.0.1")), 200);
+    assert_eq!(status("[::1]:8080", Some("::1")), 200);
+    assert_eq!(status("127.0.0.1", Some("::ffff:127.0.0.1")), 200);
+    assert_eq!(status("evil.example", Some("127.0.0.1")), 421, "DNS rebinding");
+    assert_eq!(status("localhost", Some("192.0.2.1")), 403, "another machine");
+    assert_eq!(status("localhost", None), 403, "nobody knows from where");
+}
+
+#[test]
+fn nothing_is_shown_before_the_login() {
+    let mut site = with_logins();
+    site.schedule("secret", "job");
+    for page in PAGES {
+        let response = site.get(page);
+        assert_eq!((response.status(), header(&response, "Location")), (303, Some("login")), "{page}");
+        assert!(response.body().is_empty());
+    }
+    for read in ["overview", "jobs", "triggers", "openapi.json", "nothing"] {
+        assert_eq!(site.get(&format!("api/{read}")).status(), 401, "{read}");
+    }
+    assert_eq!(site.get("metrics").status(), 401);
+    for to in ["act", "logout", "api/actions", "nothing"] {
+        assert_eq!(site.ask(Request::new("POST", &format!("/{to}"))).status(), 401, "{to}");
+    }
+    for open in ["healthz", "readyz", "assets/style.css", "assets/live.js", "assets/icon.svg"] {
+        assert_eq!(site.get(open).status(), 200, "{open}");
+    }
+}
+
+#[test]
+fn a_login_is_a_signed_cookie_that_scripts_cannot_read() {
+    let mut site = with_logins();
+    assert_eq!(log_in(&mut site, "ada", "wrong horse"), 403);
+    assert_eq!(log_in(&mut site, "nobody", PASSWORD), 403);
+    assert_eq!(site.get("").status(), 303);
+    assert_eq!(log_in(&mut site, "ada", PASSWORD), 303);
+    assert!(site.page("").contains("Log out"));
+    let cookie = site.cookie.clone().unwrap();
+    assert!(cookie.starts_with("carnelian_session_8080="), "{cookie}");
+    let kept = site.get("login");
+    assert_eq!(header(&kept, "Location"), Some("./"));
+
+    site.cookie = Some(cookie.replace(".", "0."));
+    assert_eq!(site.get("").status(), 303, "a cookie that was changed");
+    site.cookie = Some(cookie.clone());
+    assert_eq!(site.send("logout", &[]).status(), 303);
+    site.cookie = Some(cookie);
+    assert_eq!(site.get("").status(), 303, "a session that has ended");
+
+    let fresh = Request::new("GET", "/login").header("X-Forwarded-Proto", "https");
+    let response = site.ask(fresh);
+    let set = header(&response, "Set-Cookie").unwrap();
+    for part in ["; HttpOnly", "; SameSite=Strict", "; Secure", "; Path=/"] {
+        assert!(set.contains(part), "{set}");
+    }
+}
+
+#[test]
+fn wrong_passwords_are_tried_a_few_times_only() {
+    let mut site = with_logins();
+    for _ in 0..5 {
+        assert_eq!(log_in(&mut site, "ada", "wrong horse"), 403);
+    }
+    assert_eq!(log_in(&mut site, "ada", PASSWORD), 429, "also the right one has to wait");
+}
+
+#[test]
+fn a_form_of_another_page_does_nothing() {
+    let mut site = Site::in_memory("");
+    let key = site.schedule("plain", "job");
+    let token = token(&site.page(""));
+    let form = |token: &str| format!("do=trigger.pause&key=%5B%22plain%22%2C%22job%22%5D&sure=yes&token={token}");
+    let post = |body: String| Request::new("POST", "/act").body(body);
+    let mut refused = |request: Request| assert_eq!(site.ask(request).status(), 403);
+    refused(post(form("")));
+    refused(post(form(&token.replace('a', "b"))));
+    refused(post(form(&token)).header("Origin", "http://evil.example"));
+    refused(post(form(&token)).header("Sec-Fetch-Site", "cross-site"));
+    let cookie = site.cookie.take();
+    assert_eq!(site.ask(post(form(&token))).status(), 403, "the token of another session");
+    let state = |site: &Site| site.store.catalogue().trigger_state(&key).unwrap().unwrap().name();
+    assert_eq!(state(&site), "WAITING");
+    site.cookie = cookie;
+    assert_eq!(site.ask(post(form(&token)).header("Origin", "http://localhost:8080")).status(), 303);
+    assert_eq!(state(&site), "PAUSED");
+}
+
+#[test]
+fn a_viewer_looks_and_an_operator_acts() {
+    let mut site = with_logins();
+    let key = site.schedule("plain", "job");
+    assert_eq!(log_in(&mut site, "bob", PASSWORD), 303);
+    let page = site.page("job?group=plain&name=job");
+    assert!(!page.contains("action=\"act\"") && !page.contains("hunter22"), "{page}");
+    assert!(page.contains("Operators see the data."));
+    let fields = [("do", "trigger.delete"), ("key", "[\"plain\",\"job\"]"), ("sure", "yes")];
+    assert_eq!(site.send("act", &fields).status(), 403);
+    let json = Request::new("POST", "/api/actions").header("Content-Type", "application/json");
+    let request = json.body("{\"do\": \"trigger.delete\", \"keys\": [\"plain.job\"]}");
+    assert_eq!(site.ask(request.clone()).status(), 403);
+    assert!(site.page("api/job?key=plain.job").contains("\"data\": null"));
+    assert!(site.store.catalogue().trigger_exists(&key).unwrap());
+
+    site.cookie = None;
+    assert_eq!(log_in(&mut site, "ada", PASSWORD), 303);
+    let page = site.page("job?group=plain&name=job");
+    assert!(page.contains("action=\"act\""));
+    for text in [page, site.page("api/job?key=plain.job")] {
+        assert!(!text.contains("hunter22") && !text.contains("sesame"), "secrets are masked: {text}");
+        assert!(text.contains("example/x"), "{text}");
+    }
+    assert_eq!(site.ask(request).status(), 200);
+    assert!(!site.store.catalogue().trigger_exists(&key).unwrap());
+}
+
+#[test]
+fn programs_send_name_and_password() {
+    let mut site = with_logins();
+    let ask = |site: &mut Site, path: &str, value: &str| {
+        site.ask(Request::new("GET", path).header("Authorization", value)).status()
+    };
+    // The base64 of `ada:correct horse`, and of `ada:wrong`.
+    let (right, wrong) = ("Basic YWRhOmNvcnJlY3QgaG9yc2U=", "Basic YWRhOndyb25n");
+    assert_eq!(ask(&mut site, "/api/jobs", right), 200);
+    assert_eq!(ask(&mut site, "/metrics", right), 200);
+    assert_eq!(ask(&mut site, "/api/jobs", wrong), 401);
+    assert_eq!(ask(&mut site, "/jobs", right), 303, "a browser would send it with the forms of other pages");
+}
+
+#[test]
+fn a_proxy_is_believed_at_its_address_only() {
+    let site = Site::in_memory(
+        "carnelian.dashboard.proxyUserHeader = X-User\ncarnelian.dashboard.proxyAddresses = 192.0.2.7\n\
+         carnelian.dashboard.proxyOperators = ada\ncarnelian.dashboard.hosts = jobs.example\n",
+    );
+    site.schedule("plain", "job");
+    let ask = |peer: &str, user: Option<&str>, host: &str| {
+        let request = Request::new("GET", "/triggers").header("Host", host).peer(peer.parse().unwrap());
+        site.dashboard.handle(&user.map_or(request.clone(), |user| request.header("x-user", user)))
+    };
+    let operator = ask("192.0.2.7", Some("ada"), "jobs.example");
+    assert_eq!(operator.status(), 200);
+    assert!(body(&operator).contains("trigger.pause"));
+    let viewer = ask("192.0.2.7", Some("bob"), "jobs.example:443");
+    assert_eq!(viewer.status(), 200);
+    assert!(!body(&viewer).contains("trigger.pause"));
+    assert_eq!(ask("192.0.2.8", Some("ada"), "jobs.example").status(), 403);
+    assert_eq!(ask("192.0.2.7", None, "jobs.example").status(), 403);
+    assert_eq!(ask("127.0.0.1", None, "localhost").status(), 421);
+}
+
+#[test]
+fn the_program_that_mounts_it_may_know_who_asks() {
+    let site = Site::in_memory("");
+    let who = |request: &Request| (request.path() != "/jobs").then(|| Login::viewer("carl"));
+    let dashboard = Dashboard::of_store(site.store.clone()).unwrap().with_login(who);
+    let ask = |path: &str| dashboard.handle(&Request::new("GET", path).header("Host", "jobs.example"));
+    assert!(body(&ask("/")).contains("carl"));
+    assert_eq!(ask("/jobs").status(), 403);
+}
+
+#[test]
+fn every_answer_forbids_scripts_and_frames_of_others() {
+    let mut site = with_logins();
+    for page in ["", "login", "healthz", "api/jobs", "nothing", "assets/live.js"] {
+        let response = site.get(page);
+        let policy = header(&response, "Content-Security-Policy").unwrap();
+        assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(header(&response, "X-Content-Type-Options"), Some("nosniff"));
+    }
+}
+
+#[test]
+fn settings_name_what_is_wrong_with_a_login() {
+    let problem = |text: &str| carnelian::settings::Settings::from_text("t", text, |_| None).unwrap_err().to_string();
+    let plain = problem("carnelian.dashboard.user.ada.password = hunter22");
+    assert!(plain.contains("carnelian dashboard --hash-password") && !plain.contains("hunter22"), "{plain}");
+    let missing = problem("carnelian.dashboard.user.ada.role = operator");
+    assert!(missing.contains("carnelian.dashboard.user.ada.password"), "{missing}");
+    assert!(problem("carnelian.dashboard.listen = 8080").contains("127.0.0.1:8080"));
+    assert!(problem("carnelian.dashboard.proxyAddresses = localhost").contains("localhost"));
+}

@@ -1,0 +1,136 @@
+//! Every page on every store: each renders, leads only to pages that are there, and shows names as
+//! texts.
+
+use super::{HOSTILE, Site, body};
+use carnelian::history::FireOutcome;
+use carnelian::store::{AcquireRequest, CompletionInstruction, Membership};
+use carnelian::{Continuation, JobDataMap, JobKey};
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// The addresses to which a page leads.
+fn links(page: &str) -> Vec<String> {
+    let links = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    links.filter(|link| !link.starts_with('#')).map(|link| link.replace("&amp;", "&").replace("./", "")).collect()
+}
+
+/// Something on every page.
+fn fill(site: &Site) {
+    let mut me = site.node("node-<b>a</b>");
+    site.schedule("plain", "job");
+    let hostile = site.schedule(HOSTILE, HOSTILE);
+    let store = &site.store;
+    let parent = JobKey::new("plain", "job");
+    store.catalogue().follow(&Continuation::new(parent.clone(), JobKey::new(HOSTILE, HOSTILE))).unwrap();
+    store.catalogue().pause_triggers(&[hostile]).unwrap();
+    store.locks().try_lock(HOSTILE, "node-<b>a</b>", Duration::from_secs(60)).unwrap();
+    store.placement().drain("another <i>node</i>", false, "ada").unwrap();
+    store.placement().set_group_limit("plain", Some(3), None, "ada").unwrap();
+    let weekends = carnelian::Calendar::new(carnelian::calendar::Weekdays::weekend());
+    store.catalogue().add_calendar(HOSTILE, &weekends, false, false).unwrap();
+    run(site, &mut me, &parent, true);
+    run(site, &mut me, &parent, false);
+}
+
+/// A fire of the job that runs, and that ends with an error if it is to end.
+fn run(site: &Site, me: &mut Membership, job: &JobKey, ends: bool) {
+    let store = &site.store;
+    store.catalogue().trigger_job(job, JobDataMap::new()).unwrap();
+    let (types, nobody) = (vec!["t".to_owned()], BTreeSet::new());
+    let request = AcquireRequest {
+        max: 1,
+        prefetch: None,
+        look_ahead_ms: 0,
+        fire_ahead_ms: 0,
+        job_types: &types,
+        quarantined: &nobody,
+    };
+    let owner = me.owner().unwrap();
+    let fired = store.firing().acquire(&owner, &request).unwrap().fired;
+    assert_eq!(fired.len(), 1);
+    if ends {
+        let mut end = fired[0].completion(CompletionInstruction::NoInstruction, None);
+        end.ending.outcome = FireOutcome::Failed;
+        end.ending.error = Some(format!("it failed: {HOSTILE}\nsecond line"));
+        store.firing().complete(&owner, &[end]).unwrap();
+    }
+}
+
+#[test]
+fn every_page_is_there_on_every_store() {
+    Site::everywhere(|site| {
+        fill(site);
+        let mut known: BTreeSet<String> = BTreeSet::new();
+        let mut open: VecDeque<String> = [String::new()].into();
+        while let Some(page) = open.pop_front() {
+            if !known.insert(page.clone()) {
+                continue;
+            }
+            let response = site.get(&page);
+            let text = body(&response);
+            // The trigger of a run by hand goes with its fire.
+            let may_be_gone = page.starts_with("trigger?group=DEFAULT&name=MT_");
+            let is_gone = may_be_gone && response.status() == 404;
+            assert!(response.status() == 200 || is_gone, "{page}: {text}");
+            if page.starts_with("assets/") || page.starts_with("api/") {
+                continue;
+            }
+            for bad in ["<script>alert", "<b>a</b>", "<i>node", " style=", "<style", "javascript:", " onclick"] {
+                assert!(!text.contains(bad), "{page} has {bad}: {text}");
+            }
+            assert_eq!(text.matches("<script").count(), 1, "{page} has a script of its own");
+            assert!(text.contains("<h1>"), "{page}");
+            open.extend(links(&text));
+        }
+        for page in ["running", "triggers", "jobs", "history", "nodes", "parked", "outages", "calendars", "locks"] {
+            assert!(known.contains(page), "{page} is not among {known:?}");
+        }
+        for kind in ["trigger?", "job?", "run?", "node?", "jobs?"] {
+            let is_known = known.iter().any(|page| page.starts_with(kind));
+            assert!(is_known || kind == "jobs?", "no page {kind} among {known:?}");
+        }
+    });
+}
+
+#[test]
+fn a_trigger_says_why_it_is_not_running() {
+    Site::everywhere(|site| {
+        let key = site.schedule("plain", "job");
+        let page = |site: &mut Site| site.page("trigger?group=plain&name=job");
+        assert!(page(site).contains("No living node takes work."));
+        let _me = site.node("a");
+        assert!(page(site).contains("The time has not come"));
+        site.store.catalogue().pause_triggers(std::slice::from_ref(&key)).unwrap();
+        let text = page(site);
+        assert!(text.contains("The trigger, its job or its group is paused."), "{text}");
+        assert!(text.contains("<code>carnelian trigger resume plain.job</code>"), "{text}");
+        site.store.catalogue().unschedule(&[key]).unwrap();
+        assert_eq!(site.get("trigger?group=plain&name=job").status(), 404);
+    });
+}
+
+#[test]
+fn long_lists_go_on_by_their_keys() {
+    Site::everywhere(|site| {
+        for n in 0..120 {
+            site.schedule(&format!("g{}", n % 3), &format!("job-{n:03}"));
+        }
+        for list in ["triggers", "jobs"] {
+            let (mut page, mut seen) = (list.to_owned(), BTreeSet::new());
+            for _ in 0..4 {
+                let text = site.page(&page);
+                let kind = format!("{}?", list.trim_end_matches('s'));
+                seen.extend(links(&text).into_iter().filter(|link| link.starts_with(&kind)));
+                match links(&text).into_iter().find(|link| link.contains("after=")) {
+                    Some(next) => page = next,
+                    None => break,
+                }
+            }
+            let of_jobs = |seen: &BTreeSet<String>| seen.iter().filter(|link| link.contains("job-")).count();
+            assert_eq!(of_jobs(&seen), 120, "{list}");
+        }
+        let found = site.page("triggers?q=G1+job-1&state=WAITING&type=SIMPLE");
+        assert_eq!(found.matches("name=\"key\"").count(), 7, "{found}");
+        assert!(site.page("triggers?state=PAUSED").contains("No trigger here is as you asked for."));
+    });
+}

@@ -1,0 +1,105 @@
+//! The server: real connections, and what it does with those that overdo it.
+
+use super::Site;
+use carnelian::Scheduler;
+use carnelian::dashboard::{Server, monitoring};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+
+/// Sends bytes, and gives all of the answer.
+fn talk(address: SocketAddr, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    // A server that has refused already may not read to the end.
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or("nothing")
+}
+
+fn server() -> Server {
+    let Site { dashboard, .. } = Site::in_memory("");
+    Server::start("127.0.0.1:0".parse().unwrap(), move |request| dashboard.handle(request)).unwrap()
+}
+
+#[test]
+fn requests_are_answered_over_the_network() {
+    let server = server();
+    let address = server.address();
+    let host = format!("Host: {address}\r\n");
+    let get = |path: &str| talk(address, format!("GET {path} HTTP/1.1\r\n{host}\r\n").as_bytes());
+    assert_eq!(status(&get("/")), "200");
+    assert!(get("/").contains("Content-Length: ") && get("/").ends_with("</html>"));
+    let head = talk(address, format!("HEAD / HTTP/1.1\r\n{host}\r\n").as_bytes());
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+    assert_eq!(status(&talk(address, format!("PUT / HTTP/1.1\r\n{host}\r\n").as_bytes())), "405");
+    assert_eq!(status(&talk(address, b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n")), "421");
+    assert_eq!(status(&talk(address, b"GET / HTTP/1.1\r\n\r\n")), "421", "without a host");
+}
+
+#[test]
+fn what_is_too_long_or_no_request_is_refused() {
+    let server = server();
+    let address = server.address();
+    let ask = |text: String| talk(address, text.as_bytes());
+    let long = "x".repeat(20_000);
+    assert_eq!(status(&ask(format!("GET /{long} HTTP/1.1\r\nHost: localhost\r\n\r\n"))), "431");
+    assert_eq!(status(&ask(format!("GET / HTTP/1.1\r\nHost: localhost\r\nA: {long}\r\n\r\n"))), "431");
+    assert_eq!(
+        status(&ask("POST /act HTTP/1.1\r\nHost: localhost\r\nContent-Length: 300000\r\n\r\n".to_owned())),
+        "413"
+    );
+    assert_eq!(
+        status(&ask("POST /act HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned())),
+        "501"
+    );
+    assert_eq!(status(&talk(address, b"\0\0\0\0\r\n\r\n")), "400");
+    assert_eq!(talk(address, b"GET / HTT"), "", "a request that does not end");
+    assert_eq!(status(&ask("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned())), "200", "it goes on");
+}
+
+#[test]
+fn connections_that_say_nothing_keep_nobody_from_an_answer() {
+    let server = server();
+    let idle: Vec<TcpStream> = (0..6).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
+    assert_eq!(status(&talk(server.address(), b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")), "200");
+    drop(idle);
+}
+
+#[test]
+fn a_handler_that_panics_is_an_answer() {
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), |_| panic!("at the disco")).unwrap();
+    for _ in 0..20 {
+        assert_eq!(status(&talk(server.address(), b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")), "500");
+    }
+}
+
+#[test]
+fn an_address_that_is_taken_is_an_error() {
+    let server = server();
+    let error = Server::start(server.address(), |_| panic!("it does not listen")).unwrap_err().to_string();
+    assert!(error.contains(&server.address().to_string()), "{error}");
+    let address = server.address();
+    drop(server);
+    assert!(TcpStream::connect(address).is_err(), "it has stopped listening");
+}
+
+#[test]
+fn a_node_tells_of_its_health_and_its_metrics() {
+    let scheduler = Scheduler::builder().build().unwrap();
+    let node = scheduler.clone();
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), move |request| monitoring(&node, request)).unwrap();
+    let get = |path: &str| talk(server.address(), format!("GET {path} HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n").as_bytes());
+    assert_eq!((status(&get("/healthz")), status(&get("/readyz"))), ("200", "503"));
+    scheduler.start().unwrap();
+    super::support::wait_until("it is ready", std::time::Duration::from_secs(20), || status(&get("/readyz")) == "200");
+    assert!(get("/metrics").contains("\ncarnelian_fires_total{outcome=\"succeeded\"} 0\n"));
+    assert!(get("/health").contains("\"status\": \"running\""));
+    assert_eq!((status(&get("/")), status(&get("/api/jobs"))), ("404", "404"));
+    scheduler.shutdown_and_wait();
+    assert_eq!(status(&get("/readyz")), "503");
+}
