@@ -16,10 +16,14 @@ pub(super) fn is_allowed(request: &Request, hosts: &[String], has_login: bool) -
     }
 }
 
-/// True if the request names the machine itself and comes from it.
+/// The headers by which a proxy says for whom it asks.
+const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/// True if the request names the machine itself and comes from it, for nobody else.
 pub(super) fn is_of_this_machine(request: &Request) -> bool {
     request.get("host").map(without_port).is_some_and(is_own)
         && request.peer_address().is_some_and(|peer| peer.to_canonical().is_loopback())
+        && FORWARDED.iter().all(|header| request.get(header).is_none())
 }
 
 fn is_own(host: &str) -> bool {
@@ -76,6 +80,15 @@ mod tests {
         assert!(is_allowed(&request("Jobs.example:443"), &hosts, false));
         assert!(!is_allowed(&request("localhost"), &hosts, true));
         assert_eq!(port(&request("[::1]:8080")), Some("8080"));
+    }
+
+    #[test]
+    fn a_proxy_on_this_machine_asks_for_others() {
+        let own = || request("localhost:8080").peer(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+        assert!(is_of_this_machine(&own()));
+        for header in FORWARDED {
+            assert!(!is_of_this_machine(&own().header(header, "203.0.113.7")), "{header}");
+        }
     }
 
     #[test]

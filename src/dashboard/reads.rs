@@ -1,6 +1,5 @@
 //! Reads that pages have in common: each is made at most every two seconds, for all pages together.
 
-use crate::epoch::moment;
 use crate::error::Result;
 use crate::history::{FireOutcome, HistoryQuery, HistoryRow};
 use crate::monitoring::InstanceStatus;
@@ -15,8 +14,8 @@ const FRESH: Duration = Duration::from_secs(2);
 pub(super) const MOST_COUNTED: usize = 10_000;
 /// The rows of the short lists of the overview.
 const FEW: usize = 8;
-/// The time back from now in which a failure is new.
-const NEW_MS: i64 = 86_400_000;
+/// The fires that are looked through for failures.
+pub(super) const LAST_FIRES: usize = 500;
 
 /// The last result of a read, and when it was made.
 #[derive(Debug)]
@@ -77,11 +76,15 @@ impl Reads {
         Ok(self.due.get(now, || store.catalogue().due_next(FEW))?.1)
     }
 
-    /// The last failures.
-    pub(super) fn failures(&self, store: &JobStore, now: Duration, now_ms: i64) -> Result<Arc<Vec<HistoryRow>>> {
+    /// The failures among the last fires. No index has the outcome: a search for failures alone
+    /// would read all fires where few fail.
+    pub(super) fn failures(&self, store: &JobStore, now: Duration) -> Result<Arc<Vec<HistoryRow>>> {
         let bad = [FireOutcome::Failed, FireOutcome::TimedOut, FireOutcome::Lost];
-        let query = bad.into_iter().fold(HistoryQuery::new().limit(FEW), HistoryQuery::outcome);
-        Ok(self.failures.get(now, || store.history().find(&query.since(moment(now_ms - NEW_MS))))?.1)
+        let find = || {
+            let last = store.history().find(&HistoryQuery::new().limit(LAST_FIRES))?;
+            Ok(last.into_iter().filter(|row| bad.contains(&row.outcome)).take(FEW).collect())
+        };
+        Ok(self.failures.get(now, find)?.1)
     }
 
     /// Forgets what was read, since somebody has changed something.

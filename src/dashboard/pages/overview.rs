@@ -5,7 +5,7 @@ use crate::dashboard::components::{
     badge, card, first_line, job_or_dash, node_link, outcome, run_link, table, trigger_link, when,
 };
 use crate::dashboard::layout::button;
-use crate::dashboard::reads::MOST_COUNTED;
+use crate::dashboard::reads::{LAST_FIRES, MOST_COUNTED};
 use crate::dashboard::trends::{STEP_MS, Shown};
 use crate::dashboard::view::{Page, View};
 use crate::dashboard::words::{ago, span};
@@ -116,7 +116,7 @@ fn nodes(view: &View<'_>) -> Result<Markup> {
 fn problems(view: &View<'_>) -> Result<Markup> {
     let rows: Vec<Markup> = view
         .reads
-        .failures(view.store, view.ticks, view.now_ms)?
+        .failures(view.store, view.ticks)?
         .iter()
         .map(|row| {
             html! {
@@ -133,7 +133,11 @@ fn problems(view: &View<'_>) -> Result<Markup> {
     Ok(card(
         "problems",
         "Last failures",
-        &table(&["Ended", "Outcome", "Job", "Error", "Run"], &rows, "Nothing has failed in the last day."),
+        &table(
+            &["Ended", "Outcome", "Job", "Error", "Run"],
+            &rows,
+            &format!("None of the last {LAST_FIRES} fires has failed."),
+        ),
     ))
 }
 

@@ -100,6 +100,12 @@ impl ClusterManager {
         self.name_foreign(&checkin.foreign_clocks);
         self.name_strategy();
         let before = node.lease.since_checkin();
+        // A node that registers again after it was declared dead stands by before its lease lets it
+        // acquire: its deputy is active by now.
+        node.firing.set_longest_serving(checkin.is_longest_serving);
+        if node.settings.cluster.mode == ClusterMode::ActivePassive {
+            self.become_active(checkin.is_active);
+        }
         if let Some(owner) = self.membership.owner() {
             if checkin.registered {
                 lifecycle_log::registered(&node.instance, &owner.incarnation);
@@ -112,10 +118,6 @@ impl ClusterManager {
                 node.services.acquirer.wake();
                 node.services.misfire.wake();
             }
-        }
-        node.firing.set_longest_serving(checkin.is_longest_serving);
-        if node.settings.cluster.mode == ClusterMode::ActivePassive {
-            self.become_active(checkin.is_active);
         }
         node.apply_refusal(checkin.refusal.as_ref());
         for recovered in &checkin.recovered {

@@ -58,9 +58,11 @@ fn pages_read_no_table(kind: Kind, server: String) {
                 let by_name_only = read.looked_up_by.as_deref().is_some_and(|columns| columns == ["sched_name"]);
                 let too_many = read.rows.is_some_and(|rows| rows > MOST_SEARCHED);
                 // A page in the order of the key reads the index from its place on, and no further
-                // than it needs.
+                // than it needs. SQLite counts no rows: there it must not sort what it reads, apart
+                // from rows of the same time.
+                let sorts = statement.plan.contains("USE TEMP B-TREE FOR ORDER BY");
                 let is_bounded =
-                    statement.text.contains("LIMIT") && read.rows.is_some_and(|rows| rows <= MOST_SEARCHED);
+                    statement.text.contains("LIMIT") && read.rows.map_or(!sorts, |rows| rows <= MOST_SEARCHED);
                 if too_many || is_large && (read.is_scan || by_name_only) && !is_bounded {
                     wrong.push(format!(
                         "{page}: {}: {read:?}\n{}\n{}",
