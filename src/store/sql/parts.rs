@@ -136,8 +136,14 @@ fn indexes<'a>(scripts: impl Iterator<Item = (bool, &'a str)>) -> BTreeMap<Strin
                 }
             } else if let Some((_, drop)) = statement.split_once("DROP INDEX") {
                 named(drop).map(|name| indexes.remove(name));
+            } else if let Some((_, alter)) = statement.split_once("ALTER TABLE") {
+                for key in alter.split("ADD KEY ").skip(1) {
+                    let columns = key.split_once(' ').zip(key.find(')'));
+                    let columns = columns.and_then(|((name, _), end)| key.get(name.len() + 1..=end).zip(Some(name)));
+                    columns.map(|(columns, name)| add(name, table_of(alter), columns));
+                }
             } else if let Some((_, create)) = statement.split_once("CREATE TABLE") {
-                let table = create.split_whitespace().find(|word| word.starts_with("{p}")).unwrap_or_default();
+                let table = table_of(create);
                 let keys = create.lines().filter_map(|line| line.trim().strip_prefix("KEY "));
                 for (name, columns) in keys.filter_map(|key| key.trim_end_matches(',').split_once(' ')) {
                     add(name, table, columns);
@@ -146,6 +152,11 @@ fn indexes<'a>(scripts: impl Iterator<Item = (bool, &'a str)>) -> BTreeMap<Strin
         }
     }
     indexes
+}
+
+/// The table that a statement makes or changes.
+fn table_of(statement: &str) -> &str {
+    statement.split_whitespace().find(|word| word.starts_with("{p}")).unwrap_or_default()
 }
 
 /// The name of an index in a statement.
