@@ -2,6 +2,7 @@
 
 use super::MemorySession;
 use crate::error::Result;
+use crate::job::JobMarks;
 use crate::key::{BROADCAST_GROUP, JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Session, TriggerRows};
 use crate::store::row::{
@@ -128,7 +129,8 @@ impl MemorySession<'_> {
                 job_type: job.job_type.clone(),
                 data: job.data.clone(),
                 policy: job.policy.clone(),
-                marks: job.marks.clone(),
+                // Marks that cannot be read keep no work from being done.
+                marks: job.marks.clone().filter(|text| JobMarks::decode(text).is_ok()),
                 ..*job
             },
         })
