@@ -140,7 +140,9 @@ fn indexes<'a>(scripts: impl Iterator<Item = (bool, &'a str)>) -> BTreeMap<Strin
                 for key in alter.split("ADD KEY ").skip(1) {
                     let columns = key.split_once(' ').zip(key.find(')'));
                     let columns = columns.and_then(|((name, _), end)| key.get(name.len() + 1..=end).zip(Some(name)));
-                    columns.map(|(columns, name)| add(name, table_of(alter), columns));
+                    if let Some((columns, name)) = columns {
+                        add(name, table_of(alter), columns);
+                    }
                 }
             } else if let Some((_, create)) = statement.split_once("CREATE TABLE") {
                 let table = table_of(create);
