@@ -1,6 +1,6 @@
--- The policies of job types (CN_TYPE_POLICIES): what holds for the jobs of a type whose own policies say nothing else. A row
--- stays when the nodes that wrote it are gone, for those that recover their work.
--- {p} is the table prefix, {i} the prefix without a schema.
+-- The policies of job types (CN_TYPE_POLICIES): what holds for the jobs of a type whose own
+-- policies say nothing else. A row stays when the nodes that wrote it are gone, for those that
+-- recover their work. {p} is the table prefix, {i} the prefix without a schema.
 
 CREATE TABLE IF NOT EXISTS {p}CN_TYPE_POLICIES (
     SCHED_NAME VARCHAR(120) NOT NULL,

@@ -1,6 +1,7 @@
--- What people, and programs by the administrative API, have done (CN_ACTIONS), one row for each job, trigger, node … that it
--- was done to. The id begins with the time, in hexadecimal digits: the order of the ids is that of the actions.
--- {p} is the table prefix, {i} the prefix without a schema.
+-- What people, and programs by the administrative API, have done (CN_ACTIONS), one row for each
+-- job, trigger, node … that it was done to. The id begins with the time, in hexadecimal digits:
+-- the order of the ids is that of the actions. {p} is the table prefix, {i} the prefix without a
+-- schema.
 
 CREATE TABLE IF NOT EXISTS {p}CN_ACTIONS (
     SCHED_NAME VARCHAR(120) NOT NULL,

@@ -1,7 +1,8 @@
--- What the job of a run was known by when it ran, and the trace that the run belongs to (CN_HISTORY): NULL where there was
--- nothing; the incarnations of nodes with their addresses (CN_INCARNATIONS), by which the ids of fires tell where a run was;
--- and the last run of each job on each node (CN_LAST_RUNS), of jobs that run on several.
--- {p} is the table prefix, {i} the prefix without a schema.
+-- What the job of a run was known by when it ran, and the trace that the run belongs to
+-- (CN_HISTORY): NULL where there was nothing; the incarnations of nodes with their addresses
+-- (CN_INCARNATIONS), by which the ids of fires tell where a run was; and the last run of each
+-- job on each node (CN_LAST_RUNS), of jobs that run on several. {p} is the table prefix, {i} the
+-- prefix without a schema.
 
 ALTER TABLE {p}CN_HISTORY ADD COLUMN IF NOT EXISTS BIZ_KEY VARCHAR(190), ADD COLUMN IF NOT EXISTS JOB_OWNER VARCHAR(190), ADD COLUMN IF NOT EXISTS DISPLAY_NAME VARCHAR(190), ADD COLUMN IF NOT EXISTS JOB_DESCRIPTION VARCHAR(250), ADD COLUMN IF NOT EXISTS TRACE_ID VARCHAR(32);
 

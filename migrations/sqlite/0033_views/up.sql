@@ -1,6 +1,6 @@
--- Views for reports of people's own: the nodes, the fires that run, the triggers that are due, what each node has done in the
--- last minute, and the last run of each job. Times are epoch milliseconds, ages are by the database's clock.
--- {p} is the table prefix.
+-- Views for reports of people's own: the nodes, the fires that run, the triggers that are due,
+-- what each node has done in the last minute, and the last run of each job. Times are epoch
+-- milliseconds, ages are by the database's clock. {p} is the table prefix.
 
 CREATE VIEW IF NOT EXISTS {p}CN_VIEW_NODES AS
 SELECT s.SCHED_NAME, s.INSTANCE_NAME, n.NODE_NAME, n.DISPLAY_NAME, n.HOST_NAME, n.IP_ADDRESS, n.NODE_ROLE, n.ACTIVITY,

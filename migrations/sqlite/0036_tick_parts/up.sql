@@ -1,6 +1,6 @@
--- The parts of ticks whose jobs are followed once for a whole tick (CN_TICK_PARTS), until the last part has ended: the parts
--- that have ended have an outcome.
--- {p} is the table prefix, {i} the prefix without a schema.
+-- The parts of ticks whose jobs are followed once for a whole tick (CN_TICK_PARTS), until the
+-- last part has ended: the parts that have ended have an outcome. {p} is the table prefix, {i}
+-- the prefix without a schema.
 
 CREATE TABLE IF NOT EXISTS {p}CN_TICK_PARTS (
     SCHED_NAME TEXT NOT NULL,
