@@ -19,7 +19,9 @@ impl JobRows for MemorySession<'_> {
         let mut jobs: Vec<&JobRow> = match which {
             JobSelection::All => all().collect(),
             JobSelection::Key(key) => self.tables.jobs.get(key).into_iter().collect(),
-            JobSelection::Keys(keys) => keys.iter().filter_map(|key| self.tables.jobs.get(key)).collect(),
+            JobSelection::Keys(keys) | JobSelection::Whole(keys) => {
+                keys.iter().filter_map(|key| self.tables.jobs.get(key)).collect()
+            }
             JobSelection::Page(place, limit) => {
                 let mut jobs: Vec<&JobRow> =
                     all().filter(|job| place.is_before(job.key.name(), job.key.group())).collect();

@@ -133,6 +133,8 @@ pub enum JobSelection<'a> {
     Keys(&'a [JobKey]),
     /// At most so many jobs after a place, in order of name and group: that of the table's key.
     Page(Place<'a>, usize),
+    /// As [`JobSelection::Keys`], with their data.
+    Whole(&'a [JobKey]),
     /// The jobs that the filter asks for by marks, whatever their groups, in order of group and
     /// name.
     Marked(&'a JobFilter),

@@ -114,6 +114,11 @@ fn without_data(backend: Backend) -> String {
     format!("SELECT {COLUMNS}, {no_data} AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} WHERE j.sched_name = ?")
 }
 
+/// The jobs of a scheduler, up to further conditions.
+fn with_data() -> String {
+    format!("SELECT {COLUMNS}, j.job_data AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} WHERE j.sched_name = ?")
+}
+
 const BY_KEY: &str = " ORDER BY j.job_group, j.job_name";
 
 /// No trigger points to the job.
@@ -154,15 +159,13 @@ impl JobRows for SqlSession<'_, '_> {
         match which {
             JobSelection::All => self.load_jobs(BY_KEY, &[self.name()]),
             JobSelection::Key(key) => {
-                let text = format!(
-                    "SELECT {COLUMNS}, j.job_data AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} WHERE j.sched_name = ? AND j.job_name = ? \
-                     AND j.job_group = ?"
-                );
+                let text = format!("{} AND j.job_name = ? AND j.job_group = ?", with_data());
                 let rows: Vec<Row> = self.load(&text, &[self.name(), key.name().into(), key.group().into()])?;
                 Ok(rows.into_iter().map(JobRow::from).collect())
             }
-            JobSelection::Keys(keys) => {
-                let head = format!("{} AND", without_data(self.backend()));
+            JobSelection::Keys(keys) | JobSelection::Whole(keys) => {
+                let is_whole = matches!(which, JobSelection::Whole(_));
+                let head = format!("{} AND", if is_whole { with_data() } else { without_data(self.backend()) });
                 let key = ["j.job_name", "j.job_group"];
                 let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &job_keys(keys))?;
                 Ok(rows.into_iter().map(JobRow::from).collect())
