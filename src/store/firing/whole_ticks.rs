@@ -7,9 +7,12 @@ use crate::error::Result;
 use crate::job::{FireOutcome, Parent};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::continuation::{deciding, follows, is_for, read};
-use crate::store::row::{ContinuationSelection, TickPartRow};
-use crate::store::{Firing, Session};
+use crate::store::row::{ContinuationSelection, Notification, TickPartRow};
+use crate::store::{Firing, Lock, Session, TxMode};
 use std::collections::BTreeMap;
+
+/// The most parts that one statement reads in the search for ticks that are over.
+const PAGE: usize = 1_000;
 
 impl Firing<'_> {
     /// Notes that these parts are over, and stores the triggers of the children of ticks that have
@@ -17,7 +20,7 @@ impl Firing<'_> {
     ///
     /// A job that ends its fire in a transaction of its own takes no lock, and does not see the
     /// part that another such transaction is just ending. The tick of the two is found when their
-    /// ends are tidied up.
+    /// ends are tidied up, or by an audit if their nodes have died before that.
     pub(super) fn end_parts(&self, s: &mut dyn Session, ended: Vec<EndedPart>) -> Result<Vec<TriggerKey>> {
         let ticks: Vec<String> = distinct(ended.iter().map(|one| &one.part.tick));
         if ticks.is_empty() {
@@ -35,6 +38,26 @@ impl Firing<'_> {
             };
         }
         self.follow_whole_ticks(s, &ticks)
+    }
+
+    /// Stores the triggers of the children of every tick that has no part left; returns their keys.
+    pub(in crate::store) fn settle_ticks(&self) -> Result<Vec<TriggerKey>> {
+        let over = self.store.glance("look for ticks that are over", |s| ticks_over(s))?;
+        if over.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.store.retrying(
+            "follow ticks that are over",
+            TxMode::Exclusive(Lock::TriggerAccess),
+            |s| {
+                let following = self.follow_whole_ticks(s, &over)?;
+                if !following.is_empty() {
+                    s.notify(Notification::Change)?;
+                }
+                Ok(following)
+            },
+            &mut |_, _| Ok(false), // a tick that was followed is not found again
+        )
     }
 
     /// Stores the triggers of the children of those of these ticks that have no part left.
@@ -61,6 +84,23 @@ impl Firing<'_> {
             released.extend(its.map(|row| Released { parent, origin: tick, row }));
         }
         self.store_released(s, &released)
+    }
+}
+
+/// The ticks of which every part has an outcome, without a lock: a part may be seen too late.
+fn ticks_over(s: &mut dyn Session) -> Result<Vec<String>> {
+    let mut ticks: BTreeMap<String, bool> = BTreeMap::new();
+    let (mut tick, mut part) = (String::new(), String::new());
+    loop {
+        let parts = s.rows::<TickPartRow>().behind(&["tick", "part"], &[&tick, &part]);
+        let parts = parts.by(&["tick", "part"]).limit(PAGE).list()?;
+        for row in &parts {
+            *ticks.entry(row.tick.clone()).or_insert(true) &= row.outcome.is_some();
+        }
+        match parts.last() {
+            Some(last) if parts.len() == PAGE => (tick, part) = (last.tick.clone(), last.part.clone()),
+            _ => return Ok(ticks.into_iter().filter_map(|(tick, is_over)| is_over.then_some(tick)).collect()),
+        }
     }
 }
 
