@@ -199,6 +199,7 @@ impl Scheduler {
         for fire in &its {
             self.stop_here(fire, StopReason::Cancelled);
         }
+        its.iter().for_each(|fire| self.note_cancel(fire.fire_id()));
         its.len()
     }
 
@@ -208,8 +209,17 @@ impl Scheduler {
         let found = fires.iter().find(|fire| fire.fire_id() == fire_id);
         if let Some(fire) = found {
             self.stop_here(fire, StopReason::Cancelled);
+            self.note_cancel(fire_id);
         }
         found.is_some()
+    }
+
+    /// Writes down in the log of actions that a run of this node was cancelled. The run has learned
+    /// it, whether or not that can be written down.
+    fn note_cancel(&self, fire_id: &str) {
+        if let Err(error) = self.store().upkeep().note_cancel(fire_id) {
+            log::warn!("a cancelled run is not in the log of actions fire={fire_id} error={error}");
+        }
     }
 
     /// Asks a run of this node to stop, and has its watch see to it.
@@ -227,10 +237,6 @@ impl Scheduler {
     /// What can go wrong with the store.
     pub fn cancel_fire(&self, fire_id: &str) -> Result<bool> {
         if self.interrupt_fire(fire_id) {
-            // The run has learned it, whether or not that can be written down.
-            if let Err(error) = self.store().upkeep().note_cancel(fire_id) {
-                log::warn!("a cancelled run is not in the log of actions fire={fire_id} error={error}");
-            }
             return Ok(true);
         }
         let who = format!("instance {}", self.instance_id());
