@@ -33,6 +33,7 @@ mod schedule_row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;
 mod strategies;
+mod traces;
 mod transaction;
 mod upkeep;
 

@@ -11,6 +11,9 @@ use crate::store::row::{ContinuationSelection, Notification, TickPartRow};
 use crate::store::{Firing, Lock, Session, TxMode};
 use std::collections::BTreeMap;
 
+/// The longest trace context that is kept; those of today's version have 55 characters.
+const MAX_TRACE: usize = 200;
+
 /// The most parts that one statement reads in the search for ticks that are over.
 const PAGE: usize = 1_000;
 
@@ -29,10 +32,11 @@ impl Firing<'_> {
         for EndedPart { part, end } in ended {
             let rows = s.rows::<TickPartRow>().with("tick", &part.tick).with("part", &part.part);
             match end {
-                Some(Parent { fire_id, job, outcome, result, .. }) => {
+                Some(Parent { fire_id, job, outcome, result, traceparent }) => {
                     let (outcome, fire_id) = (Some(outcome.name().to_owned()), Some(fire_id));
+                    let traceparent = traceparent.filter(|trace| trace.len() <= MAX_TRACE);
                     let (tick, part) = (part.tick.clone(), part.part.clone());
-                    rows.write(&TickPartRow { tick, part, job, outcome, fire_id, result })?
+                    rows.write(&TickPartRow { tick, part, job, outcome, fire_id, result, traceparent })?
                 }
                 None => rows.delete()?,
             };
@@ -111,5 +115,6 @@ fn end_of(parts: &[TickPartRow]) -> Option<Parent> {
     let place = deciding(&outcomes)?;
     let (row, outcome) = (parts.get(place)?, *outcomes.get(place)?);
     let fire_id = row.fire_id.clone().unwrap_or_default();
-    Some(Parent { fire_id, job: row.job.clone(), outcome, result: row.result.clone(), traceparent: None })
+    let (result, traceparent) = (row.result.clone(), row.traceparent.clone());
+    Some(Parent { fire_id, job: row.job.clone(), outcome, result, traceparent })
 }

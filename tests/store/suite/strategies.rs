@@ -15,6 +15,8 @@ use carnelian::{
 use std::sync::Mutex as Guarded;
 use std::time::Duration;
 
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
 fn policy(strategy: Strategy) -> JobPolicy {
     JobPolicy::new().strategy(strategy)
 }
@@ -345,7 +347,11 @@ fn a_tick_is_over_when_its_last_node_is_gone() {
         let cluster = Cluster::new(open);
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         cluster.store.catalogue().add_job(&job("whole").durable(true).build().unwrap(), false).unwrap();
-        cluster.store.catalogue().add_job(&broadcast("j").durable(true).build().unwrap(), false).unwrap();
+        cluster
+            .store
+            .catalogue()
+            .add_job(&broadcast("j").durable(true).data("traceparent", TRACE).build().unwrap(), false)
+            .unwrap();
         let whole = Continuation::new(job_key("j"), job_key("whole")).on(On::Any).once_per_tick(true);
         cluster.store.catalogue().follow(&whole).unwrap();
         cluster.store.catalogue().add_trigger(once("t", "j", NOW).build().unwrap(), false).unwrap();
@@ -357,7 +363,9 @@ fn a_tick_is_over_when_its_last_node_is_gone() {
         assert!(b.acquire().fired.is_empty(), "the part of A is not over");
         cluster.advance(WINDOW + SECOND);
         let c = cluster.node("C");
-        let parent = Parent::of(c.fire_one().trigger.data()).unwrap();
+        let child = c.fire_one();
+        let parent = Parent::of(child.trigger.data()).unwrap();
+        assert_eq!(child.trigger.data().text("traceparent"), Some(TRACE));
         assert_eq!(parent.outcome, if begins { FireOutcome::Lost } else { FireOutcome::Succeeded });
     }
 }
