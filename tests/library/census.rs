@@ -237,21 +237,14 @@ fn asked(node: &Node, most: u64) {
             (job, vec![trigger])
         };
         node.store.catalogue().schedule((0..jobs).map(work).collect(), true).unwrap();
-        let mut dying = Membership::new("dying");
-        node.store.upkeep().check_in(&mut dying).unwrap();
-        let owner = dying.owner().unwrap();
-        assert_eq!(
-            node.store.firing().acquire(&owner, &request(50, &["t".to_owned()])).unwrap().fired.len(),
-            jobs as usize
-        );
-        node.store.upkeep().leave(&owner).unwrap();
-        let judge = node.store.clone().with_dead_fire_handler(Arc::new(GivesUp));
-        let before = judge.database().counts();
-        let mut member = Membership::new("judge");
-        let recovered = judge.upkeep().check_in(&mut member).unwrap().recovered;
-        assert_eq!(recovered.iter().map(|one| one.lost.len()).sum::<usize>(), jobs as usize);
-        costs.push(judge.database().counts().statements - before.statements);
-        judge.upkeep().leave(&member.owner().unwrap()).unwrap();
+        let fired = node.store.firing().acquire(&node.owner, &request(50, &["t".to_owned()])).unwrap().fired;
+        let dead: Vec<String> = fired.into_iter().map(|fire| fire.fire_id).collect();
+        assert_eq!(dead.len(), jobs as usize);
+        let asking = node.store.clone().with_dead_fire_handler(Arc::new(GivesUp));
+        let before = asking.database().counts();
+        let recovered = asking.upkeep().abandon(&node.owner, &dead).unwrap();
+        costs.push(asking.database().counts().statements - before.statements);
+        assert_eq!(recovered.lost.len(), jobs as usize);
     }
     let more = costs[1].saturating_sub(costs[0]);
     println!("census recovery of 20 jobs whose handler is asked: statements_more={more} than of one: {costs:?}");
