@@ -235,7 +235,9 @@ fn parts_that_end_at_the_same_moment_end_their_tick(app: &App) {
     for member in &mut members {
         store.upkeep().check_in(member).unwrap();
     }
-    store.catalogue().add_trigger(Trigger::builder(TriggerKey::named("t"), each).build().unwrap(), false).unwrap();
+    let due = chrono::DateTime::from_timestamp_millis(store.now_ms().unwrap() - 1_000).unwrap();
+    let trigger = Trigger::builder(TriggerKey::named("t"), each).start_at(due).build().unwrap();
+    store.catalogue().add_trigger(trigger, false).unwrap();
     let acquire = |member: &Membership| {
         let (job_types, quarantined) = (["work".to_owned()], BTreeSet::new());
         let request = AcquireRequest {
