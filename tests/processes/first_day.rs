@@ -155,7 +155,7 @@ fn the_commands_that_warnings_of_a_quartz_file_name_exist() {
         "org.quartz.scheduler.jmx.objectName = x\norg.quartz.dataSource.db.validationQuery = SELECT 1\n\
          org.quartz.plugin.hook.class = org.quartz.plugins.management.ShutdownHookPlugin\n",
     );
-    let complaints = place.run(&["config"]).with(0, "config").err;
+    let complaints = place.run(&["migrate"]).with(0, "migrate").err;
     let named: Vec<&str> = complaints.split('`').filter(|text| text.starts_with("carnelian ")).collect();
     assert!(named.contains(&"carnelian dashboard"), "{complaints}");
     for command in named {
