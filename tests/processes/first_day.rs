@@ -146,7 +146,7 @@ fn a_job_of_a_type_that_nobody_has_is_named_when_it_is_stored() {
     assert_eq!(node.stop(), Some(0));
 }
 
-/// What a message tells people to use is there to be used.
+/// A message tells people to use what is there to be used.
 #[test]
 fn the_commands_that_warnings_of_a_quartz_file_name_exist() {
     let place = Place::new();

@@ -42,8 +42,8 @@ impl Paging {
         parts.map(Some).ok_or_else(|| no_place(token))
     }
 
-    /// The time and the other parts of the token of a list in the order of times; a place before all
-    /// entries without one.
+    /// The time and the other parts of the token of a list in the order of times; without a token a
+    /// place before all entries.
     pub fn time_and_place<const N: usize>(&self) -> Outcome<(i64, [String; N])> {
         let Some(token) = &self.after else { return Ok((i64::MIN, [const { String::new() }; N])) };
         let parts = decode(token).and_then(|mut parts| {

@@ -188,8 +188,8 @@ impl Scheduler {
         self.inner.node.running_fires.shown(self.inner.node.clock.ticks())
     }
 
-    /// Asks all runs of a job on this node to stop; returns how many there are. When they have been
-    /// asked, that is written down in the log of actions.
+    /// Asks all runs of a job on this node to stop; returns how many there are. The log of actions is
+    /// told after that.
     ///
     /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted). One
     /// that does not look is asked `carnelian.job.stopAttempts` times, `carnelian.job.stopWait`
@@ -204,8 +204,8 @@ impl Scheduler {
         its.len()
     }
 
-    /// Asks one run on this node to stop; false if it is not here. When it has been asked, that is
-    /// written down in the log of actions.
+    /// Asks one run on this node to stop; false if it is not here. The log of actions is told after
+    /// that.
     pub fn interrupt_fire(&self, fire_id: &str) -> bool {
         let fires = self.inner.node.running_fires.all();
         let found = fires.iter().find(|fire| fire.fire_id() == fire_id);

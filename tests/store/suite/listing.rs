@@ -245,7 +245,7 @@ fn pages_of_parked_work_show_each_once_however_many_are_left_out() {
     let of_few: Vec<Parked> = whole.iter().filter(|work| work.job == few).cloned().collect();
     assert_eq!((of_few.len(), all(2, |last, limit| parked(&cluster, Some(&few), last, limit))), (3, of_few));
 
-    // What is not in ERROR any longer is not parked.
+    // Work whose trigger is not in ERROR any longer is not parked.
     assert!(cluster.store.catalogue().retry_parked(&whole[0].key).unwrap());
     assert_eq!(cluster.store.catalogue().parked_work(&whole[0].key).unwrap(), None);
     assert_eq!(cluster.store.catalogue().parked_work(&whole[1].key).unwrap().as_ref(), Some(&whole[1]));
