@@ -48,15 +48,15 @@ pub use catalogue::{
 
 pub use database::{
     ChangeRows, ClusterRows, Database, ExecutionRows, FastPath, Fences, FiredRows, HistoryRows, JobRows, ListingRows,
-    Lock, LostCommits, MissingPart, NotificationListener, Owner, PlacementRows, Rows, Session, SnapshotRows,
+    Lock, LostCommits, MissingPart, NotificationSource, Owner, PlacementRows, Rows, Session, SnapshotRows,
     StatementCounts, TableRows, TriggerRows, TxMode,
 };
 pub use diagnosis::{CheckBounds, CheckReport, Explanation, Finding, Repair, SubmittedWork, TriggerCheck};
 pub use firing::FailedFire;
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, CompletionReport, Doubt, Ending,
-    FireBundle, MAX_CHECKPOINT_BYTES, Prefetch, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason,
-    SkippedFires, Unfired,
+    FireBundle, MAX_CHECKPOINT_BYTES, PrefetchRequest, Recovering, Rerun, RerunOrder, RerunReason, Reservation,
+    SkipReason, SkippedFires, Unfired,
 };
 pub use handles::{Catalogue, ClusterPlacement, Diagnosis, Firing, History, JobTypes, Locks, Outages, Upkeep};
 pub use history::{ActionQuery, HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};

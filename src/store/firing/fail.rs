@@ -62,7 +62,7 @@ impl Firing<'_> {
                 )));
             }
             let Some(completion) = self.failed(s, &fire, &reason)? else { return Ok(None) };
-            let recorded = self.complete_in(s, std::slice::from_ref(&completion))?;
+            let recorded = self.complete_in_session(s, std::slice::from_ref(&completion))?;
             if recorded.outcomes.contains(&CompletionOutcome::Held) {
                 return Err(Error::Refused(format!(
                     "fire `{fire_id}` is held by a transaction of its job on `{}`: try again when that has ended",
