@@ -360,7 +360,7 @@ fn sqlite_takes_few_commits() {
         recoverable: 8,
         repeating: 9,
         followed: 9,
-        asked: 200,
+        asked: 440,
         new_trigger: 9,
         new_job: 10,
         special: 10,
