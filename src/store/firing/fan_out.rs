@@ -216,7 +216,8 @@ impl Firing<'_> {
             ended.extend(part_id(&row.key, None).map(|part| EndedPart { part, end: None }));
         }
         self.end_parts(s, ended)?;
-        self.store.history().record_lost(s, &lost, now_ms)?;
+        let traces = self.store.traces_of(s, &lost, &[])?;
+        self.store.history().record_lost(s, &lost, &traces, now_ms)?;
         s.delete_triggers(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), None)?;
         if !given.is_empty() {
             s.insert_triggers(&given)?;
@@ -267,7 +268,8 @@ fn parts_to_wait_for(s: &mut dyn Session, followed: &[JobKey], parts: &[TriggerR
     let row = |trigger: &TriggerRow| {
         let id = part_id(&trigger.key, None)?;
         let job = trigger.job.clone();
-        Some(TickPartRow { tick: id.tick, part: id.part, job, outcome: None, fire_id: None, result: None })
+        let (tick, part) = (id.tick, id.part);
+        Some(TickPartRow { tick, part, job, outcome: None, fire_id: None, result: None, traceparent: None })
     };
     Ok(parts.iter().filter(|trigger| of_ticks.contains(&trigger.job)).filter_map(row).collect())
 }

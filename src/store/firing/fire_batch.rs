@@ -8,6 +8,7 @@ use super::skipped::skipped;
 use super::{Acquisition, FireBundle, Recovering, Rerun, SkipReason, SkippedFires};
 use crate::epoch::moment;
 use crate::error::Result;
+use crate::job::traceparent_of;
 use crate::key::{RECOVERY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::recovery::recovery_keys;
@@ -120,7 +121,9 @@ impl<'a> FireBatch<'a> {
         let is_retried = job.policy().retry_policy().is_some();
         // Recovery reads the trigger's data from its row, or from what a batch leaves.
         let is_recovered = (job.requests_recovery || self.revives) && !(self.leaves_batch && job.policy().is_default());
-        let is_needed = is_recovered || is_retried || candidate.recovery.is_some();
+        // The trace of a run that dies is in the data of its trigger.
+        let is_traced = traceparent_of(&trigger.data).is_some();
+        let is_needed = is_recovered || is_retried || is_traced || candidate.recovery.is_some();
         let keeps_row = self.keeps_rows || is_needed || prefetched && !may_go(&candidate.trigger);
         let (after, left_out) = firing::advance_for_fire(&mut trigger, &job, calendar.as_deref(), keeps_row, fired_ms);
         if let Some((first_ms, times)) = left_out {

@@ -114,11 +114,13 @@ impl Upkeep<'_> {
                 self.store.firing().take_back_dead(s, name, executing, &left, holder == FireHolder::Dead)?
             }
         };
-        self.store.history().record_lost(s, &executing, now_ms)?;
+        let gone = gone_rows(&executing, &left);
+        let traces = self.store.traces_of(s, &executing, &gone)?;
+        self.store.history().record_lost(s, &executing, &traces, now_ms)?;
         executing.extend(going_on);
         done.freed += taken - executing.len();
         let have_options = self.schedule_recoveries(s, name, &executing, gone_rows(&executing, &left), &mut done)?;
-        self.store.firing().follow_lost(s, &executing, &done.lost)?;
+        self.store.firing().follow_lost(s, &executing, &done.lost, &traces)?;
 
         let blocked: Vec<JobKey> =
             distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));

@@ -165,8 +165,12 @@ impl JobRows for SqlSession<'_, '_> {
                 let rows: Vec<Row> = self.load(&text, &[self.name(), key.name().into(), key.group().into()])?;
                 Ok(rows.into_iter().map(JobRow::from).collect())
             }
-            JobSelection::Keys(keys) => {
-                let head = format!("{} AND", without_data(self.backend()));
+            JobSelection::Keys(keys) | JobSelection::Whole(keys) => {
+                let head = match which {
+                    JobSelection::Whole(_) => with_side_rows(self.backend(), "j.job_data"),
+                    _ => without_data(self.backend()),
+                };
+                let head = format!("{head} AND");
                 let key = ["j.job_name", "j.job_group"];
                 let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &job_keys(keys))?;
                 Ok(rows.into_iter().map(JobRow::from).collect())
@@ -268,6 +272,7 @@ impl JobRows for SqlSession<'_, '_> {
         &mut self,
         known: &TypeVersions,
         due_by_ms: Option<i64>,
+        behind: Option<&JobKey>,
         limit: usize,
     ) -> Result<Vec<UnknownJobRow>> {
         let (is_unknown, types) = self.is_unknown(known);
@@ -283,15 +288,20 @@ impl JobRows for SqlSession<'_, '_> {
                 join(self.backend(), "JOB_DETAILS", "j", "t", OF_JOB)
             ),
         };
+        let further = match behind {
+            Some(_) => " AND (j.job_group > ? OR (j.job_group = ? AND j.job_name > ?))",
+            None => "",
+        };
         let text = format!(
             "SELECT j.job_name AS job_name, j.job_group AS job_group, j.job_class_name AS job_class_name, \
              COALESCE(v.version, 1) AS version, COUNT(t.trigger_name) AS triggers, \
-             MIN(CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time END) AS next_fire_time {from} AND {is_unknown} \
+             MIN(CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time END) AS next_fire_time {from} AND {is_unknown}{further} \
              GROUP BY j.job_name, j.job_group, j.job_class_name, v.version ORDER BY j.job_group, j.job_name LIMIT ?"
         );
         let mut values = vec![self.name()];
         values.extend(due_by_ms.map(Value::from));
         values.extend(types);
+        values.extend(behind.into_iter().flat_map(|key| [key.group(), key.group(), key.name()].map(Value::from)));
         values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
         let rows: Vec<UnknownRow> = self.load(&text, &values)?;
         let row = |row: UnknownRow| UnknownJobRow {
