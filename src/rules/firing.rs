@@ -20,7 +20,7 @@ pub(crate) enum AfterFire {
 /// stands for all that have come due by now.
 ///
 /// A trigger that is done keeps its row until its job has ended with `keeps_row`.
-pub(crate) fn fire(
+pub(crate) fn advance_for_fire(
     trigger: &mut Trigger,
     job: &JobDetail,
     calendar: Option<&Calendar>,

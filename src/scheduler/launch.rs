@@ -13,7 +13,7 @@ use super::services::clean_up::CleanUp;
 use super::services::cluster_manager::ClusterManager;
 use super::services::completer::Completer;
 use super::services::dispatcher::{Dispatcher, Precommitted};
-use super::services::heartbeat::Heartbeat;
+use super::services::heartbeat_keeper::HeartbeatKeeper;
 use super::services::listener_thread::ListenerThread;
 use super::services::misfire_handler::MisfireHandler;
 use super::services::monitor::Monitor;
@@ -89,7 +89,7 @@ pub(super) fn services<'a>(
     let acquirer =
         Acquirer::new(Arc::clone(node), Arc::clone(registry), Arc::clone(pool), precommitted, Arc::clone(&queue));
     let completer = Completer::new(Arc::clone(node), queue);
-    let heartbeat = Heartbeat::new(Arc::clone(node), Arc::clone(pool), sender);
+    let heartbeat = HeartbeatKeeper::new(Arc::clone(node), Arc::clone(pool), sender);
     let monitor = Monitor::new(Arc::clone(node), Arc::clone(pool));
     let posts = &node.services;
     let mut services: Vec<(&ServicePost, Box<dyn Service>)> = vec![

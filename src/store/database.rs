@@ -31,7 +31,7 @@ mod table;
 mod triggers;
 mod types;
 
-pub use changes::{ChangeRows, NotificationListener};
+pub use changes::{ChangeRows, NotificationSource};
 pub use executions::ExecutionRows;
 pub use fast_path::FastPath;
 pub use fences::{Fences, LostCommits};
@@ -153,7 +153,7 @@ pub trait Database: Send + Sync {
     fn forget_scheduler(&self) -> Result<()>;
 
     /// A listener for the notifications of other nodes; none where nodes have to poll for changes.
-    fn notification_listener(&self) -> Option<Box<dyn NotificationListener>> {
+    fn notification_source(&self) -> Option<Box<dyn NotificationSource>> {
         None
     }
 

@@ -16,7 +16,7 @@ use super::row::{
     FiredSelection, FiredState, HistoryFilter, HistoryRow, IncarnationRow, JobRow, JobSelection, RecoveryRow,
     TriggerSelection,
 };
-use super::{History, Session};
+use super::{History, JobStore, Session};
 use crate::error::Result;
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey, distinct};
@@ -215,7 +215,7 @@ impl History<'_> {
             let mut filter = query.filter();
             // Running fires are read first: a fire that ends in between is found in both places,
             // not in none.
-            let mut running = if query.wants_running() { running(s, &filter)? } else { Vec::new() };
+            let mut running = if query.wants_running() { running(self.store, s, &filter)? } else { Vec::new() };
             if !query.wants_ended() {
                 fill_in_addresses(s, &mut running)?;
                 return Ok(running);
@@ -274,7 +274,7 @@ impl HistorySettings {
 }
 
 /// The fired rows of fires that run, as rows of the history. The newest come first.
-fn running(s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
+fn running(store: &JobStore, s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
     let now_ms = s.now_ms()?;
     let mut fires = s.fired(filter.job.map_or(FiredSelection::All, FiredSelection::ExecutingOfJob))?;
     fires.retain(|fire| fire.state == FiredState::Executing);
@@ -289,11 +289,13 @@ fn running(s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<Histor
         .into_iter()
         .map(|row: RecoveryRow| (row.trigger.clone(), row))
         .collect();
+    let traces = store.traces_of(s, &fires, &[])?;
     let row = |fire: crate::store::row::FiredRow| {
+        let trace = traces.get(&fire.fire_id).map(String::as_str);
         let (before, job) = (chain.get(&fire.trigger), fire.job.as_ref().and_then(|job| jobs.get(job)));
         HistoryRow {
             job_type: job.map(|job| job.job_type.clone()),
-            marks: job.map(JobRow::run_marks).unwrap_or_default(),
+            marks: job.map(|job| job.run_marks(trace)).unwrap_or_default(),
             address: None,
             fire_id: fire.fire_id,
             trigger: fire.trigger,

@@ -148,8 +148,8 @@ impl JobStore {
     }
 
     /// True if this node takes due triggers in the order of the recovery mode.
-    pub fn is_in_recovery(&self) -> bool {
-        self.view.is_in_recovery()
+    pub fn is_in_recovery_mode(&self) -> bool {
+        self.view.is_in_recovery_mode()
     }
 
     /// The store's time, epoch milliseconds.

@@ -33,6 +33,7 @@ mod schedule_row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;
 mod strategies;
+mod traces;
 mod transaction;
 mod upkeep;
 
@@ -41,26 +42,26 @@ pub use crate::rules::declared::WhyLeft;
 #[cfg(feature = "job-files")]
 pub use catalogue::Imported;
 pub use catalogue::{
-    Backfill, Backfilled, BackfilledFire, DefinitionReport, MAX_CHILDREN, MAX_PASSED_BYTES, OrphanedDefinitions,
-    Renamed, Request, Taken, TriggerSummary,
+    Backfill, Backfilled, BackfilledFire, DefinitionReport, FireQuery, MAX_CHILDREN, MAX_PASSED_BYTES,
+    OrphanedDefinitions, Renamed, Request, Taken, TriggerSummary,
 };
 
 pub use database::{
     ChangeRows, ClusterRows, Database, ExecutionRows, FastPath, Fences, FiredRows, HistoryRows, JobRows, ListingRows,
-    Lock, LostCommits, MissingPart, NotificationListener, Owner, PlacementRows, Rows, Session, SnapshotRows,
+    Lock, LostCommits, MissingPart, NotificationSource, Owner, PlacementRows, Rows, Session, SnapshotRows,
     StatementCounts, TableRows, TriggerRows, TxMode,
 };
 pub use diagnosis::{CheckBounds, CheckReport, Explanation, Finding, Repair, SubmittedWork, TriggerCheck};
 pub use firing::FailedFire;
 pub use firing::{
     AcquireRequest, Acquisition, Completion, CompletionInstruction, CompletionOutcome, CompletionReport, Doubt, Ending,
-    FireBundle, MAX_CHECKPOINT_BYTES, Prefetch, Recovering, Rerun, RerunOrder, RerunReason, Reservation, SkipReason,
-    SkippedFires, Unfired,
+    FireBundle, MAX_CHECKPOINT_BYTES, PrefetchRequest, Recovering, Rerun, RerunOrder, RerunReason, Reservation,
+    SkipReason, SkippedFires, Unfired,
 };
 pub use handles::{Catalogue, ClusterPlacement, Diagnosis, Firing, History, JobTypes, Locks, Outages, Upkeep};
 pub use history::{ActionQuery, HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
 pub use job_store::JobStore;
-pub use job_types::{DeletedJobs, Migrated, Orphan, Orphans, Upgrade};
+pub use job_types::{DeletedJobs, Migrated, Orphan, OrphanQuery, Orphans, Upgrade};
 pub use known_types::JobTypeInfo;
 #[cfg(any(test, feature = "test-util"))]
 pub use memory::MemoryBackup;

@@ -81,17 +81,17 @@ impl NodeView {
     }
 
     /// True if due triggers are taken as the recovery mode wants it.
-    pub(crate) fn is_in_recovery(&self) -> bool {
+    pub(crate) fn is_in_recovery_mode(&self) -> bool {
         self.cluster.recovering_since_ms.load(Ordering::Relaxed) > 0
     }
 
     /// The present order of due triggers; `usual` is the order of the settings.
     pub(super) fn trigger_order(&self, usual: TriggerOrder) -> TriggerOrder {
-        if self.is_in_recovery() { TriggerOrder::PriorityThenTime } else { usual }
+        if self.is_in_recovery_mode() { TriggerOrder::PriorityThenTime } else { usual }
     }
 
     /// Notes what was seen of the recovery mode.
-    pub(crate) fn note_recovery(&self, since_ms: Option<i64>) {
+    pub(crate) fn note_recovery_mode(&self, since_ms: Option<i64>) {
         self.cluster.recovering_since_ms.store(since_ms.unwrap_or(0), Ordering::Relaxed);
     }
 

@@ -49,13 +49,14 @@ impl Outages<'_> {
             },
             &mut |s, row: &RecoveryModeRow| Ok(s.recovery_mode()?.is_some_and(|now| now.since_ms == row.since_ms)),
         )?;
-        self.node.note_recovery(row.since_ms);
+        self.node.note_recovery_mode(row.since_ms);
         Ok(row)
     }
 
     fn begin_recovery_in(&self, s: &mut dyn Session, last_seen_ms: i64, by: &str) -> Result<RecoveryModeRow> {
         let now_ms = s.now_ms()?;
-        let backlog = i64::try_from(s.load(Late::Before(now_ms), MOST_COUNTED)?.1.overdue).unwrap_or(i64::MAX);
+        let backlog =
+            i64::try_from(s.read_cluster_load(Late::Before(now_ms), MOST_COUNTED)?.1.overdue).unwrap_or(i64::MAX);
         let row = RecoveryModeRow { last_seen_ms, since_ms: Some(now_ms), begun_by: by.to_owned(), backlog };
         s.put(&row)?;
         Ok(row)
@@ -84,7 +85,7 @@ impl Outages<'_> {
             &mut |s, _| Ok(s.recovery_mode()?.is_none_or(|row| row.since_ms.is_none())),
         )?;
         if stopped {
-            self.node.note_recovery(None);
+            self.node.note_recovery_mode(None);
         }
         Ok(stopped)
     }
@@ -168,7 +169,7 @@ impl Outages<'_> {
         outage.interrupted = outage.interrupted.saturating_add(count(running));
         let held = fired.iter().filter(|fire| fire.state == FiredState::Acquired && fire.scheduled_ms < now_ms);
         let held: Vec<TriggerKey> = held.map(|fire| fire.trigger.clone()).take(MOST_COUNTED).collect();
-        let all = s.load(Late::Before(now_ms), MOST_COUNTED + 1)?.1.overdue;
+        let all = s.read_cluster_load(Late::Before(now_ms), MOST_COUNTED + 1)?.1.overdue;
         outage.uncounted = all > MOST_COUNTED;
         outage.overdue = count(all.min(MOST_COUNTED));
 

@@ -1,7 +1,7 @@
 //! Prefetched fires: those that begin are noted, and the others are given back, once.
 
 use super::*;
-use carnelian::store::{Prefetch, Unfired};
+use carnelian::store::{PrefetchRequest, Unfired};
 use std::sync::LazyLock;
 
 /// The number of statements that fail, large enough that no mark gets through.
@@ -13,7 +13,7 @@ static SHORT: LazyLock<BTreeSet<String>> = LazyLock::new(|| BTreeSet::from([TYPE
 fn take(w: &mut World) -> Result<()> {
     let request = AcquireRequest {
         max: 20,
-        prefetch: Some(Prefetch { free: 1, quick: 2, short: &SHORT }),
+        prefetch: Some(PrefetchRequest { free: 1, quick: 2, short: &SHORT }),
         look_ahead_ms: 0,
         fire_ahead_ms: 0,
         job_types: &[TYPE.to_owned()],
@@ -68,7 +68,7 @@ fn mark_is_gone(c: &Cluster, w: &mut World) {
     some_began(c, w);
     c.by_hand(|s| {
         let left = s.prefetched("A")?;
-        s.forget_prefetched("A")?;
+        s.delete_begin_rows("A")?;
         s.insert_prefetched("A", &left)
     });
 }
@@ -119,7 +119,7 @@ pub fn operations() -> Vec<Operation> {
         }),
         after("forget what has ended", first_batch_has_ended, |_, w| {
             let first = w.waiting.iter().chain(&w.running).map(|fire| fire.fence).min().unwrap();
-            w.a.store.firing().forget_prefetched(&w.a.owner(), first)
+            w.a.store.firing().forget_ended_batches(&w.a.owner(), first)
         }),
         after("unfire prefetched fires", some_began, |_, w| {
             let fires: Vec<&FireBundle> = w.waiting.iter().collect();

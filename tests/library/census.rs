@@ -7,16 +7,22 @@ use carnelian::clock::SystemClock;
 use carnelian::history::HistoryQuery;
 use carnelian::settings::Settings;
 use carnelian::store::{
-    AcquireRequest, CompletionInstruction, CompletionOutcome, JobStore, Membership, Owner, SqlDatabase,
-    StatementCounts, violations,
+    AcquireRequest, CompletionInstruction, CompletionOutcome, DeadFire, DeadFireDecision, DeadFireHandler, JobStore,
+    Membership, Owner, SqlDatabase, StatementCounts, violations,
 };
 use carnelian::{
-    CalendarIntervalSchedule, Continuation, IntervalUnit, JobDetail, JobKey, Schedule, SimpleSchedule, Trigger,
-    TriggerKey,
+    CalendarIntervalSchedule, Continuation, IntervalUnit, JobDetail, JobKey, JobPolicy, OnDead, Schedule,
+    SimpleSchedule, Trigger, TriggerKey,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+static NONE: BTreeSet<TriggerKey> = BTreeSet::new();
+
+fn request(max: usize, job_types: &[String]) -> AcquireRequest<'_> {
+    AcquireRequest { max, prefetch: None, look_ahead_ms: 0, fire_ahead_ms: 0, job_types, quarantined: &NONE }
+}
 
 struct Node {
     store: JobStore,
@@ -47,15 +53,8 @@ impl Node {
 
     /// Fires and completes in batches until nothing is due; returns fires and what they cost.
     fn drain(&self, batch: usize, by: By) -> (u64, StatementCounts) {
-        let (types, quarantined) = (vec!["t".to_owned()], BTreeSet::new());
-        let request = AcquireRequest {
-            max: batch,
-            prefetch: None,
-            look_ahead_ms: 0,
-            fire_ahead_ms: 0,
-            job_types: &types,
-            quarantined: &quarantined,
-        };
+        let types = ["t".to_owned()];
+        let request = request(batch, &types);
         let before = self.store.database().counts();
         let (mut fires, mut ends) = (0, Vec::new());
         loop {
@@ -113,6 +112,8 @@ struct Most {
     repeating: u64,
     /// More of fifty runs in a batch if they are followed.
     followed: u64,
+    /// More of the recovery of twenty jobs whose handler is asked than of one.
+    asked: u64,
     /// To store a trigger of a stored job.
     new_trigger: u64,
     /// To store a job with its trigger.
@@ -214,6 +215,43 @@ fn siblings(node: &Node) {
     assert_eq!(costs[1] - costs[0], 1, "{costs:?}");
 }
 
+/// Gives every dead fire up.
+struct GivesUp;
+
+impl DeadFireHandler for GivesUp {
+    fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision> {
+        assert_eq!(fire.data.text("of"), Some("job"));
+        Some(DeadFireDecision::NextFire)
+    }
+}
+
+/// The cost of dead fires about which a handler is asked, with the data of their jobs: no statement
+/// more for each job on a server.
+fn asked(node: &Node, most: u64) {
+    let mut costs = Vec::new();
+    for jobs in [1, 20] {
+        let work = |n: u32| {
+            let job = JobDetail::builder(JobKey::named(format!("asked{n}")), "t").requests_recovery(true);
+            let job = job.policy(JobPolicy::new().on_dead(OnDead::Ask)).data("of", "job").build().unwrap();
+            let trigger = Trigger::builder(TriggerKey::named(format!("asked{n}")), job.key().clone()).build().unwrap();
+            (job, vec![trigger])
+        };
+        node.store.catalogue().schedule((0..jobs).map(work).collect(), true).unwrap();
+        let fired = node.store.firing().acquire(&node.owner, &request(50, &["t".to_owned()])).unwrap().fired;
+        let dead: Vec<String> = fired.into_iter().map(|fire| fire.fire_id).collect();
+        assert_eq!(dead.len(), jobs as usize);
+        let asking = node.store.clone().with_dead_fire_handler(Arc::new(GivesUp));
+        let before = asking.database().counts();
+        let recovered = asking.upkeep().abandon(&node.owner, &dead).unwrap();
+        costs.push(asking.database().counts().statements - before.statements);
+        assert_eq!(recovered.lost.len(), jobs as usize);
+    }
+    let more = costs[1].saturating_sub(costs[0]);
+    println!("census recovery of 20 jobs whose handler is asked: statements_more={more} than of one: {costs:?}");
+    assert!(more <= most, "{costs:?}");
+    node.store.catalogue().clear().unwrap();
+}
+
 /// The cost of a backlog of one-shots and of one of calendar intervals at batch 50, and of a lone
 /// repeating fire.
 fn census(database: &str, url: &str, most: &Most) {
@@ -269,6 +307,7 @@ fn census(database: &str, url: &str, most: &Most) {
     node.store.catalogue().clear().unwrap();
     followed(&node, most.followed);
     siblings(&node);
+    asked(&node, most.asked);
     scheduling(database, &node, most);
 }
 
@@ -282,6 +321,7 @@ fn postgres_takes_a_sixth_of_a_statement_per_fire() {
         recoverable: 10,
         repeating: 11,
         followed: 5,
+        asked: 0,
         new_trigger: 1,
         new_job: 1,
         special: 11,
@@ -299,6 +339,7 @@ fn mysql_takes_a_fifth_of_a_statement_per_fire() {
         recoverable: 14,
         repeating: 15,
         followed: 6,
+        asked: 0,
         new_trigger: 10,
         new_job: 11,
         special: 11,
@@ -319,6 +360,7 @@ fn sqlite_takes_few_commits() {
         recoverable: 8,
         repeating: 9,
         followed: 9,
+        asked: 440,
         new_trigger: 9,
         new_job: 10,
         special: 10,

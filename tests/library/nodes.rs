@@ -263,8 +263,8 @@ fn an_observer_raises_alarms_and_workers_return_in_recovery_mode() {
         assert_eq!(outages.len(), 1, "{outages:?}");
         assert_eq!((outages[0].start_time(), outages[0].overdue, outages[0].instance.as_str()), (last_checkin, 6, "w"));
         assert_eq!(worker.recovery_mode().unwrap().map(|mode| mode.begun_by), Some("w".to_owned()));
-        assert!(worker.store().is_in_recovery());
-        wait_until("the observer knows", LONG, || observer.store().is_in_recovery());
+        assert!(worker.store().is_in_recovery_mode());
+        wait_until("the observer knows", LONG, || observer.store().is_in_recovery_mode());
         for _ in 0..6 {
             begins.recv_timeout(LONG).unwrap();
             go.send(()).unwrap();

@@ -318,6 +318,23 @@ fn old_statistics_mislead_nobody(kind: Kind, server: String) {
     place.end(kind);
 }
 
+/// PostgreSQL gathers statistics by itself, also in the moment in which a queue has run empty. Its
+/// tables then seem to hold no row, whatever their size, until the next time.
+fn a_queue_that_ran_empty_misleads_nobody(kind: Kind, server: String) {
+    let place = Place::on(kind, server);
+    let mut node = Node::open(&place.url, "plans");
+    let far_ms = SystemClock::default().wall_time().timestamp_millis() + 86_400_000;
+    fill(kind, &place.url, "plans", far_ms, 0..stored());
+    for table in ["SIMPLE_TRIGGERS", "TRIGGERS", "JOB_DETAILS", "CN_HISTORY"] {
+        run(kind, &place.url, &format!("DELETE FROM QRTZ_{table}"));
+    }
+    gather_statistics(kind, &place.url);
+    fill(kind, &place.url, "plans", far_ms, 0..stored());
+    look_at_plans(&mut node, "with statistics of empty tables");
+    drop(node);
+    place.end(kind);
+}
+
 /// Has a node do whatever it does, and judges the plans of all statements that it has sent.
 fn look_at_plans(node: &mut Node, state: &str) {
     // The large fill may have taken longer than a node may be silent.
@@ -374,4 +391,21 @@ fn old_statistics_mislead_nobody_on_postgres() {
 #[test]
 fn old_statistics_mislead_nobody_on_mysql() {
     old_statistics_mislead_nobody(Kind::Mysql, support::mysql_url());
+}
+
+#[test]
+fn a_queue_that_ran_empty_misleads_nobody_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("plans.db").display());
+    a_queue_that_ran_empty_misleads_nobody(Kind::Sqlite, url);
+}
+
+#[test]
+fn a_queue_that_ran_empty_misleads_nobody_on_postgres() {
+    a_queue_that_ran_empty_misleads_nobody(Kind::Postgres, support::postgres_url());
+}
+
+#[test]
+fn a_queue_that_ran_empty_misleads_nobody_on_mysql() {
+    a_queue_that_ran_empty_misleads_nobody(Kind::Mysql, support::mysql_url());
 }

@@ -11,7 +11,7 @@ use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::monitoring::ServiceState;
 use carnelian::settings::{DataSourceUrl, Settings};
 use carnelian::store::{
-    Database, Heartbeats, JobStore, Membership, NotificationListener, Session, SqlDatabase, StatementCounts, TxMode,
+    Database, Heartbeats, JobStore, Membership, NotificationSource, Session, SqlDatabase, StatementCounts, TxMode,
 };
 use carnelian::{IfExists, JobContext, JobDetail, JobKey, Result, Scheduler, Trigger, TriggerKey};
 use crossbeam_channel::{Receiver, unbounded};
@@ -52,8 +52,8 @@ impl Database for Counting {
     fn forget_scheduler(&self) -> Result<()> {
         self.inner.forget_scheduler()
     }
-    fn notification_listener(&self) -> Option<Box<dyn NotificationListener>> {
-        self.inner.notification_listener()
+    fn notification_source(&self) -> Option<Box<dyn NotificationSource>> {
+        self.inner.notification_source()
     }
     fn counts(&self) -> StatementCounts {
         self.inner.counts()

@@ -7,7 +7,7 @@ use crate::cli::{Place, text, write_config};
 use crate::support::wait_until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -147,6 +147,63 @@ fn a_job_of_a_type_that_nobody_has_is_named_when_it_is_stored() {
     let known = place.json("schedule --job g.m --type command --trigger g.v --at +1h --data argv=true");
     assert_eq!(known["warning"], Value::Null);
     assert_eq!(node.stop(), Some(0));
+}
+
+/// A message tells people to use what is there to be used.
+#[test]
+fn the_commands_that_warnings_of_a_quartz_file_name_exist() {
+    let place = Place::new();
+    write_config(
+        &place.path("carnelian.properties"),
+        "org.quartz.scheduler.jmx.objectName = x\norg.quartz.dataSource.db.validationQuery = SELECT 1\n\
+         org.quartz.plugin.hook.class = org.quartz.plugins.management.ShutdownHookPlugin\n",
+    );
+    let complaints = place.run(&["migrate"]).with(0, "migrate").err;
+    let named: Vec<&str> = complaints.split('`').filter(|text| text.starts_with("carnelian ")).collect();
+    assert!(named.contains(&"carnelian dashboard"), "{complaints}");
+    for command in named {
+        place.fine(&format!("{} --help", command.trim_start_matches("carnelian ")));
+    }
+}
+
+/// A shell with the functions of `tests/run`, in which a package is missing and nothing is
+/// installed.
+fn shell_without_packages() -> String {
+    let functions = Path::new(ROOT).join("tests/servers.sh");
+    format!(
+        "set -u; . '{}'; id() {{ echo 0; }}; missing_packages() {{ echo no-such-package; }}; env() {{ echo INSTALLS; }}; \
+         apt-get() {{ echo UPDATES; }}; need_packages build",
+        functions.display()
+    )
+}
+
+/// The tests ask a person before they change the machine; where nobody sits, they install.
+#[test]
+fn the_tests_ask_before_they_install_anything() {
+    let answer = |word: &str| {
+        // With a terminal of its own.
+        let words = ["-q", "-e", "-c", "exec bash -c \"$SHELL_WITHOUT_PACKAGES\"", "/dev/null"];
+        let mut asked = Command::new("script")
+            .args(words)
+            .env("SHELL_WITHOUT_PACKAGES", shell_without_packages())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        writeln!(asked.stdin.as_mut().unwrap(), "{word}").unwrap();
+        let output = asked.wait_with_output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let refused = answer("n");
+    assert!(refused.contains("[y/N]") && refused.contains("sudo apt-get install no-such-package"), "{refused}");
+    assert!(!refused.contains("UPDATES") && !refused.contains("INSTALLS"), "{refused}");
+    let agreed = answer("y");
+    assert!(agreed.contains("UPDATES") && agreed.contains("INSTALLS"), "{agreed}");
+
+    let alone = Command::new("bash").args(["-c", &shell_without_packages()]).stdin(Stdio::null()).output().unwrap();
+    let told = String::from_utf8(alone.stderr).unwrap();
+    assert!(!told.contains("[y/N]") && told.contains("INSTALLS"), "{told}");
 }
 
 #[test]

@@ -12,3 +12,4 @@ mod doctor;
 mod drills;
 mod first_day;
 mod killed_caller;
+mod packaging;

@@ -6,7 +6,7 @@ use super::plan::{MS, SECOND};
 use super::world::{World, world};
 use carnelian::store::TxMode;
 use carnelian::store::faults::{Fault, FaultPlan};
-use carnelian::store::{Database, Fences, MemoryDatabase, NotificationListener, Session, SqlDatabase, StatementCounts};
+use carnelian::store::{Database, Fences, MemoryDatabase, NotificationSource, Session, SqlDatabase, StatementCounts};
 use carnelian::{DatabaseError, FailureClass, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -264,8 +264,8 @@ impl Database for Link {
         self.database.forget_scheduler()
     }
 
-    fn notification_listener(&self) -> Option<Box<dyn NotificationListener>> {
-        self.database.notification_listener()
+    fn notification_source(&self) -> Option<Box<dyn NotificationSource>> {
+        self.database.notification_source()
     }
 
     /// In memory nobody waits for a row: a claim is as good there as the lock.

@@ -3,12 +3,11 @@
 use crate::failure::Outcome;
 use crate::marks::Filter;
 use crate::output::{Output, ago, or_dash, time};
-use crate::page::{Paging, ordered};
+use crate::page::{Paging, Part, ordered};
 use crate::value::epoch_ms;
 use crate::watch::Watch;
 use carnelian::report::{self, progress_in_words};
-use carnelian::store::JobStore;
-use carnelian::store::row::FiredState;
+use carnelian::store::{FireQuery, JobStore};
 use carnelian::{FiredTrigger, JobKey};
 use clap::Args;
 use serde_json::json;
@@ -36,12 +35,15 @@ pub struct Running {
 /// The fires that are running, and with `reserved` those to come.
 pub fn running(store: &JobStore, output: Output, options: &Running) -> Outcome {
     let now_ms = store.now_ms()?;
-    let mut fires = store.catalogue().find_fired(&options.filter.filter())?;
-    fires.retain(|fire| options.reserved || fire.state == FiredState::Executing);
-    fires.retain(|fire| options.job.as_ref().is_none_or(|job| fire.job.as_ref() == Some(job)));
-    fires.retain(|fire| options.instance.as_ref().is_none_or(|name| fire.instance == *name));
-    let place = |fire: &FiredTrigger| [ordered(epoch_ms(fire.fire_time)), fire.fire_id.clone()];
-    let part = options.paging.cut(fires, place)?;
+    let query = FireQuery {
+        filter: options.filter.filter(),
+        job: options.job.clone(),
+        instance: options.instance.clone(),
+        reserved: options.reserved,
+    };
+    let (fired_ms, [fire_id]) = options.paging.time_and_place()?;
+    let page = store.catalogue().fire_page(&query, (fired_ms, &fire_id), options.paging.most())?;
+    let part = Part::of(page, |fire: &FiredTrigger| [ordered(epoch_ms(fire.fire_time)), fire.fire_id.clone()]);
     #[rustfmt::skip] // One line, like the row.
     let heading = ["JOB", "TRIGGER", "INSTANCE", "STATE", "SCHEDULED", "FIRED", "LAST BEAT", "LAST PROGRESS", "PROGRESS", "FIRE"];
     output.part("nothing is running", heading, &part, report::fire, |fire| {

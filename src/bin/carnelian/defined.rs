@@ -2,7 +2,7 @@
 
 use crate::failure::Outcome;
 use crate::output::{Output, time};
-use crate::page::Paging;
+use crate::page::{Paging, Part};
 use carnelian::JobKey;
 use carnelian::store::JobStore;
 use carnelian::store::row::DefinitionRow;
@@ -16,7 +16,8 @@ pub fn run(store: &JobStore, output: Output, forget: &[JobKey], paging: &Paging)
         return output.verdict(json!({"forgotten": forgotten}), &text, forgotten == forget.len());
     }
     let place = |row: &DefinitionRow| [row.job.group().to_owned(), row.job.name().to_owned()];
-    let part = paging.cut(store.catalogue().definitions()?, place)?;
+    let after = paging.place()?.map(|[group, name]| JobKey::new(group, name));
+    let part = Part::of(store.catalogue().definition_page(after.as_ref(), paging.most())?, place);
     let triggers = |row: &DefinitionRow| row.triggers.iter().map(ToString::to_string).collect::<Vec<_>>();
     let document = |row: &DefinitionRow| {
         json!({

@@ -3,11 +3,12 @@
 use crate::confirm::Confirm;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, time};
-use crate::page::{Paging, Part};
+use crate::page::{Paging, Part, token};
 use crate::shown::count;
 use crate::value::{self, epoch_ms, millis};
+use carnelian::JobKey;
 use carnelian::definitions::Orphan;
-use carnelian::store::JobStore;
+use carnelian::store::{JobStore, OrphanQuery};
 use clap::Args;
 use serde_json::json;
 use std::time::Duration;
@@ -35,14 +36,18 @@ pub struct Orphans {
 
 /// Lists them and notes since when they are orphans, or deletes them.
 pub fn run(store: &JobStore, output: Output, options: &Orphans) -> Outcome {
-    let mut found = store.job_types().note_orphans()?;
+    let (older_than, after) = (options.older_than.unwrap_or(Duration::ZERO), options.paging.place()?);
+    let query = OrphanQuery {
+        job_type: options.job_type.clone(),
+        older_than,
+        after: after.map(|[group, name]| JobKey::new(group, name)),
+        limit: options.paging.most().filter(|_| !options.delete),
+    };
+    let (found, has_more) = store.job_types().orphan_page(&query)?;
     if let Some(why) = found.blind_because() {
         return Err(Failure::Refused(format!("it cannot be told which jobs no node can run: {why}")));
     }
-    let older_than = options.older_than.unwrap_or(Duration::ZERO);
     let (now, job_type) = (found.now, options.job_type.as_deref());
-    found.jobs.retain(|orphan| orphan.age(now) >= older_than);
-    found.jobs.retain(|orphan| job_type.is_none_or(|job_type| orphan.job_type == job_type));
     let deletes = options.delete && !options.dry_run;
     let part = match deletes {
         true => {
@@ -52,10 +57,10 @@ pub fn run(store: &JobStore, output: Output, options: &Orphans) -> Outcome {
             let items = store.job_types().delete_orphans_of(job_type, older_than)?;
             Part { items, next: None, total: None }
         }
-        false if options.delete => Part { items: found.jobs, next: None, total: None },
         false => {
             let place = |orphan: &Orphan| [orphan.job.group().to_owned(), orphan.job.name().to_owned()];
-            options.paging.cut(found.jobs, place)?
+            let next = found.jobs.last().filter(|_| has_more).map(|last| token(&place(last)));
+            Part { items: found.jobs, next, total: None }
         }
     };
     let document = |orphan: &Orphan| {

@@ -3,6 +3,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::shown::grouped;
+use carnelian::listing::Page;
 use clap::Args;
 
 // The part of a list; as a doc comment it would be the help of the command.
@@ -38,9 +39,18 @@ impl Paging {
     pub fn place<const N: usize>(&self) -> Outcome<Option<[String; N]>> {
         let Some(token) = &self.after else { return Ok(None) };
         let parts = decode(token).and_then(|parts| parts.try_into().ok());
-        let usage =
-            || format!("`{token}` is no place in this list: take `next` of the list before, with the same --sort");
-        parts.map(Some).ok_or_else(|| Failure::Usage(usage()))
+        parts.map(Some).ok_or_else(|| no_place(token))
+    }
+
+    /// The time and the other parts of the token of a list in the order of times; without a token a
+    /// place before all entries.
+    pub fn time_and_place<const N: usize>(&self) -> Outcome<(i64, [String; N])> {
+        let Some(token) = &self.after else { return Ok((i64::MIN, [const { String::new() }; N])) };
+        let parts = decode(token).and_then(|mut parts| {
+            let time = (!parts.is_empty()).then(|| parts.remove(0))?.parse().ok()?;
+            Some((time, parts.try_into().ok()?))
+        });
+        parts.ok_or_else(|| no_place(token))
     }
 
     /// The part of a whole list, in the order of the places of its entries.
@@ -58,6 +68,14 @@ impl Paging {
 }
 
 impl<T> Part<T> {
+    /// The part that a page of the store is, with the places of its entries.
+    pub fn of<const N: usize>(page: Page<T>, place: impl Fn(&T) -> [String; N]) -> Self {
+        let next = page.items.last().filter(|_| page.has_more).map(|last| token(&place(last)));
+        Self { items: page.items, next, total: None }
+    }
+}
+
+impl<T> Part<T> {
     /// The line about what is not shown.
     pub fn rest(&self) -> String {
         let Some(next) = &self.next else { return String::new() };
@@ -65,6 +83,10 @@ impl<T> Part<T> {
         let shown = self.total.map_or(format!("{shown} shown"), |total| format!("{shown} of {}", grouped(total)));
         format!("{shown}; --all shows all, --after {next} what follows\n")
     }
+}
+
+fn no_place(token: &str) -> Failure {
+    Failure::Usage(format!("`{token}` is no place in this list: take `next` of the list before, with the same --sort"))
 }
 
 /// A number as a part of a place: in the order of numbers.

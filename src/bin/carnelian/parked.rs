@@ -2,7 +2,7 @@
 
 use crate::failure::Outcome;
 use crate::output::{Output, fields, time};
-use crate::page::{Paging, ordered};
+use crate::page::{Paging, Part, ordered};
 use crate::value::epoch_ms;
 use carnelian::recovery::Parked;
 use carnelian::report;
@@ -41,11 +41,7 @@ pub enum ParkedCommand {
 /// Lists, shows, runs or deletes parked work.
 pub fn run(store: &JobStore, output: Output, command: &ParkedCommand) -> Outcome {
     match command {
-        ParkedCommand::List { job, paging } => {
-            let mut parked = store.catalogue().parked()?;
-            parked.retain(|work| job.as_ref().is_none_or(|job| work.job == *job));
-            list(parked, output, paging)
-        }
+        ParkedCommand::List { job, paging } => list(store, output, job.as_ref(), paging),
         ParkedCommand::Show { key } => show(store, output, key),
         ParkedCommand::Retry { key } => {
             done(output, key, store.catalogue().retry_parked(key)?, "retried", "runs again")
@@ -56,10 +52,11 @@ pub fn run(store: &JobStore, output: Output, command: &ParkedCommand) -> Outcome
     }
 }
 
-fn list(parked: Vec<Parked>, output: Output, paging: &Paging) -> Outcome {
+fn list(store: &JobStore, output: Output, job: Option<&JobKey>, paging: &Paging) -> Outcome {
+    let (since_ms, [group, name]) = paging.time_and_place()?;
     let place =
         |work: &Parked| [ordered(epoch_ms(work.since)), work.key.group().to_owned(), work.key.name().to_owned()];
-    let part = paging.cut(parked, place)?;
+    let part = Part::of(store.catalogue().parked_page(job, (since_ms, &group, &name), paging.most())?, place);
     let heading = ["KEY", "JOB", "TAKEOVERS", "SINCE", "WHY"];
     output.part("no work is parked", heading, &part, report::parked, |work| {
         let (takeovers, since) = (work.takeovers.to_string(), time(Some(epoch_ms(work.since))));
@@ -68,7 +65,7 @@ fn list(parked: Vec<Parked>, output: Output, paging: &Paging) -> Outcome {
 }
 
 fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
-    let Some(work) = store.catalogue().parked()?.into_iter().find(|work| work.key == *key) else {
+    let Some(work) = store.catalogue().parked_work(key)? else {
         return done(output, key, false, "parked", "");
     };
     output.answer(report::parked(&work), || {

@@ -130,6 +130,9 @@ pub(crate) fn mended(pass: &AuditPass) {
     for key in &pass.finished {
         warn!("removed a complete trigger that had no fire left trigger={key}");
     }
+    for key in &pass.following {
+        info!("stored the child of a tick whose last parts had ended at the same moment trigger={key}");
+    }
     if pass.swept > 0 {
         info!("swept side rows whose rows a node of Quartz has deleted rows={}", pass.swept);
     }

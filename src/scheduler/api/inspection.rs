@@ -188,7 +188,8 @@ impl Scheduler {
         self.inner.node.running_fires.shown(self.inner.node.clock.ticks())
     }
 
-    /// Asks all runs of a job on this node to stop; returns how many there are.
+    /// Asks all runs of a job on this node to stop; returns how many there are. The log of actions is
+    /// told after that.
     ///
     /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted). One
     /// that does not look is asked `carnelian.job.stopAttempts` times, `carnelian.job.stopWait`
@@ -199,17 +200,28 @@ impl Scheduler {
         for fire in &its {
             self.stop_here(fire, StopReason::Cancelled);
         }
+        its.iter().for_each(|fire| self.note_cancel(fire.fire_id()));
         its.len()
     }
 
-    /// Asks one run on this node to stop; false if it is not here.
+    /// Asks one run on this node to stop; false if it is not here. The log of actions is told after
+    /// that.
     pub fn interrupt_fire(&self, fire_id: &str) -> bool {
         let fires = self.inner.node.running_fires.all();
         let found = fires.iter().find(|fire| fire.fire_id() == fire_id);
         if let Some(fire) = found {
             self.stop_here(fire, StopReason::Cancelled);
+            self.note_cancel(fire_id);
         }
         found.is_some()
+    }
+
+    /// Writes down in the log of actions that a run of this node was cancelled. The run has learned
+    /// it, whether or not that can be written down.
+    fn note_cancel(&self, fire_id: &str) {
+        if let Err(error) = self.store().upkeep().note_cancel(fire_id) {
+            log::warn!("a cancelled run is not in the log of actions fire={fire_id} error={error}");
+        }
     }
 
     /// Asks a run of this node to stop, and has its watch see to it.
@@ -227,10 +239,6 @@ impl Scheduler {
     /// What can go wrong with the store.
     pub fn cancel_fire(&self, fire_id: &str) -> Result<bool> {
         if self.interrupt_fire(fire_id) {
-            // The run has learned it, whether or not that can be written down.
-            if let Err(error) = self.store().upkeep().note_cancel(fire_id) {
-                log::warn!("a cancelled run is not in the log of actions fire={fire_id} error={error}");
-            }
             return Ok(true);
         }
         let who = format!("instance {}", self.instance_id());

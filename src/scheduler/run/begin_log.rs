@@ -97,7 +97,7 @@ impl StoredBeginLog {
             let first = node.prefetch.unbegun().first_waiting();
             let fence = |id: &String| id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok());
             let first = node.known_fires().iter().filter_map(fence).fold(first, i64::min);
-            if let Err(error) = node.store.firing().forget_prefetched(owner, first) {
+            if let Err(error) = node.store.firing().forget_ended_batches(owner, first) {
                 ::log::debug!("what has ended is not forgotten yet instance={} error={error}", node.instance);
             }
         }

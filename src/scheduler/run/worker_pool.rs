@@ -118,7 +118,7 @@ impl<T: Send + 'static> WorkerPool<T> {
                 if let Some(path) = own_task() {
                     let _ = own.set(path);
                 }
-                labour(&tasks, &load, &*work);
+                worker_loop(&tasks, &load, &*work);
             })?;
             Ok(Worker { thread, task })
         };
@@ -294,7 +294,7 @@ fn own_task() -> Option<PathBuf> {
 }
 
 /// The loop of a worker until the pool is closed. Nothing that happens in a task ends it.
-fn labour<T>(tasks: &TaskQueue<T>, load: &Load, work: &(dyn Fn(T) + Send + Sync)) {
+fn worker_loop<T>(tasks: &TaskQueue<T>, load: &Load, work: &(dyn Fn(T) + Send + Sync)) {
     while let Some(task) = tasks.take() {
         if let Err(panic) = guarded(|| work(task)) {
             lifecycle_log::service_panicked("worker", &panic);

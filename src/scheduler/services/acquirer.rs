@@ -6,7 +6,7 @@ mod doubts;
 mod hand_over;
 mod overdue;
 mod polling;
-mod prefetch;
+mod prefetch_window;
 mod reservations;
 mod room;
 
@@ -14,7 +14,7 @@ use self::combined::CombinedCompletions;
 use self::doubts::Doubts;
 use self::hand_over::HandOver;
 use self::polling::Polling;
-use self::prefetch::Prefetch;
+use self::prefetch_window::PrefetchWindow;
 use self::reservations::Reservations;
 use super::dispatcher::Precommitted;
 use super::service::{Next, Service};
@@ -44,7 +44,7 @@ pub(crate) struct Acquirer {
     owner: Option<Owner>,
     reservations: Reservations,
     hand_over: HandOver,
-    prefetch: Prefetch,
+    prefetch: PrefetchWindow,
     polling: Polling,
     doubts: Doubts,
     combined: CombinedCompletions,
@@ -74,7 +74,7 @@ impl Acquirer {
             registry,
             owner: None,
             hand_over: HandOver::new(pool, precommitted),
-            prefetch: Prefetch::default(),
+            prefetch: PrefetchWindow::default(),
             polling: Polling::default(),
             doubts: Doubts::default(),
             combined: CombinedCompletions::new(queue),

@@ -63,7 +63,7 @@ impl Auditor {
             Ok(pass) => {
                 node.counters.mended.add(pass.released.len() + pass.unblocked.len() + pass.finished.len());
                 lifecycle_log::mended(&pass);
-                if !(pass.released.is_empty() && pass.unblocked.is_empty()) {
+                if !(pass.released.is_empty() && pass.unblocked.is_empty() && pass.following.is_empty()) {
                     node.services.acquirer.wake();
                 }
             }

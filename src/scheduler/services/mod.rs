@@ -8,7 +8,7 @@ pub(crate) mod clean_up;
 pub(crate) mod cluster_manager;
 pub(crate) mod completer;
 pub(crate) mod dispatcher;
-pub(crate) mod heartbeat;
+pub(crate) mod heartbeat_keeper;
 #[cfg(feature = "job-files")]
 pub(crate) mod job_file_watcher;
 pub(crate) mod listener_thread;
@@ -16,6 +16,6 @@ pub(crate) mod misfire_handler;
 pub(crate) mod monitor;
 pub(crate) mod notification_listener;
 mod orphan_watch;
-mod recovery_watch;
+mod recovery_mode_watch;
 mod reporter;
 pub(crate) mod service;

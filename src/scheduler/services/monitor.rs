@@ -1,7 +1,7 @@
 //! `Monitor`: looks at the cluster now and then, and raises and clears alarms.
 
 use super::alarm_board::AlarmBoard;
-use super::recovery_watch::RecoveryWatch;
+use super::recovery_mode_watch::RecoveryModeWatch;
 use super::service::{Next, Service};
 use crate::error::Result;
 use crate::listener::lifecycle_log;
@@ -29,7 +29,7 @@ const WITHOUT_LOOKS: Duration = Duration::from_secs(15);
 pub(crate) struct Monitor {
     node: Arc<Node>,
     board: AlarmBoard,
-    recovery: RecoveryWatch,
+    recovery: RecoveryModeWatch,
     /// The time at which the next look at the cluster is due, in ticks.
     next_look: Duration,
     /// The time at which triggers are to be counted again.
@@ -45,7 +45,7 @@ impl Monitor {
         Self {
             node,
             board: AlarmBoard::default(),
-            recovery: RecoveryWatch::default(),
+            recovery: RecoveryModeWatch::default(),
             next_look: Duration::ZERO,
             next_count: Duration::ZERO,
             #[cfg(feature = "metrics")]

@@ -18,13 +18,13 @@ const LONGEST_RETRY: Duration = Duration::from_secs(10);
 /// The listening service.
 pub(crate) struct NotificationListener {
     node: Arc<Node>,
-    session: Box<dyn store::NotificationListener>,
+    session: Box<dyn store::NotificationSource>,
 }
 
 impl NotificationListener {
     /// None if the database sends no notifications, or the settings switch listening off.
     pub(crate) fn new(node: Arc<Node>) -> Option<Self> {
-        let session = node.store.database().notification_listener().filter(|_| node.settings.scheduler.listen)?;
+        let session = node.store.database().notification_source().filter(|_| node.settings.scheduler.listen)?;
         Some(Self { node, session })
     }
 

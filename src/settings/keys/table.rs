@@ -9,7 +9,7 @@ const NO_CLASSES: &str = "Java classes are not loaded here";
 const NO_DAEMONS: &str = "threads here are neither daemons nor users: shutdown ends them";
 const NO_CLASS_LOADERS: &str = "there are no class loaders here";
 const NO_RMI: &str = "there is no RMI here: use the `carnelian` command";
-const NO_JMX: &str = "there is no JMX here: use the metrics and the `carnelian` command";
+const NO_JMX: &str = "there is no JMX here: use the metrics, the command line, or its page, `carnelian dashboard`";
 const OWN_POOL: &str = "connections are pooled by r2d2: only maxConnections, validateOnCheckout, \
      maxIdleTime, discardIdleConnectionsSeconds, maxConnectionAge, maxLifetime and connectionInitSql have a meaning";
 const OWN_SQL: &str = "the statements for each database are built in";

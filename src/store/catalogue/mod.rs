@@ -27,6 +27,7 @@ pub use declared::{DefinitionReport, OrphanedDefinitions};
 #[cfg(feature = "job-files")]
 pub use import::Imported;
 pub use listing::TriggerSummary;
+pub use pages::FireQuery;
 pub use rename::Renamed;
 pub use requests::{Request, Taken};
 

@@ -3,10 +3,31 @@
 use super::{Catalogue, TriggerSummary};
 use crate::epoch::moment;
 use crate::error::Result;
-use crate::job::JobDetail;
+use crate::job::{JobDetail, JobFilter};
+use crate::key::JobKey;
 use crate::matcher::GroupMatcher;
-use crate::store::Session;
-use crate::store::row::{JobQuery, ListedTrigger, Page, TriggerQuery};
+use crate::store::row::{
+    DefinitionRow, FiredRow, FiredSelection, FiredState, JobQuery, JobSelection, ListedTrigger, Page, Parked,
+    ParkedRow, TriggerQuery,
+};
+use crate::store::{FiredTrigger, Session};
+use std::collections::BTreeSet;
+
+/// The most rows that one statement reads for a page of which many may be left out.
+const CHUNK: usize = 500;
+
+/// The fires that a page is to have.
+#[derive(Clone, Debug, Default)]
+pub struct FireQuery {
+    /// Only fires of the groups of jobs, and of jobs with these marks.
+    pub filter: JobFilter,
+    /// Only fires of this job.
+    pub job: Option<JobKey>,
+    /// Only fires of this instance.
+    pub instance: Option<String>,
+    /// Also fires that are reserved.
+    pub reserved: bool,
+}
 
 impl Catalogue<'_> {
     /// The page of triggers that the query asks for; also those that cannot be fired because a row
@@ -57,6 +78,94 @@ impl Catalogue<'_> {
             let groups = groups_of_jobs(s, query)?;
             s.count_jobs(query, groups.as_deref())
         })
+    }
+
+    /// At most so many of the declared jobs behind a job, in order of group and name.
+    ///
+    /// # Errors
+    /// Failures of the database.
+    pub fn definition_page(&self, after: Option<&JobKey>, limit: Option<usize>) -> Result<Page<DefinitionRow>> {
+        let first = JobKey::new("", "");
+        let wanted = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
+        let rows = self.store.glance("list definitions", |s| s.definitions_behind(after.unwrap_or(&first), wanted))?;
+        Ok(Page::of(rows, limit))
+    }
+
+    /// At most so much of the parked work, of a job or of all, behind the work that was parked at
+    /// this time with the trigger of this group and name; in the order in which it was parked.
+    ///
+    /// # Errors
+    /// Failures of the database.
+    pub fn parked_page(
+        &self,
+        job: Option<&JobKey>,
+        after: (i64, &str, &str),
+        limit: Option<usize>,
+    ) -> Result<Page<Parked>> {
+        let order = ["since_ms", "trigger_group", "trigger_name"];
+        let read = |s: &mut dyn Session, last: Option<&ParkedRow>| {
+            let (since_ms, group, name) =
+                last.map_or(after, |row| (row.since_ms, row.trigger.group(), row.trigger.name()));
+            let rows = s.rows().behind(&order, &[&since_ms, &group.to_owned(), &name.to_owned()]);
+            rows.by(&order).limit(CHUNK).list()
+        };
+        let keep = |s: &mut dyn Session, rows: &[ParkedRow]| {
+            let mut parked = s.parked_of(rows.to_vec())?;
+            parked.retain(|work| job.is_none_or(|job| work.job == *job));
+            Ok(parked)
+        };
+        self.store.glance("list parked work", |s| filled(s, limit, read, keep))
+    }
+
+    /// At most so many of the fires that run behind the fire of this time and id, in this order.
+    ///
+    /// # Errors
+    /// Failures of the database.
+    pub fn fire_page(&self, query: &FireQuery, after: (i64, &str), limit: Option<usize>) -> Result<Page<FiredTrigger>> {
+        let read = |s: &mut dyn Session, last: Option<&FiredRow>| {
+            let (fired_ms, id) = last.map_or(after, |row| (row.fired_ms, row.fire_id.as_str()));
+            s.fired(FiredSelection::Behind(fired_ms, id, CHUNK))
+        };
+        let keep = |s: &mut dyn Session, rows: &[FiredRow]| {
+            let mut rows = rows.to_vec();
+            rows.retain(|row| query.takes(row));
+            if query.filter.asks_for_marks() {
+                let jobs = crate::key::distinct(rows.iter().filter_map(|row| row.job.as_ref()));
+                let jobs = s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(super::listing::without_data);
+                let jobs: BTreeSet<JobKey> =
+                    jobs.filter(|job| query.filter.takes_marks(job.marks())).map(|job| job.key).collect();
+                rows.retain(|row| row.job.as_ref().is_some_and(|job| jobs.contains(job)));
+            }
+            self.store.upkeep().with_heartbeats(s, rows)
+        };
+        self.store.glance("list fires", |s| filled(s, limit, read, keep))
+    }
+}
+
+impl FireQuery {
+    fn takes(&self, row: &FiredRow) -> bool {
+        (self.reserved || row.state == FiredState::Executing)
+            && self.job.as_ref().is_none_or(|job| row.job.as_ref() == Some(job))
+            && self.instance.as_ref().is_none_or(|name| row.instance == *name)
+            && row.job.as_ref().is_none_or(|job| self.filter.takes_group(job.group()))
+    }
+}
+
+/// A page of what is kept of rows that are read a chunk at a time, each behind the last row of the
+/// chunk before.
+fn filled<R, T>(
+    s: &mut dyn Session,
+    limit: Option<usize>,
+    read: impl Fn(&mut dyn Session, Option<&R>) -> Result<Vec<R>>,
+    keep: impl Fn(&mut dyn Session, &[R]) -> Result<Vec<T>>,
+) -> Result<Page<T>> {
+    let (mut kept, mut rows) = (Vec::new(), read(s, None)?);
+    loop {
+        kept.extend(keep(s, &rows)?);
+        if rows.len() < CHUNK || limit.is_some_and(|limit| kept.len() > limit) {
+            return Ok(Page::of(kept, limit));
+        }
+        rows = read(s, rows.last())?;
     }
 }
 

@@ -15,6 +15,14 @@ impl Catalogue<'_> {
         self.store.read("list parked work", |s| s.parked())
     }
 
+    /// The parked work of a trigger; none if it is not parked.
+    ///
+    /// # Errors
+    /// The error of the database that is left after the bounded retries.
+    pub fn parked_work(&self, key: &TriggerKey) -> Result<Option<Parked>> {
+        self.store.read("look at parked work", |s| s.parked_work(key))
+    }
+
     /// Lets parked work run again, at once and with all its take-overs before it; returns whether
     /// it was parked. Work whose recovery could not be built runs with the data that its trigger
     /// has.
@@ -23,8 +31,7 @@ impl Catalogue<'_> {
     /// The error of the database that is left after the bounded retries.
     pub fn retry_parked(&self, key: &TriggerKey) -> Result<bool> {
         self.store.write("run parked work again", |s| {
-            let is_parked = s.parked()?.iter().any(|parked| parked.key == *key);
-            if !is_parked || !self.store.catalogue().reset_in(s, key)? {
+            if s.parked_work(key)?.is_none() || !self.store.catalogue().reset_in(s, key)? {
                 return Ok(false);
             }
             self.note(s, "retry", "parked", std::slice::from_ref(key))?;
@@ -39,7 +46,7 @@ impl Catalogue<'_> {
     /// The error of the database that is left after the bounded retries.
     pub fn delete_parked(&self, key: &TriggerKey) -> Result<bool> {
         self.store.write("delete parked work", |s| {
-            let Some(parked) = s.parked()?.into_iter().find(|parked| parked.key == *key) else { return Ok(false) };
+            let Some(parked) = s.parked_work(key)? else { return Ok(false) };
             s.delete_triggers(std::slice::from_ref(key), None)?;
             s.rows::<ParkedRow>().with("trigger", key).delete()?;
             s.delete_idle_jobs(&[parked.job])?;

@@ -70,7 +70,7 @@ fn check(s: &mut dyn Session, old: &JobKey, new: &JobKey) -> Result<Renamed> {
              `carnelian running` shows it no more, and try again"
         )));
     }
-    if let Some(row) = s.definitions()?.into_iter().find(|row| row.job == *old) {
+    if let Some(row) = s.definition(old)? {
         return Err(Error::Refused(format!(
             "job `{old}` is defined in the code of `{}`, which would store it again: rename it there, or forget the definition \
              (`carnelian definitions --forget {old}`) and try again",

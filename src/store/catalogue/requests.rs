@@ -148,7 +148,7 @@ impl Catalogue<'_> {
             work.add_following(request, &mut known);
         }
         self.check_work(&work.first)?;
-        self.schedule_in(s, &work.first, false)?;
+        self.schedule_in_session(s, &work.first, false)?;
         if !work.following.is_empty() {
             work.following.iter().try_for_each(JobDetail::check)?;
             self.put_jobs(s, work.following.iter(), false)?;

@@ -47,7 +47,7 @@ impl Catalogue<'_> {
         let purpose = "schedule jobs";
         let fast = if replace { None } else { self.fast_path_work(&work) };
         let Some(fast) = fast else {
-            return self.store.write(purpose, |s| self.schedule_in(s, &work, replace));
+            return self.store.write(purpose, |s| self.schedule_in_session(s, &work, replace));
         };
         let token = random_hex()?;
         let as_stored = |now_ms| {
@@ -57,11 +57,11 @@ impl Catalogue<'_> {
         match self.store_on_fast_path(purpose, &fast, &token) {
             FastPathOutcome::Stored(now_ms) => as_stored(now_ms),
             FastPathOutcome::Declined | FastPathOutcome::Failed => {
-                self.store.write(purpose, |s| self.schedule_in(s, &work, replace))
+                self.store.write(purpose, |s| self.schedule_in_session(s, &work, replace))
             }
-            FastPathOutcome::Unknown => {
-                self.store.write_unless_done(purpose, &token, as_stored, |s| self.schedule_in(s, &work, replace))
-            }
+            FastPathOutcome::Unknown => self
+                .store
+                .write_unless_done(purpose, &token, as_stored, |s| self.schedule_in_session(s, &work, replace)),
         }
     }
 
@@ -88,7 +88,7 @@ impl Catalogue<'_> {
         Ok(())
     }
 
-    pub(in crate::store) fn schedule_in(
+    pub(in crate::store) fn schedule_in_session(
         &self,
         s: &mut dyn Session,
         work: &[(JobDetail, Vec<Trigger>)],

@@ -28,7 +28,7 @@ pub trait ChangeRows {
 }
 
 /// Receives the notifications of other nodes, on a connection of its own.
-pub trait NotificationListener: Send {
+pub trait NotificationSource: Send {
     /// Connects, in the place of what was connected before. Notifications committed from now on are
     /// received.
     ///

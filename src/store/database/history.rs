@@ -11,7 +11,7 @@ pub trait HistoryRows {
     /// in the order of `ids`.
     fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>>;
     /// Rows of the history as this declaration shows them, the newest first.
-    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>>;
+    fn select_history(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>>;
     /// The jobs of which more than `more_than` rows ended at `since_ms` or later, with how many;
     /// those with most first, at most `limit`.
     fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>>;

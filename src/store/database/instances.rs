@@ -29,7 +29,7 @@ pub trait ClusterRows {
 
     /// The time, every instance with its executing fires, and the triggers that wait although they
     /// were due before a time, of which at most `most` are looked at; in one statement.
-    fn load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)>;
+    fn read_cluster_load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)>;
     /// The number of triggers in each state; reads all triggers.
     fn count_states(&mut self) -> Result<Vec<(String, usize)>>;
 }

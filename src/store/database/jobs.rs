@@ -21,12 +21,14 @@ pub trait JobRows {
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
 
     /// At most `limit` jobs that are of none of these types, or have data of a later version, with
-    /// their triggers, in order of their keys. With `due_by_ms` only jobs with a waiting trigger
-    /// due by this time, and only these triggers: the due triggers are read, and no others.
+    /// their triggers, in order of their keys, and `behind` this one. With `due_by_ms` only jobs
+    /// with a waiting trigger due by this time, and only these triggers: the due triggers are read,
+    /// and no others.
     fn unknown_jobs(
         &mut self,
         known: &TypeVersions,
         due_by_ms: Option<i64>,
+        behind: Option<&JobKey>,
         limit: usize,
     ) -> Result<Vec<UnknownJobRow>>;
     /// Continuations of jobs that are there, in no order.

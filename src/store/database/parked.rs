@@ -25,6 +25,20 @@ impl dyn Session + '_ {
     /// parked.
     pub fn parked(&mut self) -> Result<Vec<Parked>> {
         let rows: Vec<ParkedRow> = self.rows().list()?;
+        let mut parked = self.parked_of(rows)?;
+        parked.sort_by(|a, b| (a.since, a.key.group(), a.key.name()).cmp(&(b.since, b.key.group(), b.key.name())));
+        Ok(parked)
+    }
+
+    /// The work of a trigger, if it is parked.
+    pub fn parked_work(&mut self, key: &TriggerKey) -> Result<Option<Parked>> {
+        let rows = self.rows().with("trigger", key).list()?;
+        Ok(self.parked_of(rows)?.pop())
+    }
+
+    /// The parked work of these rows, in their order, as far as the trigger is still there in
+    /// `ERROR`.
+    pub fn parked_of(&mut self, rows: Vec<ParkedRow>) -> Result<Vec<Parked>> {
         if rows.is_empty() {
             return Ok(Vec::new());
         }
@@ -37,8 +51,6 @@ impl dyn Session + '_ {
             let since = moment(since_ms);
             jobs.remove(&key).map(|job| Parked { key, job, fire_id, reason, takeovers, since })
         };
-        let mut parked: Vec<Parked> = rows.into_iter().filter_map(parked).collect();
-        parked.sort_by(|a, b| (a.since, a.key.group(), a.key.name()).cmp(&(b.since, b.key.group(), b.key.name())));
-        Ok(parked)
+        Ok(rows.into_iter().filter_map(parked).collect())
     }
 }

@@ -28,7 +28,7 @@ impl dyn Session + '_ {
 
     /// Writes a first mark, for an instance that registers: nothing has begun.
     pub fn reset_begun(&mut self, owner: &Owner) -> Result<()> {
-        self.forget_prefetched(&owner.instance)?;
+        self.delete_begin_rows(&owner.instance)?;
         let Owner { instance, incarnation } = owner.clone();
         self.insert(&BegunRow { instance, incarnation, ..BegunRow::default() })
     }
@@ -48,7 +48,7 @@ impl dyn Session + '_ {
     }
 
     /// Forgets an instance's mark and all fires that the instance has prefetched.
-    pub fn forget_prefetched(&mut self, instance: &str) -> Result<()> {
+    pub fn delete_begin_rows(&mut self, instance: &str) -> Result<()> {
         self.rows::<PrefetchedRow>().with("instance", instance).delete()?;
         self.rows::<BegunRow>().with("instance", instance).delete().map(drop)
     }

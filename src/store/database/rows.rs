@@ -108,6 +108,14 @@ impl<T: Table> Rows<'_, T> {
         self.tested(&[field], Compare::Below, text)
     }
 
+    /// Rows that come after this place in the order of these fields.
+    pub fn behind(mut self, fields: &[&str], place: &[&dyn ToCells]) -> Self {
+        let mut cells = Vec::new();
+        place.iter().for_each(|value| value.write(&mut cells));
+        self.which.behind = T::DEF.columns_of(fields).into_iter().zip(cells).collect();
+        self
+    }
+
     /// Rows whose field is not larger; a field without a value is left out.
     pub fn at_most(self, field: &str, value: i64) -> Self {
         self.tested(&[field], Compare::AtMost, &value)

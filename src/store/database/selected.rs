@@ -62,7 +62,7 @@ impl dyn Session + '_ {
     /// Rows of the history, the newest first; without those of an outcome that only a later version
     /// knows.
     pub fn history<T: Table>(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<T>> {
-        let rows = self.history_of(T::DEF, filter)?;
+        let rows = self.select_history(T::DEF, filter)?;
         Ok(rows.into_iter().filter_map(|cells| T::from_cells(cells).ok()).collect())
     }
 

@@ -19,6 +19,8 @@ pub enum Compare {
 pub struct Which {
     /// Conditions that all hold.
     pub tests: Vec<(&'static str, Compare, Cell)>,
+    /// The place that the rows come after, in the order of these columns; empty for all rows.
+    pub behind: Vec<(&'static str, Cell)>,
     /// The columns have the values of one of these rows.
     pub any_of: Option<(Vec<&'static str>, Vec<Vec<Cell>>)>,
     /// The columns that the rows are in the order of.

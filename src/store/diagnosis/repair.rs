@@ -4,13 +4,14 @@
 use super::finding::{Finding, Repair};
 use crate::error::Result;
 use crate::key::TriggerKey;
+use crate::store::action_log::Action;
 use crate::store::{Diagnosis, Recovered};
 use std::collections::BTreeSet;
 
 impl Diagnosis<'_> {
     /// Mends every finding that is repairable, and deletes side rows that stand for nothing any
-    /// longer; says what was done. Each repair looks again under
-    /// the lock: what has righted itself since the doctor looked is left alone.
+    /// longer; says what was done, and writes it down in the log of actions. Each repair looks
+    /// again under the lock: what has righted itself since the doctor looked is left alone.
     ///
     /// An index is made while nobody can write into its table.
     ///
@@ -56,6 +57,10 @@ impl Diagnosis<'_> {
         if swept > 0 {
             let scheduler = &store.settings.scheduler.instance_name;
             done.push(Repair::new("stray_side_rows", scheduler, format!("{swept} rows of side tables deleted")));
+        }
+        for repair in &done {
+            let detail = format!("{}: {}", repair.kind, repair.detail);
+            store.note_lone_action(Action::new("repair", "finding").detail(&detail), &repair.subject)?;
         }
         Ok(done)
     }

@@ -82,13 +82,13 @@ impl Firing<'_> {
         let outcome = self.store.retrying_or_doubt(
             "acquire triggers",
             TxMode::BesideClaims,
-            |s| self.acquire_in(s, owner, request, seen),
+            |s| self.acquire_in_session(s, owner, request, seen),
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
         )?;
         Ok(Acquisition::of(outcome, false))
     }
 
-    pub(super) fn acquire_in(
+    pub(super) fn acquire_in_session(
         &self,
         s: &mut dyn Session,
         owner: &Owner,
@@ -111,17 +111,17 @@ impl Firing<'_> {
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
-        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
+        let batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
             .reviving(self.store.settings.recovery.revive_one_shots);
         // Nobody takes over from the only node of a store that ends with its process: fires that it
         // has prefetched need no rows. Should a node join later, it takes these fires for begun.
         let outlives_process = self.store.database().outlives_process();
         let prefetches = request.prefetch.is_some() && (outlives_process || s.instances()?.len() > 1);
-        let mut firing = firing.leaving_batch(prefetches);
-        deferred.into_iter().for_each(|deferred| firing.defer(deferred));
-        let fan_out = self.decide_parts(s, &mut firing, ticks, now_ms, &mut acquisition.unreadable)?;
+        let mut batch = batch.leaving_batch(prefetches);
+        deferred.into_iter().for_each(|deferred| batch.defer(deferred));
+        let fan_out = self.decide_parts(s, &mut batch, ticks, now_ms, &mut acquisition.unreadable)?;
         let mut reserved = Vec::new();
-        firing.expect(taken.len());
+        batch.expect(taken.len());
         for (fence, firable) in (first_fence..).zip(taken) {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
             // The trigger's time decides whether a run is in its way, and no moment before that
@@ -129,12 +129,12 @@ impl Firing<'_> {
             let may_meet = firable.candidate.trigger_is_executing && firable.trigger.overlap() != Overlap::AllowAll;
             let in_time = may_meet && scheduled_ms > now_ms;
             if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
-                firing.fire(firable, fence, prefetches);
+                batch.add_fire(firable, fence, prefetches);
             } else {
                 let may_precommit =
                     firable.trigger.policies == Policies::default() && !firable.job.disallow_concurrent_execution;
                 let Trigger { key, priority, .. } = firable.trigger;
-                let (fire_id, job_type) = (firing.ids.with(fence), firable.job.job_type);
+                let (fire_id, job_type) = (batch.ids.with(fence), firable.job.job_type);
                 reserved.push((Reservation { fire_id, trigger: key, job_type, scheduled_ms, may_precommit }, priority));
             }
         }
@@ -149,7 +149,7 @@ impl Firing<'_> {
         {
             return Err(overtaken("reserve triggers"));
         }
-        let mut rows = firing.take_rows();
+        let mut rows = batch.take_rows();
         rows.extend(reserved.iter().map(|(r, priority)| FiredRow {
             fire_id: r.fire_id.clone(),
             trigger: r.trigger.clone(),
@@ -162,11 +162,11 @@ impl Firing<'_> {
             nonconcurrent: false,
             requests_recovery: false,
         }));
-        firing.write(s, rows)?;
+        batch.write(s, rows)?;
         fan_out.write(s, &mut acquisition)?;
-        firing.report_deferred(s, &mut acquisition)?;
+        batch.report_deferred(s, &mut acquisition)?;
 
-        acquisition.fired = firing.into_bundles();
+        acquisition.fired = batch.into_bundles();
         acquisition.reserved = reserved.into_iter().map(|(r, _)| r).collect();
         Ok(acquisition)
     }

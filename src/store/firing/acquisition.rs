@@ -15,7 +15,7 @@ pub struct AcquireRequest<'a> {
     /// At most so many triggers: as many as there are free workers, and as may wait for one.
     pub max: usize,
     /// The triggers that may wait for a worker; none if there is a free worker for each.
-    pub prefetch: Option<Prefetch<'a>>,
+    pub prefetch: Option<PrefetchRequest<'a>>,
     /// The time ahead of which a trigger may be reserved.
     pub look_ahead_ms: i64,
     /// `batchTriggerAcquisitionFireAheadTimeWindow`: how much before its time a trigger may be
@@ -29,7 +29,7 @@ pub struct AcquireRequest<'a> {
 
 /// The fires that a node may take beyond its free workers.
 #[derive(Clone, Copy, Debug)]
-pub struct Prefetch<'a> {
+pub struct PrefetchRequest<'a> {
     /// Workers with nothing to do: for so many of the triggers, whatever their jobs.
     pub free: usize,
     /// Workers that have no job that may be long. Nothing waits if there are none.

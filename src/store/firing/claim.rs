@@ -134,13 +134,13 @@ impl Firing<'_> {
         let outcome = self.store.retrying_or_doubt(
             "claim triggers",
             TxMode::Claiming,
-            |s| self.claim_in(s, owner, request, seen, first_fence),
+            |s| self.claim_in_session(s, owner, request, seen, first_fence),
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
         )?;
         Ok(Acquisition::of(outcome, false))
     }
 
-    fn claim_in(
+    fn claim_in_session(
         &self,
         s: &mut dyn Session,
         owner: &Owner,
@@ -168,17 +168,17 @@ impl Firing<'_> {
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
-        let firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
+        let batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
             .reviving(self.store.settings.recovery.revive_one_shots);
-        let mut firing = firing.leaving_batch(request.prefetch.is_some());
+        let mut batch = batch.leaving_batch(request.prefetch.is_some());
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
         (first_fence..)
             .zip(claimable)
-            .for_each(|(fence, firable)| firing.fire(firable, fence, request.prefetch.is_some()));
-        let rows = firing.take_rows();
-        firing.write(s, rows)?;
-        firing.report_deferred(s, &mut acquisition)?;
-        acquisition.fired = firing.into_bundles();
+            .for_each(|(fence, firable)| batch.add_fire(firable, fence, request.prefetch.is_some()));
+        let rows = batch.take_rows();
+        batch.write(s, rows)?;
+        batch.report_deferred(s, &mut acquisition)?;
+        acquisition.fired = batch.into_bundles();
         Ok(acquisition)
     }
 }

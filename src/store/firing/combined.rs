@@ -36,8 +36,8 @@ impl Firing<'_> {
             "record and acquire",
             TxMode::BesideClaims,
             |s| {
-                let recorded = self.complete_in(s, ended)?;
-                Ok((recorded, self.acquire_in(s, owner, request, None)?))
+                let recorded = self.complete_in_session(s, ended)?;
+                Ok((recorded, self.acquire_in_session(s, owner, request, None)?))
             },
             // The fires that were taken tell of both, and else what has ended does.
             &mut |s, (_, acquisition)| match is_there(s, acquisition)? {

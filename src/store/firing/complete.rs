@@ -37,9 +37,14 @@ impl Firing<'_> {
             true => TxMode::Claiming,
             false => TxMode::BesideClaims,
         };
-        self.store.retrying("complete fires", begin, |s| self.complete_in(s, completions), &mut |s, recorded| {
-            self.are_completed(s, owner, &of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded))
-        })
+        self.store.retrying(
+            "complete fires",
+            begin,
+            |s| self.complete_in_session(s, completions),
+            &mut |s, recorded| {
+                self.are_completed(s, owner, &of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded))
+            },
+        )
     }
 
     /// The transaction that was to record these ends did. Rows of a registered owner are deleted by
@@ -57,11 +62,15 @@ impl Firing<'_> {
     ///
     /// A job that guards its transactions by its fire, or ends it in one, may still be in one: its
     /// fire is passed over then, and holds up no other. Of other fires no such thing is asked.
-    pub(super) fn complete_in(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<CompletionReport> {
+    pub(super) fn complete_in_session(
+        &self,
+        s: &mut dyn Session,
+        completions: &[Completion],
+    ) -> Result<CompletionReport> {
         let doubtful: Vec<String> =
             completions.iter().filter(|c| c.guarded || c.by_job).map(|c| c.fire_id.clone()).collect();
         if doubtful.is_empty() {
-            return self.complete_free(s, completions, true);
+            return self.record_ends(s, completions, true);
         }
         let mut outcomes = not_free(s, &doubtful)?;
         let is_fenced = |c: &&Completion| outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
@@ -70,8 +79,7 @@ impl Firing<'_> {
         self.tidy_after_joined(s, &ended)?;
         let rest: Vec<Completion> =
             completions.iter().filter(|c| !outcomes.contains_key(&c.fire_id)).cloned().collect();
-        let mut report =
-            if rest.is_empty() { CompletionReport::default() } else { self.complete_free(s, &rest, true)? };
+        let mut report = if rest.is_empty() { CompletionReport::default() } else { self.record_ends(s, &rest, true)? };
         let of_rest = std::mem::take(&mut report.outcomes);
         outcomes.extend(rest.into_iter().map(|c| c.fire_id).zip(of_rest));
         let outcome = |c: &Completion| outcomes.get(&c.fire_id).copied().unwrap_or(CompletionOutcome::Fenced);
@@ -105,14 +113,14 @@ impl Firing<'_> {
     /// Without `ends_heartbeats` the rows of their heartbeats are left to their node, which goes on
     /// writing them with those of its other fires: a transaction of a job's may last. The rows of
     /// last runs are too, since those of other fires are the same.
-    pub(super) fn complete_free(
+    pub(super) fn record_ends(
         &self,
         s: &mut dyn Session,
         completions: &[Completion],
         ends_heartbeats: bool,
     ) -> Result<CompletionReport> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
-        let ends = self.history_of(s, completions)?;
+        let ends = self.end_rows(s, completions)?;
         let held: HashSet<String> = s.move_to_history(&ids, ends)?.into_iter().collect();
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
 
@@ -173,7 +181,7 @@ impl Firing<'_> {
     }
 
     /// The rows of these fires for the history.
-    fn history_of(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<EndRow>> {
+    fn end_rows(&self, s: &mut dyn Session, completions: &[Completion]) -> Result<Vec<EndRow>> {
         let recorded: Vec<_> =
             completions.iter().filter(|c| self.store.settings.history.records(c.ending.outcome)).collect();
         if recorded.is_empty() {

@@ -5,11 +5,11 @@ use super::rerun::{RerunOrder, RerunReason};
 use super::{Completion, CompletionInstruction, CompletionOutcome, Ending};
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result, storable};
-use crate::job::{FireOutcome, JobPolicy, RetryHint, traceparent_of};
+use crate::job::{FireOutcome, JobPolicy, RetryHint};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::{is_rerun, part_id, stays};
 use crate::store::action_log::Action;
-use crate::store::row::{FiredRow, FiredSelection, FiredState, JobRow, RecoveryRow, TriggerSelection, TypePolicyRow};
+use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, TriggerSelection, TypePolicyRow};
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Firing<'_> {
                 )));
             }
             let Some(completion) = self.failed(s, &fire, &reason)? else { return Ok(None) };
-            let recorded = self.complete_in(s, std::slice::from_ref(&completion))?;
+            let recorded = self.complete_in_session(s, std::slice::from_ref(&completion))?;
             if recorded.outcomes.contains(&CompletionOutcome::Held) {
                 return Err(Error::Refused(format!(
                     "fire `{fire_id}` is held by a transaction of its job on `{}`: try again when that has ended",
@@ -113,6 +113,7 @@ impl Firing<'_> {
         let run_ms = u64::try_from(s.now_ms()?.saturating_sub(fire.fired_ms)).unwrap_or(0);
         let root = before.as_ref().map(|before| before.root_fire_id.clone());
         let is_rerun = is_rerun(&fire.trigger);
+        let traceparent = self.store.traces_of(s, std::slice::from_ref(fire), &[])?.remove(&fire.fire_id);
         Ok(Some(Completion {
             fire_id: fire.fire_id.clone(),
             trigger: fire.trigger.clone(),
@@ -134,8 +135,8 @@ impl Firing<'_> {
             revived: before.is_some() && !is_rerun,
             has_heartbeat: true,
             checkpoint: Some(root.clone().unwrap_or_else(|| fire.fire_id.clone())),
-            marks: definition.as_ref().map(JobRow::run_marks).unwrap_or_default(),
-            traceparent: value.as_ref().and_then(|trigger| traceparent_of(&trigger.data)).map(str::to_owned),
+            marks: definition.as_ref().map(|row| row.run_marks(traceparent.as_deref())).unwrap_or_default(),
+            traceparent,
             spread_on: policy.is_some_and(|policy| policy.is_spread()).then(|| fire.instance.clone()),
             job_type: definition.map(|row| row.job_type).unwrap_or_default(),
             attempt,

@@ -13,7 +13,7 @@ use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use crate::epoch::moment;
 use crate::error::Result;
-use crate::job::{EligibleNode, JobPolicy, Tick as AskedTick};
+use crate::job::{EligibleNode, JobPolicy, Tick};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::node::NodeInfo;
 use crate::rules::continuation;
@@ -60,7 +60,7 @@ impl Firing<'_> {
     pub(super) fn decide_parts(
         &self,
         s: &mut dyn Session,
-        firing: &mut FireBatch<'_>,
+        batch: &mut FireBatch<'_>,
         ticks: Vec<Firable>,
         now_ms: i64,
         unanswered: &mut Vec<(TriggerKey, String)>,
@@ -107,7 +107,7 @@ impl Firing<'_> {
                     continue;
                 }
             };
-            let tick = firing.fan_out(firable);
+            let tick = batch.fan_out(firable);
             fan_out.ticks += 1;
             if parts.is_empty() {
                 log::info!("no node takes part trigger={} scheduled_ms={}", tick.trigger.key, tick.scheduled_ms);
@@ -149,7 +149,7 @@ impl Firing<'_> {
         let nodes: Vec<EligibleNode> = takers.iter().map(|name| EligibleNode::new(name, info(name))).collect();
         let scheduled = moment(tick.trigger.next_ms.unwrap_or(now_ms));
         let begun = self.store.clock.ticks();
-        let parts = ask(rule, &AskedTick::new(&tick.trigger.key, scheduled, &tick.job), &nodes);
+        let parts = ask(rule, &Tick::new(&tick.trigger.key, scheduled, &tick.job), &nodes);
         let took = self.store.clock.ticks().saturating_sub(begun);
         if took >= SLOW {
             log::warn!(
@@ -216,7 +216,8 @@ impl Firing<'_> {
             ended.extend(part_id(&row.key, None).map(|part| EndedPart { part, end: None }));
         }
         self.end_parts(s, ended)?;
-        self.store.history().record_lost(s, &lost, now_ms)?;
+        let traces = self.store.traces_of(s, &lost, &[])?;
+        self.store.history().record_lost(s, &lost, &traces, now_ms)?;
         s.delete_triggers(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), None)?;
         if !given.is_empty() {
             s.insert_triggers(&given)?;
@@ -267,7 +268,8 @@ fn parts_to_wait_for(s: &mut dyn Session, followed: &[JobKey], parts: &[TriggerR
     let row = |trigger: &TriggerRow| {
         let id = part_id(&trigger.key, None)?;
         let job = trigger.job.clone();
-        Some(TickPartRow { tick: id.tick, part: id.part, job, outcome: None, fire_id: None, result: None })
+        let (tick, part) = (id.tick, id.part);
+        Some(TickPartRow { tick, part, job, outcome: None, fire_id: None, result: None, traceparent: None })
     };
     Ok(parts.iter().filter(|trigger| of_ticks.contains(&trigger.job)).filter_map(row).collect())
 }

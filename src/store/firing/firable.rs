@@ -15,7 +15,7 @@ pub(super) struct Firable {
 }
 
 /// A tick that is to be fanned out.
-pub(super) struct Tick {
+pub(super) struct DueTick {
     pub(super) trigger: Trigger,
     pub(super) job: JobDetail,
     pub(super) scheduled_ms: i64,

@@ -39,25 +39,25 @@ impl Firing<'_> {
         let outcome = self.store.retrying_or_doubt(
             "fire triggers",
             TxMode::BesideClaims,
-            |s| self.fire_in(s, owner, reservations),
+            |s| self.fire_in_session(s, owner, reservations),
             // If nothing was fired, what was given back is given back again.
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(false)),
         )?;
         Ok(Acquisition::of(outcome, true))
     }
 
-    fn fire_in(&self, s: &mut dyn Session, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
+    fn fire_in_session(&self, s: &mut dyn Session, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
         let now_ms = s.now_ms()?;
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let mut reserved = self.read_reserved(s, reservations)?;
-        let mut firing = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
+        let mut batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
             .reviving(self.store.settings.recovery.revive_one_shots)
             .precommitting();
         let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
         let (mut begun, mut given_back, mut yielded) = (Vec::new(), Vec::new(), Vec::new());
         for (fence, reservation) in (first_fence..).zip(reservations) {
             let id = &reservation.fire_id;
-            let Some(firable) = self.admit_reserved(&mut reserved, reservation, &firing, &mut admission) else {
+            let Some(firable) = self.admit_reserved(&mut reserved, reservation, &batch, &mut admission) else {
                 match missed(reserved.held.contains(id), reserved.foreign.contains(&reservation.trigger)) {
                     Some(Missed::GivenBack) => given_back.push(reservation),
                     Some(Missed::Yielded) => yielded.push(id.clone()),
@@ -66,12 +66,12 @@ impl Firing<'_> {
                 continue;
             };
             if let Some(deferred) = defer(&firable, now_ms, now_ms.max(reservation.scheduled_ms)) {
-                firing.defer(deferred);
+                batch.defer(deferred);
                 yielded.push(id.clone());
             } else {
                 admission.begins(firable.job.key.group());
                 // A fire whose time is to come begins at it.
-                firing.fire(firable, fence, reservation.scheduled_ms > now_ms);
+                batch.add_fire(firable, fence, reservation.scheduled_ms > now_ms);
                 begun.push(id.clone());
             }
         }
@@ -81,15 +81,15 @@ impl Firing<'_> {
             s.delete_fired(&yielded)?;
         }
         // Reservations of triggers that are blocked are deleted: those that fire are none by then.
-        let rows: Vec<_> = begun.into_iter().zip(firing.take_rows()).collect();
+        let rows: Vec<_> = begun.into_iter().zip(batch.take_rows()).collect();
         if s.begin_executing(&rows)? != rows.len() {
             return Err(overtaken("fire triggers"));
         }
-        firing.write_triggers(s)?;
+        batch.write_triggers(s)?;
         let overtaken = reservations.len() - reserved.held.len();
         let mut acquisition = Acquisition { now_ms, overtaken, ..Acquisition::default() };
-        firing.report_deferred(s, &mut acquisition)?;
-        acquisition.fired = firing.into_bundles();
+        batch.report_deferred(s, &mut acquisition)?;
+        acquisition.fired = batch.into_bundles();
         self.read_versions(s, acquisition.fired.iter_mut().map(|bundle| &mut bundle.job))?;
         Ok(acquisition)
     }
@@ -119,7 +119,7 @@ impl Firing<'_> {
         &self,
         reserved: &mut Reserved,
         reservation: &Reservation,
-        firing: &FireBatch<'_>,
+        batch: &FireBatch<'_>,
         admission: &mut AdmissionFilter<'_>,
     ) -> Option<Firable> {
         let candidate = reserved.candidates.remove(&reservation.trigger)?;
@@ -127,7 +127,7 @@ impl Firing<'_> {
             && !reserved.foreign.contains(&reservation.trigger)
             && is_still_reserved(&candidate.trigger, reservation.scheduled_ms);
         // A job may have been replaced by one of a type that this node does not have.
-        if !stands || !self.node.types.read().reader().has(&candidate.job.job_type) || !firing.may_start(&candidate) {
+        if !stands || !self.node.types.read().reader().has(&candidate.job.job_type) || !batch.may_start(&candidate) {
             return None;
         }
         let firable = self.firable(candidate, &reserved.calendars).ok()?;

@@ -1,6 +1,6 @@
 //! `FireBatch`: what a batch of fires writes, collected so that each table is written once.
 
-use super::firable::{Firable, Tick};
+use super::firable::{DueTick, Firable};
 use super::fire_ids::FireIds;
 use super::overlap::{Deferred, report};
 use super::prefetch::{may_go, prefetched_fire};
@@ -8,6 +8,7 @@ use super::skipped::skipped;
 use super::{Acquisition, FireBundle, Recovering, Rerun, SkipReason, SkippedFires};
 use crate::epoch::moment;
 use crate::error::Result;
+use crate::job::traceparent_of;
 use crate::key::{RECOVERY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::recovery::recovery_keys;
@@ -108,7 +109,7 @@ impl<'a> FireBatch<'a> {
     }
 
     /// Notes a fire. A fire that is `prefetched` begins later, and leaves what its trigger was.
-    pub(super) fn fire(&mut self, firable: Firable, fence: i64, prefetched: bool) {
+    pub(super) fn add_fire(&mut self, firable: Firable, fence: i64, prefetched: bool) {
         let Firable { candidate, job, mut trigger, calendar } = firable;
         let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
         let fired_ms = if self.precommits { self.now_ms.max(scheduled_ms) } else { self.now_ms };
@@ -120,9 +121,11 @@ impl<'a> FireBatch<'a> {
         let is_retried = job.policy().retry_policy().is_some();
         // Recovery reads the trigger's data from its row, or from what a batch leaves.
         let is_recovered = (job.requests_recovery || self.revives) && !(self.leaves_batch && job.policy().is_default());
-        let is_needed = is_recovered || is_retried || candidate.recovery.is_some();
+        // The trace of a run that dies is in the data of its trigger.
+        let is_traced = traceparent_of(&trigger.data).is_some();
+        let is_needed = is_recovered || is_retried || is_traced || candidate.recovery.is_some();
         let keeps_row = self.keeps_rows || is_needed || prefetched && !may_go(&candidate.trigger);
-        let (after, left_out) = firing::fire(&mut trigger, &job, calendar.as_deref(), keeps_row, fired_ms);
+        let (after, left_out) = firing::advance_for_fire(&mut trigger, &job, calendar.as_deref(), keeps_row, fired_ms);
         if let Some((first_ms, times)) = left_out {
             self.skipped.push(skipped(&trigger, first_ms, times, SkipReason::Overlap));
         }
@@ -180,7 +183,7 @@ impl<'a> FireBatch<'a> {
     }
 
     /// Notes a trigger whose fire is spread over several nodes: it moves on as if it fired.
-    pub(super) fn fan_out(&mut self, firable: Firable) -> Tick {
+    pub(super) fn fan_out(&mut self, firable: Firable) -> DueTick {
         let Firable { candidate, job, mut trigger, calendar } = firable;
         let scheduled_ms = trigger.next_ms.unwrap_or(self.now_ms);
         let from = TriggerState::from_name(&candidate.trigger.state).unwrap_or(TriggerState::Waiting);
@@ -196,7 +199,7 @@ impl<'a> FireBatch<'a> {
         } else {
             self.advances.push(Advance::of(&trigger, (from, Some(scheduled_ms)), TriggerState::Waiting));
         }
-        Tick { trigger, job, scheduled_ms, is_last }
+        DueTick { trigger, job, scheduled_ms, is_last }
     }
 
     /// Writes the triggers, and these rows of fires and reservations.

@@ -32,8 +32,14 @@ impl Firing<'_> {
     }
 
     /// Stores the same for those of these dead fires that are among `lost`: nobody runs their work
-    /// again.
-    pub(in crate::store) fn follow_lost(&self, s: &mut dyn Session, fires: &[FiredRow], lost: &[String]) -> Result<()> {
+    /// again. The traces of the fires are by their ids.
+    pub(in crate::store) fn follow_lost(
+        &self,
+        s: &mut dyn Session,
+        fires: &[FiredRow],
+        lost: &[String],
+        traces: &BTreeMap<String, String>,
+    ) -> Result<()> {
         let lost: BTreeSet<&String> = lost.iter().collect();
         let fires: Vec<&FiredRow> = fires.iter().filter(|fire| lost.contains(&fire.fire_id)).collect();
         // The data of a rerun say which part it ran.
@@ -45,7 +51,8 @@ impl Firing<'_> {
         };
         let end = |fire: &FiredRow| {
             let (fire_id, job) = (fire.fire_id.clone(), fire.job.clone()?);
-            let parent = Parent { fire_id, job, outcome: FireOutcome::Lost, result: None, traceparent: None };
+            let traceparent = traces.get(&fire.fire_id).cloned();
+            let parent = Parent { fire_id, job, outcome: FireOutcome::Lost, result: None, traceparent };
             Some(End { parent, part: part_id(&fire.trigger, data(&fire.trigger).as_ref()) })
         };
         self.let_follow(s, fires.into_iter().filter_map(end).collect()).map(drop)

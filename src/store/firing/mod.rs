@@ -32,7 +32,7 @@ mod whole_ticks;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod within;
 
-pub use acquisition::{AcquireRequest, Acquisition, Doubt, Prefetch, Reservation};
+pub use acquisition::{AcquireRequest, Acquisition, Doubt, PrefetchRequest, Reservation};
 pub use checkpoint::MAX_CHECKPOINT_BYTES;
 pub use completion::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, Ending};
 pub use fail::FailedFire;

@@ -73,7 +73,7 @@ impl Firing<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries; then the next time forgets
     /// it.
-    pub fn forget_prefetched(&self, owner: &Owner, before: i64) -> Result<()> {
+    pub fn forget_ended_batches(&self, owner: &Owner, before: i64) -> Result<()> {
         self.store.retrying(
             "forget prefetched fires",
             TxMode::OwnRows,

@@ -24,7 +24,7 @@ impl Firing<'_> {
         self.store.retrying(
             "take fires back",
             TxMode::Exclusive(Lock::TriggerAccess),
-            |s| self.unfire_in(s, owner, fires),
+            |s| self.unfire_in_session(s, owner, fires),
             &mut |s, answer: &Vec<Unfired>| {
                 let done = fires.iter().zip(answer).filter(|(_, one)| **one == Unfired::Done);
                 let ids: Vec<_> = done.map(|(fire, _)| fire.fire_id.clone()).collect();
@@ -33,7 +33,7 @@ impl Firing<'_> {
         )
     }
 
-    fn unfire_in(&self, s: &mut dyn Session, owner: &Owner, fires: &[&FireBundle]) -> Result<Vec<Unfired>> {
+    fn unfire_in_session(&self, s: &mut dyn Session, owner: &Owner, fires: &[&FireBundle]) -> Result<Vec<Unfired>> {
         s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let held: BTreeSet<String> = s.fired_ids(FiredSelection::Ids(&ids))?;

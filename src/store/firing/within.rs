@@ -21,7 +21,7 @@ impl Firing<'_> {
         completion: &Completion,
     ) -> Result<()> {
         self.store.database.join("complete a fire", connection.into(), self.node.change_joined(), &mut |s| match self
-            .complete_free(s, std::slice::from_ref(completion), false)?
+            .record_ends(s, std::slice::from_ref(completion), false)?
             .outcomes
             .first()
         {

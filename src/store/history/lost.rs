@@ -12,8 +12,14 @@ use std::collections::BTreeMap;
 
 impl History<'_> {
     /// Writes down that these executing fires were lost with their node, whether they are run again
-    /// or not. To be done before their triggers go.
-    pub(in crate::store) fn record_lost(&self, s: &mut dyn Session, fires: &[FiredRow], now_ms: i64) -> Result<()> {
+    /// or not, with their traces by their ids. To be done before their triggers go.
+    pub(in crate::store) fn record_lost(
+        &self,
+        s: &mut dyn Session,
+        fires: &[FiredRow],
+        traces: &BTreeMap<String, String>,
+        now_ms: i64,
+    ) -> Result<()> {
         if fires.is_empty() {
             return Ok(());
         }
@@ -33,6 +39,7 @@ impl History<'_> {
             .map(|row: RecoveryRow| (row.trigger.clone(), row))
             .collect();
         let row = |fire: &FiredRow| {
+            let trace = traces.get(&fire.fire_id).map(String::as_str);
             let (before, job) = (chain.get(&fire.trigger), fire.job.as_ref().and_then(|job| jobs.get(job)));
             HistoryRow {
                 fire_id: fire.fire_id.clone(),
@@ -49,7 +56,7 @@ impl History<'_> {
                 root_fire_id: before.map(|before| before.root_fire_id.clone()),
                 error: Some(format!("instance `{}` no longer held it", fire.instance)),
                 result: None,
-                marks: job.map(JobRow::run_marks).unwrap_or_default(),
+                marks: job.map(|job| job.run_marks(trace)).unwrap_or_default(),
                 address: None,
             }
         };

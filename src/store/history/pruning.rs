@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::job::JobPolicy;
 use crate::key::JobKey;
 use crate::signal::Signal;
+use crate::store::action_log::Action;
 use crate::store::row::{EndedFire, JobSelection, LogRow};
 use crate::store::{Rows, Session, TxMode};
 use std::collections::BTreeMap;
@@ -70,6 +71,8 @@ pub struct PruningPlan {
     before_ms: Option<i64>,
     /// Jobs with the number of rows that stay, and the number of rows that are too many.
     jobs: Vec<(JobKey, u64, u64)>,
+    /// The words by which the log of actions is told, with the first rows that are deleted.
+    action: Option<String>,
 }
 
 impl PruningPlan {
@@ -89,6 +92,13 @@ impl History<'_> {
     /// deleted.
     pub fn prune(&self, pruning: &HistoryPruning) -> Result<u64> {
         let mut plan = self.plan_pruning(pruning)?;
+        plan.action =
+            Some(pruning.older_than.map_or("by the settings".to_owned(), |age| format!("older than {age:?}")));
+        self.prune_by(plan)
+    }
+
+    /// Does a plan to its end.
+    pub(in crate::store) fn prune_by(&self, mut plan: PruningPlan) -> Result<u64> {
         let mut forgotten = 0;
         while !plan.is_done() {
             let gone = self.prune_batch(&mut plan)?;
@@ -175,12 +185,19 @@ impl History<'_> {
                 }
                 // Another node may delete the same rows: fewer are found then, and the remaining
                 // rows come next.
+                if let Some(words) = &plan.action {
+                    let subject = plan.job.as_ref().map_or("all".to_owned(), JobKey::to_string);
+                    self.store.note_action(s, Action::new("prune", "history").detail(words), [subject])?;
+                }
                 s.rows::<LogRow>().any_of(&["fire_id"], &fires).delete()?;
                 s.rows::<EndedFire>().any_of(&["fire_id"], &fires).delete()?;
                 Ok(fires.len())
             },
             &mut |_, _| Ok(true), // the next batch deletes remaining rows
         )?;
+        if gone > 0 {
+            plan.action = None;
+        }
         if gone < AT_A_TIME {
             match plan.before_ms {
                 Some(_) => plan.before_ms = None,

@@ -35,7 +35,8 @@ impl History<'_> {
     /// cannot be read.
     pub fn run_record(&self, fire_id: &str) -> Result<Option<RunRecord>> {
         self.store.read("read a run", |s| {
-            let mut now_running = running(s, &HistoryFilter { limit: usize::MAX, ..HistoryFilter::default() })?;
+            let mut now_running =
+                running(self.store, s, &HistoryFilter { limit: usize::MAX, ..HistoryFilter::default() })?;
             let mut found: Vec<HistoryRow> = s.history(&HistoryFilter::fire(fire_id))?;
             let Some(mut run) = found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
             else {

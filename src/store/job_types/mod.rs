@@ -7,6 +7,6 @@ mod publishing;
 
 pub use deleting::DeletedJobs;
 pub use migrate::{Migrated, Upgrade};
-pub use orphans::{Orphan, Orphans};
+pub use orphans::{Orphan, OrphanQuery, Orphans};
 
 use crate::store::JobTypes;

@@ -17,6 +17,28 @@ use std::time::Duration;
 /// The most orphans that one search finds.
 const LIMIT: usize = 10_000;
 
+/// The most orphans that are read at a time for a page.
+const PAGE: usize = 500;
+
+/// The orphans that a page is to have, in order of group and name.
+#[derive(Clone, Debug, Default)]
+pub struct OrphanQuery {
+    /// Only jobs of this type.
+    pub job_type: Option<String>,
+    /// Only those that have been orphans for so long.
+    pub older_than: Duration,
+    /// Only jobs behind this one.
+    pub after: Option<JobKey>,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+impl OrphanQuery {
+    fn takes(&self, orphan: &Orphan, now: DateTime<Utc>) -> bool {
+        orphan.age(now) >= self.older_than && self.job_type.as_ref().is_none_or(|wanted| orphan.job_type == *wanted)
+    }
+}
+
 /// A job that no living node can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -209,11 +231,46 @@ impl JobTypes<'_> {
             }
             let within_ms = millis(within);
             let before_ms = s.now_ms()?.saturating_add(within_ms);
-            Ok(s.unknown_jobs(&nodes.types(), Some(before_ms), LIMIT)?.into_iter().map(|row| row.job).collect())
+            Ok(s.unknown_jobs(&nodes.types(), Some(before_ms), None, LIMIT)?.into_iter().map(|row| row.job).collect())
         })
     }
 
+    /// A page of the orphans, and whether there are more behind it. Orphans that were not noted yet
+    /// are noted, with all the others.
+    ///
+    /// # Errors
+    /// Failures of the database after the bounded retries.
+    pub fn orphan_page(&self, query: &OrphanQuery) -> Result<(Orphans, bool)> {
+        let page = self.store.read("list orphans", |s| self.page_in(s, query))?;
+        if page.0.jobs.iter().all(|orphan| orphan.since.is_some()) {
+            return Ok(page);
+        }
+        self.note_orphans()?;
+        self.store.read("list orphans", |s| self.page_in(s, query))
+    }
+
+    fn page_in(&self, s: &mut dyn Session, query: &OrphanQuery) -> Result<(Orphans, bool)> {
+        let mut found = self.orphans_behind(s, query.after.as_ref(), PAGE)?;
+        let (mut read, mut jobs) = (std::mem::take(&mut found.jobs), Vec::new());
+        let is_full = |jobs: &Vec<Orphan>| query.limit.is_some_and(|limit| jobs.len() > limit);
+        loop {
+            let last = read.last().filter(|_| read.len() == PAGE).map(|orphan| orphan.job.clone());
+            jobs.extend(read.into_iter().filter(|orphan| query.takes(orphan, found.now)));
+            match last {
+                Some(last) if !is_full(&jobs) => read = self.orphans_behind(s, Some(&last), PAGE)?.jobs,
+                _ => break,
+            }
+        }
+        let has_more = is_full(&jobs);
+        jobs.truncate(query.limit.unwrap_or(usize::MAX));
+        Ok((Orphans { jobs, ..found }, has_more))
+    }
+
     fn orphans_in(&self, s: &mut dyn Session) -> Result<Orphans> {
+        self.orphans_behind(s, None, LIMIT)
+    }
+
+    fn orphans_behind(&self, s: &mut dyn Session, behind: Option<&JobKey>, limit: usize) -> Result<Orphans> {
         let now_ms = s.now_ms()?;
         let nodes = self.living_nodes(s)?;
         let mut found = Orphans {
@@ -226,8 +283,16 @@ impl JobTypes<'_> {
             return Ok(found);
         }
         let types = nodes.types();
-        let noted: BTreeMap<JobKey, OrphanRow> =
-            s.rows::<OrphanRow>().list()?.into_iter().map(|row| (row.job.clone(), row)).collect();
+        let jobs = s.unknown_jobs(&types, None, behind, limit)?;
+        let noted = match limit < LIMIT {
+            true if jobs.is_empty() => Vec::new(),
+            true => {
+                let keys: Vec<JobKey> = jobs.iter().map(|row| row.job.clone()).collect();
+                s.rows::<OrphanRow>().any_of(&["job"], &keys).list()?
+            }
+            false => s.rows::<OrphanRow>().list()?,
+        };
+        let noted: BTreeMap<JobKey, OrphanRow> = noted.into_iter().map(|row| (row.job.clone(), row)).collect();
         let orphan = |row: UnknownJobRow| Orphan {
             version: u32::try_from(row.version).unwrap_or(u32::MAX),
             known_version: types.get(&row.job_type).map(|known| u32::try_from(*known).unwrap_or(u32::MAX)),
@@ -240,7 +305,7 @@ impl JobTypes<'_> {
             job: row.job,
             job_type: row.job_type,
         };
-        found.jobs = s.unknown_jobs(&types, None, LIMIT)?.into_iter().map(orphan).collect();
+        found.jobs = jobs.into_iter().map(orphan).collect();
         Ok(found)
     }
 }

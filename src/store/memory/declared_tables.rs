@@ -42,7 +42,10 @@ impl DeclaredTable {
                 .iter()
                 .any(|value| columns.iter().zip(value).all(|(column, wanted)| self.cell(row, column) == wanted))
         };
-        which.tests.iter().all(passes) && which.any_of.as_ref().is_none_or(is_any)
+        let place = which.behind.iter().map(|(_, cell)| cell);
+        let is_behind =
+            which.behind.iter().map(|(column, _)| self.cell(row, column)).gt(place) || which.behind.is_empty();
+        which.tests.iter().all(passes) && is_behind && which.any_of.as_ref().is_none_or(is_any)
     }
 
     /// The rows that are meant, in the order of their keys; by key, where the whole key is given.

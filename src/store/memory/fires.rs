@@ -41,6 +41,9 @@ impl FiredRows for MemorySession<'_> {
         let (fires, index) = (&self.tables.fired, self.tables.fired.index());
         let mut rows: Vec<&FiredRow> = match which {
             FiredSelection::All => fires.values().collect(),
+            FiredSelection::Behind(fired_ms, id, _) => {
+                fires.values().filter(|fire| (fire.fired_ms, fire.fire_id.as_str()) > (fired_ms, id)).collect()
+            }
             FiredSelection::Ids(ids) => ids.iter().filter_map(|id| fires.get(id)).collect(),
             FiredSelection::FreeIds(ids) => {
                 ids.iter().filter(|id| !self.is_held(id)).filter_map(|id| fires.get(id)).collect()
@@ -71,13 +74,13 @@ impl FiredRows for MemorySession<'_> {
             }
         };
         match which {
-            FiredSelection::All => rows.sort_by_key(|row| (row.fired_ms, &row.fire_id)),
+            FiredSelection::All | FiredSelection::Behind(..) => rows.sort_by_key(|row| (row.fired_ms, &row.fire_id)),
             FiredSelection::OfInstance(_) | FiredSelection::FreeOfInstance(..) => {
                 rows.sort_by_key(|row| (row.scheduled_ms, &row.fire_id));
             }
             _ => {}
         }
-        if let FiredSelection::FreeOfInstance(_, limit) = which {
+        if let FiredSelection::FreeOfInstance(_, limit) | FiredSelection::Behind(.., limit) = which {
             rows.truncate(limit);
         }
         Ok(rows.into_iter().cloned().collect())

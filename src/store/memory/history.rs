@@ -27,7 +27,7 @@ impl HistoryRows for MemorySession<'_> {
         Ok(there)
     }
 
-    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
+    fn select_history(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
         self.reads()?;
         let whole = DeclaredTable::of(HistoryRow::DEF);
         Ok(self.wanted(filter).into_iter().map(|row| whole.shown(table, &row.cells())).collect())

@@ -100,7 +100,7 @@ impl ClusterRows for MemorySession<'_> {
         Ok(self.tables.instances.remove(name).is_some())
     }
 
-    fn load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {
+    fn read_cluster_load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {
         self.reads()?;
         let now_ms = self.now_ms()?;
         let before_ms = match late {

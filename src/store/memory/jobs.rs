@@ -19,7 +19,9 @@ impl JobRows for MemorySession<'_> {
         let mut jobs: Vec<&JobRow> = match which {
             JobSelection::All => all().collect(),
             JobSelection::Key(key) => self.tables.jobs.get(key).into_iter().collect(),
-            JobSelection::Keys(keys) => keys.iter().filter_map(|key| self.tables.jobs.get(key)).collect(),
+            JobSelection::Keys(keys) | JobSelection::Whole(keys) => {
+                keys.iter().filter_map(|key| self.tables.jobs.get(key)).collect()
+            }
             JobSelection::Page(place, limit) => {
                 let mut jobs: Vec<&JobRow> =
                     all().filter(|job| place.is_before(job.key.name(), job.key.group())).collect();
@@ -84,10 +86,14 @@ impl JobRows for MemorySession<'_> {
         &mut self,
         known: &TypeVersions,
         due_by_ms: Option<i64>,
+        behind: Option<&JobKey>,
         limit: usize,
     ) -> Result<Vec<UnknownJobRow>> {
         self.reads()?;
-        let mut jobs: Vec<&JobRow> = self.tables.jobs.values().filter(|job| !self.is_known(job, known)).collect();
+        let is_behind =
+            |job: &&JobRow| behind.is_none_or(|key| (job.key.group(), job.key.name()) > (key.group(), key.name()));
+        let jobs = self.tables.jobs.values().filter(is_behind);
+        let mut jobs: Vec<&JobRow> = jobs.filter(|job| !self.is_known(job, known)).collect();
         jobs.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
         let is_due = |t: &&TriggerRow| {
             due_by_ms

@@ -19,6 +19,8 @@ table! {
         pub fire_id: Option<String>,
         /// The result that it left.
         pub result: Option<String>,
+        /// The trace that it belonged to.
+        pub traceparent: Option<String>,
     }
 }
 

@@ -30,10 +30,10 @@ pub struct JobRow {
 }
 
 impl JobRow {
-    /// The marks of a run of the job, as far as the row tells them.
-    pub(in crate::store) fn run_marks(&self) -> RunMarks {
+    /// The marks of a run of the job in this trace.
+    pub(in crate::store) fn run_marks(&self, traceparent: Option<&str>) -> RunMarks {
         let marks = self.marks.as_deref().and_then(|text| JobMarks::decode(text).ok());
-        RunMarks::of(&marks.unwrap_or_default(), self.description.as_deref(), None)
+        RunMarks::of(&marks.unwrap_or_default(), self.description.as_deref(), traceparent)
     }
 
     /// True if the job runs on several nodes.

@@ -79,6 +79,8 @@ pub enum TriggerSelection<'a> {
 pub enum FiredSelection<'a> {
     /// Every row, in order of the times of the fires.
     All,
+    /// At most so many rows behind this time of a fire and this id, in this order.
+    Behind(i64, &'a str, usize),
     /// The rows of these ids that are there, in no order.
     Ids(&'a [String]),
     /// As [`FiredSelection::Ids`], without rows that somebody else holds. The session holds the
@@ -131,6 +133,8 @@ pub enum JobSelection<'a> {
     Key(&'a JobKey),
     /// The jobs of these keys that exist, in no order.
     Keys(&'a [JobKey]),
+    /// As [`JobSelection::Keys`], with their data.
+    Whole(&'a [JobKey]),
     /// At most so many jobs after a place, in order of name and group: that of the table's key.
     Page(Place<'a>, usize),
     /// The jobs that the filter asks for by marks, whatever their groups, in order of group and

@@ -65,11 +65,12 @@ impl TableDef {
         self.fields.iter().flat_map(|field| field.columns.iter().copied().zip(field.kinds.iter().copied()))
     }
 
-    /// The columns of these fields; the stamp is named as its column.
+    /// The columns of these fields; a single column of a field, and the stamp, is named as it is.
     pub(in crate::store) fn columns_of(&self, fields: &[&str]) -> Vec<&'static str> {
         let field = |name: &str| self.fields.iter().find(|field| field.name == name).map(|field| field.columns);
-        let stamp = |name: &str| self.stamp.as_slice().iter().find(|column| **column == name).map(std::slice::from_ref);
-        let columns = |name: &&str| field(name).or_else(|| stamp(name));
+        let all = || self.fields.iter().flat_map(|field| field.columns).chain(self.stamp.as_slice());
+        let column = |name: &str| all().find(|column| **column == name).map(std::slice::from_ref);
+        let columns = |name: &&str| field(name).or_else(|| column(name));
         debug_assert!(fields.iter().all(|name| columns(name).is_some()), "{}: one of {fields:?}", self.name);
         fields.iter().filter_map(columns).flatten().copied().collect()
     }

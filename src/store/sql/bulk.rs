@@ -332,12 +332,22 @@ impl SqlSession<'_, '_> {
 /// merged, and no order of an index that begins with the name is of use. The name is the first
 /// column of the key: a list in a later one is at times left to a filter.
 pub(super) fn by_primary_key(keys: &[&str], width: usize) -> String {
-    let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();
-    let marks = vec!["?"; width].join(", ");
     let keys: String = keys.iter().enumerate().map(|(i, key)| format!(" AND t.{key} = v.c{i}")).collect();
+    format!("{}{keys}", batch(width))
+}
+
+/// PostgreSQL: a batch `v` of the names and groups of jobs joined with their triggers `t`. Our
+/// index of them begins with the name of the job, that of Quartz with the scheduler's: both are
+/// lists of one.
+pub(super) fn by_job() -> String {
+    format!("{} AND t.job_name = ANY (ARRAY[v.c0]) AND t.job_group = v.c1", batch(2))
+}
+
+fn batch(width: usize) -> String {
+    let names: Vec<_> = (0..width).map(|i| format!("c{i}")).collect();
     format!(
-        "(SELECT ? AS sched, given.* FROM unnest({marks}) AS given({}) OFFSET 0) AS v \
-         WHERE t.sched_name = ANY (ARRAY[v.sched]){keys}",
+        "(SELECT ? AS sched, given.* FROM unnest({}) AS given({}) OFFSET 0) AS v WHERE t.sched_name = ANY (ARRAY[v.sched])",
+        vec!["?"; width].join(", "),
         names.join(", ")
     )
 }

@@ -68,6 +68,7 @@ pub(super) const SCRIPTS: &[Script] = &[
     script!("0033_views", "the views for reports"),
     script!("0035_type_policies", "the side table of policies of job types"),
     script!("0036_tick_parts", "the side table of parts of ticks that are followed as a whole"),
+    script!("0037_tick_traces", "the column of the traces of those parts"),
 ];
 
 /// The version with the function that stores new work.

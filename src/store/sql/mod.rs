@@ -3,19 +3,19 @@
 mod backend;
 mod bulk;
 mod by_place;
-mod calls;
 mod connect_attempts;
 mod connection;
 mod dialect;
 #[cfg(any(test, feature = "test-util"))]
 mod explain;
 mod failure;
+mod fast_path_breaker;
 mod harness;
 mod held_connection;
 mod joined;
 mod migrations;
 #[cfg(feature = "postgres")]
-mod notification_listener;
+mod notification_source;
 mod parts;
 #[cfg(any(test, feature = "test-util"))]
 mod plans;
@@ -37,15 +37,15 @@ pub use pool::CallersPool;
 
 use super::callers::{CallersConnection, Join};
 #[cfg(feature = "postgres")]
-use super::database::NotificationListener;
+use super::database::NotificationSource;
 use super::database::{Database, Lock, MissingPart, Session, StatementCounts, TxMode};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::settings::{DataSourceSettings, Settings};
-use calls::Calls;
 use connection::Connection;
 use dialect::LockStrength;
 use failure::Failure;
+use fast_path_breaker::FastPathBreaker;
 use pool::{Connections, PoolConnection};
 use session::SqlSession;
 use session_context::SessionContext;
@@ -61,7 +61,7 @@ pub struct SqlDatabase {
     statements: AtomicU64,
     commits: AtomicU64,
     /// True if new work is stored by one call.
-    calls: Calls,
+    fast_path: FastPathBreaker,
 }
 
 impl SqlDatabase {
@@ -102,7 +102,7 @@ impl SqlDatabase {
             context: SessionContext::new(options, clock),
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
-            calls: Calls::default(),
+            fast_path: FastPathBreaker::default(),
         }
     }
 
@@ -142,17 +142,17 @@ impl SqlDatabase {
     ) -> Result<()> {
         let worked = work(&mut session);
         self.statements.fetch_add(session.statements(), Ordering::Relaxed);
-        let calls_function = session.calls_function();
+        let uses_fast_path = session.uses_fast_path();
         match worked {
             Ok(()) => {
                 self.commits.fetch_add(1, Ordering::Relaxed);
-                if calls_function {
-                    self.calls.succeeded();
+                if uses_fast_path {
+                    self.fast_path.succeeded();
                 }
                 Ok(())
             }
-            Err(Error::Database(error)) if calls_function && error.class == FailureClass::Permanent => {
-                if self.calls.failed(self.context.clock.ticks()) {
+            Err(Error::Database(error)) if uses_fast_path && error.class == FailureClass::Permanent => {
+                if self.fast_path.failed(self.context.clock.ticks()) {
                     log::warn!(
                         "new work is stored by several statements for a while: the one that would do has failed again and \
                          again, at last with error={}",
@@ -169,12 +169,12 @@ impl SqlDatabase {
     }
 
     /// Tells whether new work can be stored by one call.
-    fn look_for_function(&self, connection: &mut Connection<'_>) -> Result<()> {
+    fn look_for_fast_path(&self, connection: &mut Connection<'_>) -> Result<()> {
         if self.backend != Backend::Postgres {
             return Ok(());
         }
         let is_there = migrations::has_function(connection, &self.context.options)?;
-        self.calls.note_function(is_there);
+        self.fast_path.note_function(is_there);
         if !is_there {
             log::warn!(
                 "the function {}CN_SCHEDULE is not there, or may not be executed: new work is stored by several statements \
@@ -295,14 +295,14 @@ impl Database for SqlDatabase {
     fn migrate(&self) -> Result<Vec<String>> {
         let mut connection = self.connection("migrate")?;
         let done = migrations::migrate(&mut connection, &self.context.options)?;
-        self.look_for_function(&mut connection)?;
+        self.look_for_fast_path(&mut connection)?;
         Ok(done)
     }
 
     fn check_schema(&self) -> Result<()> {
         let mut connection = self.connection("check the tables")?;
         migrations::check(&mut connection, &self.context.options)?;
-        self.look_for_function(&mut connection)
+        self.look_for_fast_path(&mut connection)
     }
 
     fn examine_schema(&self) -> Result<Vec<MissingPart>> {
@@ -313,7 +313,7 @@ impl Database for SqlDatabase {
     fn mend_schema(&self) -> Result<Vec<MissingPart>> {
         let mut connection = self.connection("mend the tables")?;
         let made = parts::mend(&mut connection, &self.context.options)?;
-        self.look_for_function(&mut connection)?;
+        self.look_for_fast_path(&mut connection)?;
         Ok(made)
     }
 
@@ -329,9 +329,9 @@ impl Database for SqlDatabase {
     }
 
     #[cfg(feature = "postgres")]
-    fn notification_listener(&self) -> Option<Box<dyn NotificationListener>> {
+    fn notification_source(&self) -> Option<Box<dyn NotificationSource>> {
         let url = self.connections.url().filter(|_| self.backend == Backend::Postgres)?;
-        Some(Box::new(notification_listener::PostgresListener::new(url, &self.context.options)))
+        Some(Box::new(notification_source::PostgresListener::new(url, &self.context.options)))
     }
 
     fn begins_apart(&self) -> bool {
@@ -343,7 +343,7 @@ impl Database for SqlDatabase {
     }
 
     fn has_fast_path(&self) -> bool {
-        self.backend == Backend::Postgres && self.calls.are_made(self.context.clock.ticks())
+        self.backend == Backend::Postgres && self.fast_path.is_taken(self.context.clock.ticks())
     }
 
     fn prefers_single_statement(&self) -> bool {

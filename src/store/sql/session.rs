@@ -28,7 +28,7 @@ pub(super) struct SqlSession<'a, 'c> {
     is_joined: bool,
     notified: Vec<Notification>,
     /// The function that stores new work was called.
-    calls_function: bool,
+    uses_fast_path: bool,
     statements: u64,
 }
 
@@ -58,7 +58,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             held: None,
             is_joined: false,
             notified: Vec::new(),
-            calls_function: false,
+            uses_fast_path: false,
             statements: 0,
         }
     }
@@ -67,12 +67,12 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.statements
     }
 
-    pub(super) fn calls_function(&self) -> bool {
-        self.calls_function
+    pub(super) fn uses_fast_path(&self) -> bool {
+        self.uses_fast_path
     }
 
-    pub(super) fn note_call(&mut self) {
-        self.calls_function = true;
+    pub(super) fn note_fast_path(&mut self) {
+        self.uses_fast_path = true;
     }
 
     pub(super) fn drawn(&self) -> i64 {

@@ -14,13 +14,15 @@ use std::collections::BTreeSet;
 const LIMIT: usize = 10_000;
 
 impl Upkeep<'_> {
-    /// Everything that an audit does: [`Upkeep::mend`] and [`Upkeep::sweep`].
+    /// Everything that an audit does: [`Upkeep::mend`], [`Upkeep::sweep`], and the search for ticks
+    /// whose children were not stored since their last parts ended at the same moment.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn audit(&self) -> Result<AuditPass> {
         let swept = self.sweep()?;
-        self.mend().map(|found| AuditPass { swept, ..found })
+        let following = self.store.firing().settle_ticks()?;
+        self.mend().map(|found| AuditPass { swept, following, ..found })
     }
 
     /// Looks for triggers acquired or blocked by nobody, and complete ones nobody removed, and

@@ -211,7 +211,7 @@ impl Upkeep<'_> {
         me.answered = None;
         me.incarnation = Some(incarnation);
         me.living = Some(living);
-        self.node.note_recovery(recovering);
+        self.node.note_recovery_mode(recovering);
         checkin.outage = outage;
         me.published = published;
         me.was_failed_out = false;

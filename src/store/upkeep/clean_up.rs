@@ -36,7 +36,8 @@ impl Upkeep<'_> {
     /// stays so.
     pub fn clean_up(&self) -> Result<CleanUpPass> {
         let requests = self.forget_requests()?;
-        let history = self.store.history().prune(&HistoryPruning::new())?;
+        let history = self.store.history();
+        let history = history.prune_by(history.plan_pruning(&HistoryPruning::new())?)?;
         Ok(CleanUpPass { history: usize::try_from(history).unwrap_or(usize::MAX), requests })
     }
 

@@ -4,9 +4,9 @@ use super::{FiredTrigger, Heartbeat, InstanceStatus};
 use crate::epoch::{length, millis, moment};
 use crate::error::Result;
 use crate::rules::failover::is_dead;
-use crate::store::Upkeep;
 use crate::store::placement::NodeReports;
-use crate::store::row::{FiredSelection, FiredState, HeartbeatRow, Snapshot, SnapshotPlace};
+use crate::store::row::{FiredRow, FiredSelection, FiredState, HeartbeatRow, Snapshot, SnapshotPlace};
+use crate::store::{Session, Upkeep};
 use std::collections::BTreeMap;
 
 impl Upkeep<'_> {
@@ -50,24 +50,18 @@ impl Upkeep<'_> {
     pub fn fired_triggers(&self) -> Result<Vec<FiredTrigger>> {
         let (rows, beats) =
             self.store.read("list fires", |s| Ok((s.fired(FiredSelection::All)?, s.rows::<HeartbeatRow>().list()?)))?;
-        let mut beats: BTreeMap<String, HeartbeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
-        let fire = |row: crate::store::row::FiredRow| FiredTrigger {
-            heartbeat: beats.remove(&row.fire_id).map(|beat| Heartbeat {
-                time: moment(beat.beat_ms),
-                limit: length(beat.limit_ms),
-                progress: beat.progress,
-                progress_time: beat.progress_ms.map(moment),
-                progress_limit: beat.progress_limit_ms.map(length),
-            }),
-            fire_id: row.fire_id,
-            trigger: row.trigger,
-            job: row.job,
-            instance: row.instance,
-            state: row.state,
-            fire_time: moment(row.fired_ms),
-            scheduled_fire_time: moment(row.scheduled_ms),
-        };
-        Ok(rows.into_iter().map(fire).collect())
+        Ok(shown(rows, beats))
+    }
+
+    /// These fires with their heartbeats.
+    pub(in crate::store) fn with_heartbeats(
+        &self,
+        s: &mut dyn Session,
+        rows: Vec<FiredRow>,
+    ) -> Result<Vec<FiredTrigger>> {
+        let ids: Vec<String> = rows.iter().map(|row| row.fire_id.clone()).collect();
+        let beats = if ids.is_empty() { Vec::new() } else { s.rows().any_of(&["fire_id"], &ids).list()? };
+        Ok(shown(rows, beats))
     }
 
     /// Everything that the invariants speak of, read in one transaction under the locks, so that it
@@ -95,4 +89,26 @@ impl Upkeep<'_> {
         while self.store.glance("look at everything", |s| s.snapshot_page(&mut place, &mut snapshot))? {}
         Ok(snapshot)
     }
+}
+
+/// Fires as they are shown, with those heartbeats that are theirs.
+fn shown(rows: Vec<FiredRow>, beats: Vec<HeartbeatRow>) -> Vec<FiredTrigger> {
+    let mut beats: BTreeMap<String, HeartbeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
+    let fire = |row: FiredRow| FiredTrigger {
+        heartbeat: beats.remove(&row.fire_id).map(|beat| Heartbeat {
+            time: moment(beat.beat_ms),
+            limit: length(beat.limit_ms),
+            progress: beat.progress,
+            progress_time: beat.progress_ms.map(moment),
+            progress_limit: beat.progress_limit_ms.map(length),
+        }),
+        fire_id: row.fire_id,
+        trigger: row.trigger,
+        job: row.job,
+        instance: row.instance,
+        state: row.state,
+        fire_time: moment(row.fired_ms),
+        scheduled_fire_time: moment(row.scheduled_ms),
+    };
+    rows.into_iter().map(fire).collect()
 }

@@ -66,7 +66,7 @@ impl Upkeep<'_> {
     }
 
     fn load_in(&self, s: &mut dyn Session, after: Duration, most: usize) -> Result<ClusterLoad> {
-        let (now_ms, row) = s.load(Late::MoreThan(millis(after)), most)?;
+        let (now_ms, row) = s.read_cluster_load(Late::MoreThan(millis(after)), most)?;
         let tolerance = millis(self.store.tolerance());
         let mut longest_serving: Option<(i64, String)> = None;
         let mut instances = Vec::with_capacity(row.instances.len());

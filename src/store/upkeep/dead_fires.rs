@@ -26,8 +26,12 @@ impl Upkeep<'_> {
     ) -> Result<()> {
         let asks =
             |job: &JobRow| policy_of(job, of_types).and_then(|policy| policy.on_dead_policy()) == Some(OnDead::Ask);
-        for job in jobs.values_mut().filter(|job| asks(job)) {
-            job.data = s.job(&job.key)?.and_then(|row| row.data);
+        let asked: Vec<JobKey> = jobs.values().filter(|job| asks(job)).map(|job| job.key.clone()).collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        for row in s.jobs(JobSelection::Whole(&asked))? {
+            jobs.entry(row.key.clone()).and_modify(|job| job.data = row.data);
         }
         Ok(())
     }

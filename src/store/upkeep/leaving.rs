@@ -36,7 +36,7 @@ impl Upkeep<'_> {
                 s.notify(Notification::Change)?;
                 if executing.is_empty() {
                     s.delete_instance(&owner.instance, None)?;
-                    s.forget_prefetched(&owner.instance)?;
+                    s.delete_begin_rows(&owner.instance)?;
                     // The node was there until now; an observer was never there for work.
                     if self.node.identity(&owner.instance).role == NodeRole::Worker {
                         let now_ms = s.now_ms()?;

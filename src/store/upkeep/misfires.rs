@@ -137,7 +137,7 @@ impl Upkeep<'_> {
 
     fn handle_in_order(&self, order: &mut LateInOrder) -> Result<MisfirePass> {
         let now = self.store.clock.ticks();
-        if self.node.is_in_recovery() && self.waits_for_workers(order, now)? {
+        if self.node.is_in_recovery_mode() && self.waits_for_workers(order, now)? {
             return Ok(MisfirePass { more: true, ..MisfirePass::default() });
         }
         if order.left().is_empty()
@@ -200,7 +200,7 @@ impl Upkeep<'_> {
     /// The number of late triggers that are handled in one transaction.
     fn late_at_a_time(&self) -> usize {
         let usual = self.most_misfires();
-        if self.node.is_in_recovery() {
+        if self.node.is_in_recovery_mode() {
             usual.max(self.store.settings.recovery.batch.try_into().unwrap_or(1))
         } else {
             usual

@@ -31,6 +31,8 @@ pub struct AuditPass {
     pub finished: Vec<TriggerKey>,
     /// Rows of our side tables whose rows in Quartz's tables a node of Quartz has deleted.
     pub swept: usize,
+    /// Triggers of the children of ticks whose last parts ended in transactions of their jobs.
+    pub following: Vec<TriggerKey>,
 }
 
 /// The result of a clean-up.

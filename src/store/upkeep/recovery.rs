@@ -59,7 +59,7 @@ impl Upkeep<'_> {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let mut fires = s.fired(FiredSelection::OfInstance(&owner.instance))?;
                 fires.retain(&is_meant);
-                self.recover_fires(s, &owner.instance, fires, FireHolder::Own)
+                self.recover_unlocked(s, &owner.instance, fires, FireHolder::Own)
             },
             &mut |_, _| Ok(false), // what was recovered is not found again
         )
@@ -67,7 +67,7 @@ impl Upkeep<'_> {
 
     /// Gives each of these fires of the instance its due, but for those whose rows somebody holds:
     /// they stay as they are, for the next look.
-    pub(super) fn recover_fires(
+    pub(super) fn recover_unlocked(
         &self,
         s: &mut dyn Session,
         name: &str,
@@ -77,12 +77,12 @@ impl Upkeep<'_> {
         let ids: Vec<_> = fires.iter().map(|f| f.fire_id.clone()).collect();
         let free = s.fired_ids(FiredSelection::FreeIds(&ids))?;
         let fires = fires.into_iter().filter(|fire| free.contains(&fire.fire_id)).collect();
-        self.recover_free(s, name, fires, holder)
+        self.recover_fires(s, name, fires, holder)
     }
 
     /// Gives each of these fires of the instance its due (QZ-60…77). This transaction holds their
     /// rows.
-    pub(super) fn recover_free(
+    pub(super) fn recover_fires(
         &self,
         s: &mut dyn Session,
         name: &str,
@@ -114,11 +114,13 @@ impl Upkeep<'_> {
                 self.store.firing().take_back_dead(s, name, executing, &left, holder == FireHolder::Dead)?
             }
         };
-        self.store.history().record_lost(s, &executing, now_ms)?;
+        let gone = gone_rows(&executing, &left);
+        let traces = self.store.traces_of(s, &executing, &gone)?;
+        self.store.history().record_lost(s, &executing, &traces, now_ms)?;
         executing.extend(going_on);
         done.freed += taken - executing.len();
         let have_options = self.schedule_recoveries(s, name, &executing, gone_rows(&executing, &left), &mut done)?;
-        self.store.firing().follow_lost(s, &executing, &done.lost)?;
+        self.store.firing().follow_lost(s, &executing, &done.lost, &traces)?;
 
         let blocked: Vec<JobKey> =
             distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));

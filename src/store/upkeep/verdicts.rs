@@ -256,10 +256,10 @@ impl Upkeep<'_> {
             }
             let fires = s.fired(FiredSelection::FreeOfInstance(name, PAGE))?;
             let has_more = fires.len() == PAGE;
-            let mut done = self.recover_free(s, name, fires, FireHolder::Dead)?;
+            let mut done = self.recover_fires(s, name, fires, FireHolder::Dead)?;
             if !has_more {
                 // The rest is held by its jobs: it has begun.
-                s.forget_prefetched(name)?;
+                s.delete_begin_rows(name)?;
             }
             let parts = self.store.firing().abandon_parts(s, name)?;
             done.last_checkin = seen_ms.map(moment);

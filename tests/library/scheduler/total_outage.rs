@@ -74,7 +74,7 @@ fn missed_by_all(mut cluster: Cluster) {
     let node = node.job_fn("work", run).build().unwrap();
     let asked = cluster.clock.ticks();
     node.start().unwrap();
-    assert!(node.store().is_in_recovery(), "before anything is taken");
+    assert!(node.store().is_in_recovery_mode(), "before anything is taken");
     wait_until("all have run and the mode is left", Duration::from_secs(60), || {
         ran.lock().len() >= MISSED && recorder.0.lock().len() == 2
     });
@@ -99,7 +99,7 @@ fn missed_by_all(mut cluster: Cluster) {
         assert!(overtaken <= 2 * WORKERS, "{name} of priority {priority} was the {n}th, after {overtaken} of less");
     }
     assert_eq!(*recorder.0.lock(), ["started", "ended"]);
-    assert_eq!((node.store().is_in_recovery(), node.recovery_mode().unwrap()), (false, None));
+    assert_eq!((node.store().is_in_recovery_mode(), node.recovery_mode().unwrap()), (false, None));
 
     // By command, and back.
     assert!(node.start_recovery().unwrap().since_ms.is_some());

@@ -2,7 +2,7 @@
 
 use super::*;
 use carnelian::calendar::{Calendar, Weekdays};
-use carnelian::history::{ActionQuery, ActionRow};
+use carnelian::history::{ActionQuery, ActionRow, HistoryPruning};
 use carnelian::placement::BlacklistEntry;
 use carnelian::store::JobStore;
 use carnelian::{Continuation, GroupMatcher, JobDataMap};
@@ -134,6 +134,39 @@ fn each_action_is_written_down_with_who_did_it() {
     assert_eq!(gone, ["ada delete job jobs.c"]);
     assert_eq!(actions_of(&cluster, |s| s.catalogue().clear().unwrap()), ["ada clear all all"]);
     assert_eq!(found(&cluster, &ActionQuery::new().subject("jobs.c")).len(), 1, "the log outlives what was cleared");
+}
+
+/// DS-97: what deletes many rows in many transactions is written down once, and a node that cleans
+/// up by its settings is nobody's action.
+#[test]
+fn a_pruned_history_and_repairs_are_written_down() {
+    let cluster = Cluster::with(open, |settings| settings.history.retention = std::time::Duration::from_secs(3600));
+    let a = cluster.node("A");
+    for hours in [2, 1] {
+        cluster.schedule(job("a"), [once("t", "a", cluster.now())]);
+        a.complete(&a.fire_one());
+        cluster.advance(hours * 60 * MINUTE);
+    }
+    cluster.store.upkeep().clean_up().unwrap();
+    assert_eq!(found(&cluster, &ActionQuery::new()), [""; 0]);
+    let pruning = HistoryPruning::new().job(job_key("a")).older_than(std::time::Duration::from_secs(60));
+    let prune = |s: &JobStore| {
+        s.history().prune(&pruning).unwrap();
+    };
+    assert_eq!(actions_of(&cluster, prune), ["ada prune history jobs.a"]);
+    assert_eq!(
+        cluster.store.history().actions(&ActionQuery::new()).unwrap()[0].detail.as_deref(),
+        Some("older than 60s")
+    );
+    assert_eq!(actions_of(&cluster, prune), [""; 0], "nothing was there");
+
+    let recovered = actions_of(&cluster, |s| {
+        cluster.schedule(job("b").requests_recovery(true), [once("u", "b", cluster.now())]);
+        a.fire_one();
+        cluster.advance(WINDOW + SECOND);
+        assert_eq!(s.diagnosis().repair().unwrap().len(), 1);
+    });
+    assert_eq!(recovered, ["ada repair finding A"]);
 }
 
 /// DS-97: to store new work costs no row, nor does a program that triggers its own jobs.

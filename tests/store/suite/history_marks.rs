@@ -5,7 +5,7 @@ use carnelian::history::{FireOutcome, HistoryQuery, HistoryRow, RunMarks};
 use carnelian::node::{NodeInfo, NodeReport};
 use carnelian::store::Request;
 use carnelian::store::row::IncarnationRow;
-use carnelian::{Continuation, JobDetailBuilder, JobMarks};
+use carnelian::{Continuation, JobDetailBuilder, JobMarks, On};
 
 const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const TRACE_ID: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -88,6 +88,47 @@ fn a_lost_run_keeps_what_its_job_was_known_by() {
     let lost = found(&cluster, HistoryQuery::new().biz_key("order-a"));
     assert_eq!((lost.len(), lost[0].outcome, lost[0].address.as_deref()), (1, FireOutcome::Lost, Some("192.0.2.7")));
     assert_eq!(lost[0].marks.owner.as_deref(), Some("ada"));
+}
+
+/// LT-106: a run that dies with its node keeps its trace, and so do its recovery and its children;
+/// of a run that goes on too it is found.
+#[test]
+fn a_lost_run_keeps_its_trace_and_passes_it_on() {
+    for (of_job, recovers) in [(true, true), (false, true), (false, false)] {
+        let cluster = Cluster::new(open);
+        let a = cluster.node("A");
+        cluster.schedule(job("child").durable(true), []);
+        let traced = |builder: JobDetailBuilder| if of_job { builder.data("traceparent", TRACE) } else { builder };
+        cluster.schedule(traced(job("parent").durable(true).requests_recovery(recovers)), []);
+        cluster.store.catalogue().follow(&Continuation::new(job_key("parent"), job_key("child")).on(On::Any)).unwrap();
+        let trigger = once("t", "parent", NOW);
+        let trigger = if of_job { trigger } else { trigger.data("traceparent", TRACE) };
+        cluster.store.catalogue().add_trigger(trigger.build().unwrap(), false).unwrap();
+        let fire = a.fire_one();
+        assert_eq!(found(&cluster, HistoryQuery::new().running(true).trace(TRACE_ID)).len(), 1);
+        cluster.advance(WINDOW + SECOND);
+        let b = cluster.node("B");
+        let lost = found(&cluster, HistoryQuery::new().trace(TRACE_ID));
+        assert_eq!((lost.len(), lost[0].outcome, &lost[0].fire_id), (1, FireOutcome::Lost, &fire.fire_id));
+        if recovers {
+            b.complete(&b.fire_one());
+        }
+        let child = b.fire_one();
+        assert_eq!(child.trigger.data().text("traceparent"), Some(TRACE));
+        b.complete(&child);
+        let with_trace = found(&cluster, HistoryQuery::new().trace(TRACE_ID));
+        assert_eq!(with_trace.len(), if recovers { 3 } else { 2 });
+    }
+}
+
+/// DS-120, LT-106: so does a run that somebody declares failed.
+#[test]
+fn a_run_that_is_declared_failed_keeps_its_trace() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a").durable(true).data("traceparent", TRACE), [once("t", "a", NOW)]);
+    cluster.store.firing().fail_fire(&a.fire_one().fire_id, "it hangs").unwrap().unwrap();
+    assert_eq!(found(&cluster, HistoryQuery::new().trace(TRACE_ID)).len(), 1);
 }
 
 /// LT-106: a trace goes from the submission to its runs, their reruns, and the runs that follow.

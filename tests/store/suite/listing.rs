@@ -1,10 +1,14 @@
 //! Lists of triggers and jobs, in pages.
 
+use super::job_types::{info, node_with};
 use super::*;
-use carnelian::listing::{JobQuery, ListOrder, TriggerQuery};
+use carnelian::listing::{JobQuery, ListOrder, Page, TriggerQuery};
+use carnelian::recovery::Parked;
+use carnelian::store::row::{DefinitionRow, Selection};
+use carnelian::store::{FireQuery, OrphanQuery, OrphanedDefinitions};
 use carnelian::{
-    CronSchedule, GroupMatcher, JobDetail, JobFilter, JobKey, JobMarks, SimpleSchedule, Trigger, TriggerKey,
-    TriggerState,
+    CronSchedule, GroupMatcher, JobDefinition, JobDetail, JobFilter, JobKey, JobMarks, SimpleSchedule, Trigger,
+    TriggerKey, TriggerState,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -163,4 +167,147 @@ fn jobs_of_a_type_are_deleted_together_but_for_those_that_run() {
     node.complete(&fire);
     let none = cluster.store.job_types().delete_jobs_of_type("none", false).unwrap();
     assert_eq!((none.deleted.len(), none.running.len()), (0, 0));
+}
+
+/// All pages of a list, each read behind the last entry of the one before.
+fn all<T: Clone>(limit: usize, mut page: impl FnMut(Option<&T>, Option<usize>) -> Page<T>) -> Vec<T> {
+    let mut all: Vec<T> = Vec::new();
+    loop {
+        let page = page(all.last().cloned().as_ref(), Some(limit));
+        assert!(page.items.len() <= limit && (page.items.len() == limit || !page.has_more));
+        all.extend(page.items);
+        if !page.has_more {
+            return all;
+        }
+    }
+}
+
+/// A page of parked work behind some.
+fn parked(cluster: &Cluster, job: Option<&JobKey>, last: Option<&Parked>, limit: Option<usize>) -> Page<Parked> {
+    let place =
+        last.map_or((i64::MIN, "", ""), |work| (work.since.timestamp_millis(), work.key.group(), work.key.name()));
+    cluster.store.catalogue().parked_page(job, place, limit).unwrap()
+}
+
+#[test]
+fn pages_of_declared_jobs_show_each_once() {
+    let cluster = Cluster::new(open);
+    let key = |group: &str, n: u32| JobKey::new(group, format!("job{n}"));
+    let keys: Vec<JobKey> = ["B c", "a", "a.x"].iter().flat_map(|group| (0..3).map(|n| key(group, n))).collect();
+    let define = |key: &JobKey| {
+        let trigger = Trigger::builder(TriggerKey::new(key.group(), key.name()), key.clone());
+        let trigger = trigger.schedule(SimpleSchedule::every(Duration::from_secs(60))).build().unwrap();
+        JobDefinition::new(JobDetail::builder(key.clone(), "work").durable(true).build().unwrap()).trigger(trigger)
+    };
+    let defined: Vec<JobDefinition> = keys.iter().map(define).collect();
+    let of_all = OrphanedDefinitions::Report;
+    cluster.store.catalogue().sync_definitions("billing", &defined, |_| true, of_all, false).unwrap();
+    for limit in [1, 2, 9, 10] {
+        let rows = all(limit, |last: Option<&DefinitionRow>, limit| {
+            cluster.store.catalogue().definition_page(last.map(|row| &row.job), limit).unwrap()
+        });
+        assert!(rows.iter().all(|row| row.triggers.len() == 1 && row.triggers[0].name() == row.job.name()));
+        assert_eq!(rows.len(), keys.len());
+        let found: BTreeSet<JobKey> = rows.into_iter().map(|row| row.job).collect();
+        assert_eq!(found, keys.iter().cloned().collect());
+    }
+}
+
+/// The few that a page is for may be behind many that it leaves out.
+#[test]
+fn pages_of_parked_work_show_each_once_however_many_are_left_out() {
+    let cluster = Cluster::new(open);
+    let triggers = |job: &JobKey, from: u32, to: u32| -> Vec<Trigger> {
+        let trigger = |n| once(&format!("t{n:04}"), job.name(), NOW).build().unwrap();
+        (from..to).map(trigger).collect()
+    };
+    let work = [("many", 0, 600), ("few", 600, 603)];
+    let work = work.map(|(name, from, to)| (job(name).build().unwrap(), triggers(&job_key(name), from, to)));
+    cluster.store.catalogue().schedule(work.to_vec(), false).unwrap();
+    let keys: Vec<(JobKey, TriggerKey)> =
+        work.iter().flat_map(|(job, triggers)| triggers.iter().map(|t| (job.key().clone(), t.key().clone()))).collect();
+    cluster.tamper(|s| {
+        let triggers: Vec<TriggerKey> = keys.iter().map(|(_, key)| key.clone()).collect();
+        s.change_states(Selection::Triggers(&triggers), &[(TriggerState::Waiting, TriggerState::Error)], false)?;
+        let row = |(trigger, since_ms): (&TriggerKey, i64)| carnelian::store::row::ParkedRow {
+            trigger: trigger.clone(),
+            fire_id: None,
+            reason: "for a test".to_owned(),
+            takeovers: 0,
+            since_ms: NOW + since_ms % 7,
+        };
+        s.insert_all(&triggers.iter().zip(0..).map(row).collect::<Vec<_>>())
+    });
+    let whole = cluster.store.catalogue().parked().unwrap();
+    assert_eq!((whole.len(), parked(&cluster, None, None, None).items == whole), (603, true));
+    assert_eq!(all(100, |last, limit| parked(&cluster, None, last, limit)), whole);
+    let few = job_key("few");
+    let of_few: Vec<Parked> = whole.iter().filter(|work| work.job == few).cloned().collect();
+    assert_eq!((of_few.len(), all(2, |last, limit| parked(&cluster, Some(&few), last, limit))), (3, of_few));
+
+    // Work whose trigger is not in ERROR any longer is not parked.
+    assert!(cluster.store.catalogue().retry_parked(&whole[0].key).unwrap());
+    assert_eq!(cluster.store.catalogue().parked_work(&whole[0].key).unwrap(), None);
+    assert_eq!(cluster.store.catalogue().parked_work(&whole[1].key).unwrap().as_ref(), Some(&whole[1]));
+    assert_eq!(parked(&cluster, None, None, Some(1)).items, whole[1..2]);
+}
+
+#[test]
+fn pages_of_running_fires_show_each_once() {
+    let cluster = Cluster::new(open);
+    let (a, b) = (cluster.node("A"), cluster.node("B"));
+    for n in 0..7 {
+        let detail = job(&format!("j{n}")).marks(JobMarks::new().owner(if n % 2 == 0 { "ada" } else { "bob" }));
+        cluster.schedule(detail, [once(&format!("t{n}"), &format!("j{n}"), NOW)]);
+        (if n < 4 { &a } else { &b }).fire_one();
+        cluster.advance(SECOND);
+    }
+    cluster.schedule(job("later"), [once("later", "later", cluster.now() + 20 * SECOND)]);
+    assert_eq!(a.acquire().reserved.len(), 1);
+    let list = |query: &FireQuery| -> Vec<String> {
+        let fires = all(2, |last: Option<&carnelian::FiredTrigger>, limit| {
+            let place = last.map_or((i64::MIN, ""), |fire| (fire.fire_time.timestamp_millis(), &*fire.fire_id));
+            cluster.store.catalogue().fire_page(query, place, limit).unwrap()
+        });
+        fires.iter().map(|fire| fire.trigger.name().to_owned()).collect()
+    };
+    let query = FireQuery::default();
+    assert_eq!(list(&query), ["t0", "t1", "t2", "t3", "t4", "t5", "t6"]);
+    assert_eq!(list(&FireQuery { reserved: true, ..query.clone() }).len(), 8);
+    assert_eq!(list(&FireQuery { instance: Some("B".to_owned()), ..query.clone() }), ["t4", "t5", "t6"]);
+    assert_eq!(list(&FireQuery { job: Some(job_key("j3")), ..query.clone() }), ["t3"]);
+    assert_eq!(list(&FireQuery { filter: JobFilter::new().owner("bob"), ..query }), ["t1", "t3", "t5"]);
+}
+
+#[test]
+fn pages_of_orphans_show_each_once_and_note_them() {
+    let cluster = Cluster::new(open);
+    let mut a = node_with(&cluster, "A", &[info("work", 1)]);
+    let orphan = |n: u32| {
+        let job_type = if n < 510 { "gone" } else { "lost" };
+        (job(&format!("j{n:03}")).job_type(job_type).durable(true).build().unwrap(), Vec::new())
+    };
+    cluster.store.catalogue().schedule((0..513).map(orphan).collect(), false).unwrap();
+    cluster.schedule(job("known").durable(true), []);
+    let list = |query: &OrphanQuery, limit: usize| {
+        let mut query = OrphanQuery { limit: Some(limit), ..query.clone() };
+        let mut names = Vec::new();
+        loop {
+            let (found, has_more) = cluster.store.job_types().orphan_page(&query).unwrap();
+            assert!(found.jobs.len() <= limit && found.jobs.iter().all(|orphan| orphan.since.is_some()));
+            names.extend(found.jobs.iter().map(|orphan| orphan.job.name().to_owned()));
+            query.after = found.jobs.last().map(|orphan| orphan.job.clone());
+            if !has_more {
+                return names;
+            }
+        }
+    };
+    let query = OrphanQuery::default();
+    assert_eq!(list(&query, 200), (0..513).map(|n| format!("j{n:03}")).collect::<Vec<_>>());
+    let lost = OrphanQuery { job_type: Some("lost".to_owned()), ..query.clone() };
+    assert_eq!(list(&lost, 2), ["j510", "j511", "j512"]);
+    assert_eq!(list(&OrphanQuery { older_than: Duration::from_secs(60), ..lost.clone() }, 2), [""; 0]);
+    cluster.advance(20 * SECOND);
+    a.check_in();
+    assert_eq!(list(&OrphanQuery { older_than: Duration::from_secs(20), ..lost }, 2).len(), 3);
 }

@@ -61,7 +61,7 @@ fn the_first_after_a_total_outage_reports_it_and_the_second_does_not() {
     assert_eq!(c.check_in().outage, None);
     assert_eq!(cluster.stranger("D").check_in().outage, None);
     assert_eq!(cluster.store.outages().list().unwrap().len(), 1);
-    assert!(!c.store.is_in_recovery(), "so few are no backlog");
+    assert!(!c.store.is_in_recovery_mode(), "so few are no backlog");
 
     // The policies do what the report says.
     let pass = c.store.upkeep().handle_misfires().unwrap();
@@ -143,7 +143,7 @@ fn a_backlog_is_drained_by_priority_and_then_by_delay() {
     assert_eq!(checkin.outage.map(|outage| outage.overdue), Some(4));
     let mode = cluster.store.outages().recovery_mode().unwrap().unwrap();
     assert_eq!((mode.since_ms, mode.begun_by.as_str(), mode.backlog), (Some(cluster.now()), "B", 4));
-    assert!(b.store.is_in_recovery());
+    assert!(b.store.is_in_recovery_mode());
 
     let handled = |node: &Node| -> Vec<String> {
         let pass = node.store.upkeep().handle_misfires().unwrap();
@@ -157,7 +157,7 @@ fn a_backlog_is_drained_by_priority_and_then_by_delay() {
 
     // A node that begins later learns it with its registration.
     let c = cluster.node("C");
-    assert!(c.store.is_in_recovery());
+    assert!(c.store.is_in_recovery_mode());
     assert!(!b.store.outages().stop_recovery(Some(1)).unwrap(), "that was another");
     assert!(b.store.outages().stop_recovery(mode.since_ms).unwrap());
     assert!(!b.store.outages().stop_recovery(None).unwrap());
@@ -284,7 +284,7 @@ fn an_observer_hides_no_outage() {
     let mut back = cluster.stranger("X");
     let outage = back.check_in().outage.expect("no worker lived");
     assert_eq!((outage.began_ms, outage.ended_ms, outage.overdue), (NOW + 10 * SECOND, NOW + 90 * SECOND, 4));
-    assert!(back.store.is_in_recovery());
+    assert!(back.store.is_in_recovery_mode());
     assert_eq!(cluster.store.outages().recovery_mode().unwrap().unwrap().begun_by, "X");
     // That it is there, an observer says no more than that it was.
     observer.store.upkeep().leave(&observer.owner()).unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 use carnelian::history::HistoryQuery;
-use carnelian::store::{Acquisition, BeginMark, FireBundle, Prefetch, Recovered};
+use carnelian::store::{Acquisition, BeginMark, FireBundle, PrefetchRequest, Recovered};
 use carnelian::{MisfireInstruction, SimpleSchedule, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -12,7 +12,8 @@ static WORK: LazyLock<BTreeSet<String>> = LazyLock::new(|| BTreeSet::from(["work
 
 /// Everything that is due, for workers that are busy.
 fn prefetch(node: &Node) -> Acquisition {
-    node.acquire_with(2000, |request| request.prefetch = Some(Prefetch { free: 0, quick: 1, short: &WORK })).unwrap()
+    node.acquire_with(2000, |request| request.prefetch = Some(PrefetchRequest { free: 0, quick: 1, short: &WORK }))
+        .unwrap()
 }
 
 fn mark(number: i64, last: i64) -> BeginMark {
@@ -134,7 +135,7 @@ fn a_mark_that_is_lost_is_made_again() {
     cluster.store.firing().note_begun(&a.owner(), &mark(1, fired[0].fence)).unwrap();
     cluster.tamper(|s| {
         let left = s.prefetched("A")?;
-        s.forget_prefetched("A")?;
+        s.delete_begin_rows("A")?;
         s.insert_prefetched("A", &left)
     });
     cluster.store.firing().note_begun(&a.owner(), &mark(2, fired[0].fence)).unwrap();

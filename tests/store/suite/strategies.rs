@@ -15,6 +15,8 @@ use carnelian::{
 use std::sync::Mutex as Guarded;
 use std::time::Duration;
 
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
 fn policy(strategy: Strategy) -> JobPolicy {
     JobPolicy::new().strategy(strategy)
 }
@@ -301,6 +303,43 @@ fn a_child_may_follow_whole_ticks() {
     }
 }
 
+/// Jobs that end their fires in transactions of their own at the same moment: neither sees the end
+/// of the other, and the nodes die before they tidy up.
+#[test]
+fn a_tick_whose_last_parts_ended_at_the_same_moment_is_settled_by_an_audit() {
+    let cluster = Cluster::new(open);
+    let (a, b) = (cluster.node("A"), cluster.node("B"));
+    cluster.store.catalogue().add_job(&job("whole").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().add_job(&broadcast("j").durable(true).build().unwrap(), false).unwrap();
+    let whole = Continuation::new(job_key("j"), job_key("whole")).on(On::Any).once_per_tick(true);
+    cluster.store.catalogue().follow(&whole).unwrap();
+    cluster.store.catalogue().add_trigger(once("t", "j", NOW).build().unwrap(), false).unwrap();
+    assert_eq!(a.acquire().fanned_out, 1);
+    for fire in [a.fire_one(), b.fire_one()] {
+        let c = cluster.node("C");
+        assert_eq!(c.store.upkeep().audit().unwrap().following, [], "a part is not over");
+        cluster.tamper(|s| {
+            s.delete_fired(std::slice::from_ref(&fire.fire_id))?;
+            s.delete_finished_triggers(std::slice::from_ref(fire.trigger.key()))?;
+            let parts: Vec<TickPartRow> = s.rows().list()?;
+            let open = parts.into_iter().find(|row| row.outcome.is_none()).unwrap();
+            let outcome = Some(FireOutcome::Succeeded.name().to_owned());
+            let row = TickPartRow { outcome, fire_id: Some(fire.fire_id.clone()), ..open };
+            s.put(&row)
+        });
+        c.store.upkeep().leave(&c.owner()).unwrap();
+    }
+    cluster.advance(WINDOW + SECOND);
+    let mut c = cluster.stranger("C");
+    assert_eq!(c.recovers().len(), 2);
+    assert!(c.acquire().fired.is_empty());
+    assert_eq!(c.store.upkeep().audit().unwrap().following.len(), 1);
+    let child = c.fire_one();
+    assert_eq!((child.job.key(), Parent::of(child.trigger.data()).unwrap().job), (&job_key("whole"), job_key("j")));
+    c.complete(&child);
+    assert_eq!(c.store.upkeep().audit().unwrap().following, [], "once");
+}
+
 /// A node that goes with its part ends the tick, and what it had begun is lost.
 #[test]
 fn a_tick_is_over_when_its_last_node_is_gone() {
@@ -308,7 +347,11 @@ fn a_tick_is_over_when_its_last_node_is_gone() {
         let cluster = Cluster::new(open);
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         cluster.store.catalogue().add_job(&job("whole").durable(true).build().unwrap(), false).unwrap();
-        cluster.store.catalogue().add_job(&broadcast("j").durable(true).build().unwrap(), false).unwrap();
+        cluster
+            .store
+            .catalogue()
+            .add_job(&broadcast("j").durable(true).data("traceparent", TRACE).build().unwrap(), false)
+            .unwrap();
         let whole = Continuation::new(job_key("j"), job_key("whole")).on(On::Any).once_per_tick(true);
         cluster.store.catalogue().follow(&whole).unwrap();
         cluster.store.catalogue().add_trigger(once("t", "j", NOW).build().unwrap(), false).unwrap();
@@ -320,7 +363,9 @@ fn a_tick_is_over_when_its_last_node_is_gone() {
         assert!(b.acquire().fired.is_empty(), "the part of A is not over");
         cluster.advance(WINDOW + SECOND);
         let c = cluster.node("C");
-        let parent = Parent::of(c.fire_one().trigger.data()).unwrap();
+        let child = c.fire_one();
+        let parent = Parent::of(child.trigger.data()).unwrap();
+        assert_eq!(child.trigger.data().text("traceparent"), Some(TRACE));
         assert_eq!(parent.outcome, if begins { FireOutcome::Lost } else { FireOutcome::Succeeded });
     }
 }

@@ -1,8 +1,8 @@
-//! Prefetch: more fires than free workers are taken, and those that have not begun are given back.
+//! Prefetching: more fires than free workers are taken, and those that have not begun are given back.
 
 use super::*;
 use carnelian::history::HistoryQuery;
-use carnelian::store::{FireBundle, Prefetch, Unfired};
+use carnelian::store::{FireBundle, PrefetchRequest, Unfired};
 use carnelian::{JobDetailBuilder, Overlap, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ static NOTHING: BTreeSet<String> = BTreeSet::new();
 
 /// The number of triggers, of ten, that a node takes with two free workers and room for three more.
 fn taken(cluster: &Cluster, node: &Node, short: &'static BTreeSet<String>) -> (usize, bool) {
-    let ahead = Some(Prefetch { free: 2, quick: 2, short });
+    let ahead = Some(PrefetchRequest { free: 2, quick: 2, short });
     let brought = node.acquire_with(5, |request| request.prefetch = ahead).unwrap();
     cluster.check();
     (brought.fired.len() + brought.reserved.len(), brought.withheld > 0)

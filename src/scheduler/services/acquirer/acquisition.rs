@@ -1,7 +1,7 @@
 //! One acquisition: from the request to the hand-over of what was acquired.
 
 use super::combined::HALF_BATCH_WAIT;
-use super::prefetch::prefetched;
+use super::prefetch_window::prefetched;
 use super::{Acquirer, Found};
 use crate::epoch::millis;
 use crate::error::Result;
@@ -12,7 +12,7 @@ use crate::scheduler::run::interrupt_monitor;
 use crate::scheduler::run::run_handle::FireTask;
 use crate::scheduler::run::stop_reason::StopReason;
 use crate::store::row::PollResult;
-use crate::store::{AcquireRequest, Acquisition, FireBundle, Owner, Prefetch as PrefetchRequest};
+use crate::store::{AcquireRequest, Acquisition, FireBundle, Owner, PrefetchRequest};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,10 @@ impl Acquirer {
         self.polling.expect_more(false);
         self.doubts.set_interrupted(true);
         let asked = node.clock.ticks();
-        let mut acquisition = self.combined.acquire(&node, owner, &request)?;
+        let mut acquisition = match self.combined.take(&node, owner) {
+            true => self.combined.complete_and_acquire(&node, owner, &request)?,
+            false => node.store.firing().acquire(owner, &request)?,
+        };
         let now = node.clock.ticks();
         node.metrics.acquire.observe(now.saturating_sub(asked));
         let deferred = self.note_acquisition(&acquisition);

@@ -60,14 +60,21 @@ impl CombinedCompletions {
         node.let_acquirer_complete(false);
     }
 
-    /// Acquires; with a backlog, in one transaction with what has ended.
-    pub(super) fn acquire(&mut self, node: &Node, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
+    /// Takes what has ended, if the acquirer records it; false if there is nothing.
+    pub(super) fn take(&mut self, node: &Node, owner: &Owner) -> bool {
         if node.completions.acquirer_completes() {
             self.batch = self.queue.take(node, owner);
         }
-        if self.batch.is_empty() {
-            return node.store.firing().acquire(owner, request);
-        }
+        !self.batch.is_empty()
+    }
+
+    /// Records what was taken and acquires, in one transaction.
+    pub(super) fn complete_and_acquire(
+        &mut self,
+        node: &Node,
+        owner: &Owner,
+        request: &AcquireRequest<'_>,
+    ) -> Result<Acquisition> {
         match node.store.firing().complete_and_acquire(owner, &self.batch, request) {
             Ok((_, acquisition)) if acquisition.doubt.is_some() => {
                 // The doubt keeps them.

@@ -1,6 +1,6 @@
 //! `Doubts`: what was acquired if the store says so, and rows that nothing in memory stands for.
 
-use super::prefetch::prefetched;
+use super::prefetch_window::prefetched;
 use crate::error::{Error, Result};
 use crate::listener::lifecycle_log;
 use crate::scheduler::node::Node;

@@ -1,7 +1,7 @@
 //! Room: how much the acquirer takes, and what it gives back that finds no worker.
 
 use super::Acquirer;
-use super::prefetch::DENSE_MS;
+use super::prefetch_window::DENSE_MS;
 use crate::clock::{Clock, SystemClock};
 use crate::listener::lifecycle_log;
 use crate::rules::prefetch::Room;
@@ -70,7 +70,7 @@ impl Acquirer {
     /// Most triggers in one acquisition.
     pub(super) fn batch_limit(&self) -> usize {
         let mut most = self.node.settings.scheduler.batch_max_count;
-        if self.node.store.is_in_recovery() {
+        if self.node.store.is_in_recovery_mode() {
             most = most.max(self.node.settings.recovery.batch);
         }
         usize::try_from(most).unwrap_or(1).max(1)
@@ -80,7 +80,7 @@ impl Acquirer {
     /// wait, in ticks.
     pub(super) fn keep_pace(&mut self, max: &mut usize) -> Option<Duration> {
         let rate = self.node.settings.recovery.rate;
-        if rate == 0 || !self.node.store.is_in_recovery() {
+        if rate == 0 || !self.node.store.is_in_recovery_mode() {
             return None;
         }
         let now = self.node.clock.ticks();

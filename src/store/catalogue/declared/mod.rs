@@ -89,7 +89,10 @@ impl Catalogue<'_> {
     /// Failures of the database after the bounded retries.
     pub fn forget_definitions(&self, jobs: &[JobKey]) -> Result<usize> {
         self.store.write("forget definitions", |s| {
-            let known = s.definitions()?.into_iter().filter(|row| jobs.contains(&row.job)).count();
+            if jobs.is_empty() {
+                return Ok(0);
+            }
+            let known = s.rows::<DefinitionRow>().any_of(&["job"], jobs).list()?.len();
             s.delete_definitions(jobs)?;
             self.note(s, "forget", "definition", if known > 0 { jobs } else { &[] })?;
             Ok(known)
@@ -191,6 +194,7 @@ impl Catalogue<'_> {
         }
         let own = s.triggers(TriggerSelection::Keys(&gone))?.into_iter().filter(|row| row.job == definition.job.key);
         let own: Vec<TriggerKey> = own.map(|row| row.key).collect();
+        self.note(s, "delete", "trigger", &own)?;
         s.delete_reservations(&own)?;
         s.delete_triggers(&own, None).map(drop)
     }

@@ -3,11 +3,12 @@
 use super::continuations::FOLLOWED;
 use super::executing::job_executes;
 use super::job_versions::is_read_here;
-use super::marks::MARKS;
-use super::options::{OPTION_COLUMNS, of_trigger_with_options, options};
-use super::policies::POLICY;
+use super::marks::marks;
+use super::options::{OPTION_COLUMNS, of_trigger_with_options};
+use super::policies::policy;
+use super::row_beside::{OF_JOB, OF_TRIGGER, join, left_join};
 use super::trigger_keys;
-use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, IntervalRow, JOB, KINDS, is_of_interval};
+use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, IntervalRow, is_of_interval, kinds};
 use crate::error::Result;
 use crate::store::row::{Candidate, TypeVersions};
 use crate::store::sql::backend::Backend;
@@ -23,10 +24,9 @@ impl SqlSession<'_, '_> {
     pub(super) fn candidates_from(&self, triggers: &str) -> String {
         // MySQL plans a statement whenever it runs: it is not to think about the order, and least
         // of all to begin with the jobs.
-        let job = match self.backend() {
-            Backend::Mysql => JOB.replacen(" JOIN", " STRAIGHT_JOIN", 1),
-            _ => JOB.to_owned(),
-        };
+        let backend = self.backend();
+        let job = join(backend, "JOB_DETAILS", "j", "t", OF_JOB);
+        let job = if backend == Backend::Mysql { job.replacen(" JOIN", " STRAIGHT_JOIN", 1) } else { job };
         format!(
             "SELECT {COLUMNS}, {OPTION_COLUMNS}, j.description AS job_description, j.job_class_name AS job_class_name, \
              j.is_durable AS is_durable, j.is_nonconcurrent AS is_nonconcurrent, j.is_update_data AS is_update_data, \
@@ -34,13 +34,15 @@ impl SqlSession<'_, '_> {
              CASE WHEN j.is_nonconcurrent = {} THEN {} ELSE 0 END AS executing, {FOLLOWED}, {}, \
              r.origin_fire_id AS origin_fire_id, r.root_fire_id AS root_fire_id, \
              r.original_sched_ms AS original_sched_ms, r.attempt AS attempt \
-             FROM {triggers} t{job}{POLICY}{MARKS}{KINDS}{} LEFT JOIN {{p}}CN_RECOVERIES r ON r.sched_name = t.sched_name \
-             AND r.trigger_name = t.trigger_name AND r.trigger_group = t.trigger_group",
+             FROM {triggers} t{job}{}{}{}{}{}",
             self.true_literal(),
-            job_executes(self.backend(), "t"),
-            of_trigger_with_options(self.backend()),
-            // By its primary key, and the table is small: few triggers have options.
-            options("t")
+            job_executes(backend, "t"),
+            of_trigger_with_options(backend),
+            policy(backend),
+            marks(backend),
+            kinds(backend),
+            left_join(backend, "CN_TRIGGER_OPTIONS", "o", "t", OF_TRIGGER),
+            left_join(backend, "CN_RECOVERIES", "r", "t", OF_TRIGGER)
         )
     }
 

@@ -57,6 +57,11 @@ impl SqlSession<'_, '_> {
             text.push_str(&format!(" AND {column} {sign} ?"));
             all.push(given(cell));
         }
+        if let Some(((_, last), before)) = which.behind.split_last() {
+            text.push_str(&behind(&which.behind));
+            all.extend(before.iter().flat_map(|(_, cell)| [given(cell), given(cell)]));
+            all.push(given(last));
+        }
         (text, all)
     }
 
@@ -71,6 +76,15 @@ impl SqlSession<'_, '_> {
             self.assert_trigger_access();
         }
     }
+}
+
+/// The condition on rows behind a place. Not every database compares whole rows by an index.
+fn behind(place: &[(&'static str, Cell)]) -> String {
+    let condition = place.iter().rev().fold(String::new(), |rest, (column, _)| match rest.as_str() {
+        "" => format!("{column} > ?"),
+        rest => format!("({column} > ? OR ({column} = ? AND {rest}))"),
+    });
+    format!(" AND {condition}")
 }
 
 fn rows_of(cells: &[Vec<Cell>]) -> Vec<Vec<Value>> {

@@ -44,6 +44,11 @@ impl FiredRows for SqlSession<'_, '_> {
         let name = self.name();
         let rows: Vec<Row> = match which {
             FiredSelection::All => self.load(&of(" ORDER BY fired_time, entry_id"), &[name]),
+            FiredSelection::Behind(fired_ms, id, limit) => {
+                let tail = " AND (fired_time > ? OR (fired_time = ? AND entry_id > ?)) \
+                     ORDER BY fired_time, entry_id LIMIT ?";
+                self.load(&of(tail), &[name, fired_ms.into(), fired_ms.into(), id.into(), limited(limit)])
+            }
             FiredSelection::Ids(ids) => self.load_for_keys(&of(" AND"), &[name], &["entry_id"], &texts(ids)),
             FiredSelection::FreeIds(ids) => {
                 let tail = self.hold_free()?;

@@ -231,7 +231,7 @@ impl HistoryRows for SqlSession<'_, '_> {
         }
     }
 
-    fn history_of(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
+    fn select_history(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
         let mut text = select_of(table);
         let mut values = vec![self.name()];
         let mut and = |condition: &str, further: &[Value]| {

@@ -155,7 +155,7 @@ impl ClusterRows for SqlSession<'_, '_> {
         Ok(deleted > 0)
     }
 
-    fn load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {
+    fn read_cluster_load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {
         match late {
             Late::Before(before_ms) => {
                 let shown = dialect::now_in_statement(self.backend()).unwrap_or("0");

@@ -1,5 +1,6 @@
 //! `CN_JOB_VERSIONS`: jobs whose data are of a later version than the first, and who can run them.
 
+use super::row_beside::{OF_JOB, left_join};
 use crate::store::row::TypeVersions;
 use crate::store::sql::backend::Backend;
 use crate::store::sql::session::SqlSession;
@@ -42,8 +43,9 @@ pub(super) fn is_read_here(name: Value, versions: &TypeVersions) -> (String, Vec
 }
 
 /// The version of the data of a job `j`.
-pub(super) const VERSION: &str = " LEFT JOIN {p}CN_JOB_VERSIONS v ON v.sched_name = j.sched_name AND v.job_name = j.job_name \
-     AND v.job_group = j.job_group AND v.job_type = j.job_class_name";
+pub(super) fn version(backend: Backend) -> String {
+    left_join(backend, "CN_JOB_VERSIONS", "v", "j", OF_JOB) + " AND v.job_type = j.job_class_name"
+}
 
 impl SqlSession<'_, '_> {
     /// That nobody who has these types can run a job `j` whose version is `v`.

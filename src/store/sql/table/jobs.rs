@@ -2,10 +2,11 @@
 
 use super::continuations::{self, CONTINUATIONS};
 use super::executing::job_executes;
-use super::job_versions::VERSION;
-use super::marks::MARKS;
+use super::job_versions::version;
+use super::marks::marks;
 use super::place::{after_place, place_values};
-use super::policies::POLICY;
+use super::policies::policy;
+use super::row_beside::{OF_JOB, join};
 use super::selected_triggers::number;
 use super::{JOB_KEY, job_keys, time};
 use crate::error::Result;
@@ -111,7 +112,12 @@ fn without_data(backend: Backend) -> String {
         Backend::Postgres => "CAST(NULL AS bytea)",
         Backend::Mysql | Backend::Sqlite => "NULL",
     };
-    format!("SELECT {COLUMNS}, {no_data} AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} WHERE j.sched_name = ?")
+    with_side_rows(backend, no_data)
+}
+
+fn with_side_rows(backend: Backend, data: &str) -> String {
+    let (policy, marks) = (policy(backend), marks(backend));
+    format!("SELECT {COLUMNS}, {data} AS job_data FROM {{p}}JOB_DETAILS j{policy}{marks} WHERE j.sched_name = ?")
 }
 
 const BY_KEY: &str = " ORDER BY j.job_group, j.job_name";
@@ -121,7 +127,7 @@ const BEREFT: &str = "NOT EXISTS (SELECT 1 FROM {p}TRIGGERS t WHERE t.sched_name
      AND t.job_name = {p}JOB_DETAILS.job_name AND t.job_group = {p}JOB_DETAILS.job_group)";
 
 /// The side tables with rows of a job.
-const OF_JOB: [&TableDef; 6] =
+const SIDE_TABLES: [&TableDef; 6] =
     [JobPolicyRow::DEF, TagRow::DEF, JobMarksRow::DEF, JobVersionRow::DEF, OrphanRow::DEF, LastRunRow::DEF];
 
 /// The number of rows that a side table has for a job.
@@ -154,15 +160,17 @@ impl JobRows for SqlSession<'_, '_> {
         match which {
             JobSelection::All => self.load_jobs(BY_KEY, &[self.name()]),
             JobSelection::Key(key) => {
-                let text = format!(
-                    "SELECT {COLUMNS}, j.job_data AS job_data FROM {{p}}JOB_DETAILS j{POLICY}{MARKS} WHERE j.sched_name = ? AND j.job_name = ? \
-                     AND j.job_group = ?"
-                );
+                let head = with_side_rows(self.backend(), "j.job_data");
+                let text = format!("{head} AND j.job_name = ? AND j.job_group = ?");
                 let rows: Vec<Row> = self.load(&text, &[self.name(), key.name().into(), key.group().into()])?;
                 Ok(rows.into_iter().map(JobRow::from).collect())
             }
-            JobSelection::Keys(keys) => {
-                let head = format!("{} AND", without_data(self.backend()));
+            JobSelection::Keys(keys) | JobSelection::Whole(keys) => {
+                let head = match which {
+                    JobSelection::Whole(_) => with_side_rows(self.backend(), "j.job_data"),
+                    _ => without_data(self.backend()),
+                };
+                let head = format!("{head} AND");
                 let key = ["j.job_name", "j.job_group"];
                 let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &job_keys(keys))?;
                 Ok(rows.into_iter().map(JobRow::from).collect())
@@ -230,7 +238,7 @@ impl JobRows for SqlSession<'_, '_> {
 
     fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize> {
         self.assert_trigger_access();
-        self.delete_of_jobs(&OF_JOB, keys)?;
+        self.delete_of_jobs(&SIDE_TABLES, keys)?;
         self.delete_continuations_of(keys)?;
         self.delete_rows("JOB_DETAILS", &JOB_KEY, &job_keys(keys), "")
     }
@@ -264,28 +272,36 @@ impl JobRows for SqlSession<'_, '_> {
         &mut self,
         known: &TypeVersions,
         due_by_ms: Option<i64>,
+        behind: Option<&JobKey>,
         limit: usize,
     ) -> Result<Vec<UnknownJobRow>> {
         let (is_unknown, types) = self.is_unknown(known);
-        let of_job = "t.sched_name = j.sched_name AND t.job_name = j.job_name AND t.job_group = j.job_group";
+        let version = version(self.backend());
         let from = match due_by_ms {
-            None => {
-                format!("FROM {{p}}JOB_DETAILS j{VERSION} LEFT JOIN {{p}}TRIGGERS t ON {of_job} WHERE j.sched_name = ?")
-            }
-            Some(_) => format!(
-                "FROM {{p}}TRIGGERS t JOIN {{p}}JOB_DETAILS j ON {of_job}{VERSION} \
-                 WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ?"
+            None => format!(
+                "FROM {{p}}JOB_DETAILS j{version} LEFT JOIN {{p}}TRIGGERS t ON t.sched_name = j.sched_name \
+                 AND t.job_name = j.job_name AND t.job_group = j.job_group WHERE j.sched_name = ?"
             ),
+            Some(_) => format!(
+                "FROM {{p}}TRIGGERS t{}{version} \
+                 WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= ?",
+                join(self.backend(), "JOB_DETAILS", "j", "t", OF_JOB)
+            ),
+        };
+        let further = match behind {
+            Some(_) => " AND (j.job_group > ? OR (j.job_group = ? AND j.job_name > ?))",
+            None => "",
         };
         let text = format!(
             "SELECT j.job_name AS job_name, j.job_group AS job_group, j.job_class_name AS job_class_name, \
              COALESCE(v.version, 1) AS version, COUNT(t.trigger_name) AS triggers, \
-             MIN(CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time END) AS next_fire_time {from} AND {is_unknown} \
+             MIN(CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time END) AS next_fire_time {from} AND {is_unknown}{further} \
              GROUP BY j.job_name, j.job_group, j.job_class_name, v.version ORDER BY j.job_group, j.job_name LIMIT ?"
         );
         let mut values = vec![self.name()];
         values.extend(due_by_ms.map(Value::from));
         values.extend(types);
+        values.extend(behind.into_iter().flat_map(|key| [key.group(), key.group(), key.name()].map(Value::from)));
         values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
         let rows: Vec<UnknownRow> = self.load(&text, &values)?;
         let row = |row: UnknownRow| UnknownJobRow {

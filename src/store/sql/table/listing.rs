@@ -1,7 +1,7 @@
 //! Pages of `TRIGGERS` and `JOB_DETAILS`. The database cuts them: a page costs one statement, and
 //! no more memory than its rows.
 
-use super::marks::MARKS;
+use super::marks::marks;
 use super::recurrences::kind_of;
 use super::time;
 use crate::error::Result;
@@ -99,8 +99,9 @@ impl SqlSession<'_, '_> {
         if query.filter.asks_for_marks() {
             let (marked, values) = self.marked(&query.filter);
             let text = format!(
-                " AND (t.job_name, t.job_group) IN (SELECT j.job_name, j.job_group FROM {{p}}JOB_DETAILS j{MARKS} \
-                 WHERE j.sched_name = ?{marked})"
+                " AND (t.job_name, t.job_group) IN (SELECT j.job_name, j.job_group FROM {{p}}JOB_DETAILS j{} \
+                 WHERE j.sched_name = ?{marked})",
+                marks(self.backend())
             );
             conditions.add(&text, std::iter::once(self.name()).chain(values));
         }
@@ -193,7 +194,7 @@ impl ListingRows for SqlSession<'_, '_> {
 
     fn count_jobs(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<usize> {
         let conditions = self.of_jobs(query, groups);
-        let joins = if query.filter.asks_for_marks() { MARKS } else { "" };
+        let joins = if query.filter.asks_for_marks() { marks(self.backend()) } else { String::new() };
         let text =
             format!("SELECT COUNT(*) AS n FROM {{p}}JOB_DETAILS j{joins} WHERE j.sched_name = ?{}", conditions.text);
         Ok(usize::try_from(self.count(&text, &conditions.values)?).unwrap_or(0))

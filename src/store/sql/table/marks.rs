@@ -1,15 +1,18 @@
 //! `CN_JOB_MARKS` and `CN_TAGS`: what people and other systems know a job by.
 
+use super::row_beside::{OF_JOB, left_join};
 use crate::error::Result;
 use crate::job::{JobFilter, JobMarks};
 use crate::store::database::Session;
 use crate::store::row::{JobMarksRow, JobRow, Table, TagRow};
+use crate::store::sql::backend::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 
 /// The marks of the job `j`. As a policy they are bound to it by its type.
-pub(super) const MARKS: &str = " LEFT JOIN {p}CN_JOB_MARKS m ON m.sched_name = j.sched_name \
-     AND m.job_name = j.job_name AND m.job_group = j.job_group AND m.job_type = j.job_class_name";
+pub(super) fn marks(backend: Backend) -> String {
+    left_join(backend, "CN_JOB_MARKS", "m", "j", OF_JOB) + " AND m.job_type = j.job_class_name"
+}
 
 impl SqlSession<'_, '_> {
     /// The condition that a job `j` with marks `m` is asked for, with its values. Each part is a

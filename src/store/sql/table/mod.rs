@@ -26,6 +26,7 @@ mod place;
 mod placement;
 mod policies;
 mod recurrences;
+mod row_beside;
 mod schedules;
 mod selected_triggers;
 mod snapshot;

@@ -25,14 +25,6 @@ pub(super) fn of_trigger_with_options(backend: Backend) -> String {
     format!("CASE WHEN o.options IS NULL THEN 0 ELSE {} END AS trigger_executing", trigger_executes(backend, "t"))
 }
 
-/// The row of the same key as another, which has the alias `of`.
-pub(super) fn options(of: &str) -> String {
-    format!(
-        " LEFT JOIN {{p}}CN_TRIGGER_OPTIONS o ON o.sched_name = {of}.sched_name \
-         AND o.trigger_name = {of}.trigger_name AND o.trigger_group = {of}.trigger_group"
-    )
-}
-
 by_place! {
     pub(super) struct OptionColumns {
         options: Option<String> as Nullable<Text>,

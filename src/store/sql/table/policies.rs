@@ -1,14 +1,17 @@
 //! `CN_JOB_POLICIES`: what is done about runs of a job.
 
+use super::row_beside::{OF_JOB, left_join};
 use crate::error::Result;
 use crate::store::database::Session;
 use crate::store::row::{JobPolicyRow, JobRow};
+use crate::store::sql::backend::Backend;
 use crate::store::sql::session::SqlSession;
 
 /// The policy of the job `j`. A policy that was given to a job of another type is none of this
 /// job's: a program that knows nothing of policies has put this job in that one's place.
-pub(super) const POLICY: &str = " LEFT JOIN {p}CN_JOB_POLICIES y ON y.sched_name = j.sched_name \
-     AND y.job_name = j.job_name AND y.job_group = j.job_group AND y.job_type = j.job_class_name";
+pub(super) fn policy(backend: Backend) -> String {
+    left_join(backend, "CN_JOB_POLICIES", "y", "j", OF_JOB) + " AND y.job_type = j.job_class_name"
+}
 
 impl SqlSession<'_, '_> {
     /// Writes the policies of jobs that have one. One may be left of a job that a program deleted

@@ -22,9 +22,6 @@ const IGNORING: &str = "RRULE_IG";
 pub(super) const RECURRENCE_COLUMNS: &str =
     "u.rule AS recurrence_rule, u.time_zone_id AS recurrence_zone, u.misfire_instr AS recurrence_misfire";
 
-pub(super) const RECURRENCES: &str = " LEFT JOIN {p}CN_RECURRENCES u ON u.sched_name = t.sched_name \
-     AND u.trigger_name = t.trigger_name AND u.trigger_group = t.trigger_group";
-
 /// Triggers that ignore misfires, and those that do not: also those whose instruction another
 /// program left out.
 pub(super) const IGNORES_MISFIRES: &str = "(t.misfire_instr = -1 OR t.trigger_type = 'RRULE_IG')";

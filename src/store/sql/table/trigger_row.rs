@@ -2,10 +2,12 @@
 
 use super::options::OptionColumns;
 use super::recurrences::{Recurrence, kind_of};
+use super::row_beside::{OF_TRIGGER, left_join};
 use super::time;
 use crate::job::JobMarks;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{Candidate, JobRow, RecoveryRow, ScheduleRow, TriggerRow};
+use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::statement::{Flag, FlagType};
 use crate::trigger::TriggerState;
@@ -19,23 +21,18 @@ pub(super) const COLUMNS: &str = "t.trigger_name AS trigger_name, t.trigger_grou
      repeat_interval, s.times_triggered AS times_triggered, c.cron_expression AS cron_expression, c.time_zone_id \
      AS time_zone_id";
 
-pub(super) const KINDS: &str = " LEFT JOIN {p}SIMPLE_TRIGGERS s ON s.sched_name = t.sched_name \
-     AND s.trigger_name = t.trigger_name AND s.trigger_group = t.trigger_group \
-     LEFT JOIN {p}CRON_TRIGGERS c ON c.sched_name = t.sched_name \
-     AND c.trigger_name = t.trigger_name AND c.trigger_group = t.trigger_group";
+/// The joins of a trigger `t` with the rows of the two kinds that are read together.
+pub(super) fn kinds(backend: Backend) -> String {
+    let simple = left_join(backend, "SIMPLE_TRIGGERS", "s", "t", OF_TRIGGER);
+    simple + &left_join(backend, "CRON_TRIGGERS", "c", "t", OF_TRIGGER)
+}
 
 pub(super) const INTERVAL_COLUMNS: &str = "p.str_prop_1 AS str_prop_1, p.str_prop_2 AS str_prop_2, \
      p.str_prop_3 AS str_prop_3, p.int_prop_1 AS int_prop_1, p.int_prop_2 AS int_prop_2, p.long_prop_1 AS \
      long_prop_1, p.bool_prop_1 AS bool_prop_1, p.bool_prop_2 AS bool_prop_2";
 
-pub(super) const INTERVALS: &str = " LEFT JOIN {p}SIMPROP_TRIGGERS p ON p.sched_name = t.sched_name \
-     AND p.trigger_name = t.trigger_name AND p.trigger_group = t.trigger_group";
-
 /// The kinds that this version fires.
 pub(super) const KNOWN_KIND: &str = "t.trigger_type IN ('SIMPLE', 'CRON', 'CAL_INT', 'DAILY_I', 'RRULE', 'RRULE_IG')";
-
-pub(super) const JOB: &str = " JOIN {p}JOB_DETAILS j ON j.sched_name = t.sched_name \
-     AND j.job_name = t.job_name AND j.job_group = t.job_group";
 
 by_place! {
     /// The key of a trigger.

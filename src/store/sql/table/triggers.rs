@@ -1,9 +1,10 @@
 //! `TRIGGERS`; what belongs to the kind of a trigger is in `schedules.rs`.
 
 use super::executing::{job_executes, trigger_executes};
-use super::options::{OPTION_COLUMNS, options};
-use super::recurrences::{RECURRENCE_COLUMNS, RECURRENCES, type_and_misfire};
-use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, INTERVALS, KINDS, KeyRow, WholeRow, quoted};
+use super::options::OPTION_COLUMNS;
+use super::recurrences::{RECURRENCE_COLUMNS, type_and_misfire};
+use super::row_beside::{OF_TRIGGER, left_join};
+use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, KeyRow, WholeRow, kinds, quoted};
 use super::waiting::{misfired, waiting, waiting_values};
 use super::{BARE_KEY, NO_TIME, fired_row, job_keys, texts, trigger_keys};
 use crate::error::Result;
@@ -12,7 +13,7 @@ use crate::rules::strategy::is_rerun;
 use crate::store::database::{FiredRows, TriggerRows};
 use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TriggerSelection};
 use crate::store::sql::backend::Backend;
-use crate::store::sql::bulk::{and_guard, by_primary_key, transpose};
+use crate::store::sql::bulk::{and_guard, by_job, by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Count, Value};
@@ -86,14 +87,14 @@ pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 
 impl SqlSession<'_, '_> {
     pub(super) fn load_triggers(&mut self, condition: &str, values: &[Value]) -> Result<Vec<TriggerRow>> {
-        let rows: Vec<WholeRow> = self.load(&format!("{} {condition}", whole_rows()), values)?;
+        let rows: Vec<WholeRow> = self.load(&format!("{} {condition}", whole_rows(self.backend())), values)?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
     }
 }
 
 impl TriggerRows for SqlSession<'_, '_> {
     fn triggers(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerRow>> {
-        let rows: Vec<WholeRow> = self.load_selected(&whole_rows(), which)?;
+        let rows: Vec<WholeRow> = self.load_selected(&whole_rows(self.backend()), which)?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
     }
 
@@ -205,14 +206,18 @@ impl TriggerRows for SqlSession<'_, '_> {
             false => String::new(),
         };
         let tail = &tail;
-        if let (Backend::Postgres, Selection::Triggers(keys)) = (self.backend(), &which) {
+        let batch = match &which {
+            Selection::Triggers(keys) => Some((by_primary_key(&BARE_KEY, 2), trigger_keys(keys))),
+            Selection::Jobs(keys) => Some((by_job(), job_keys(keys))),
+            Selection::Groups(_) => None,
+        };
+        if let (Backend::Postgres, Some((found, keys))) = (self.backend(), batch) {
             if keys.is_empty() {
                 return Ok(0);
             }
-            let found = by_primary_key(&BARE_KEY, 2);
             let guard = and_guard(&format!("t.trigger_state IN ({from})"));
             let mut values = vec![self.name()];
-            values.extend(transpose(trigger_keys(keys), 2));
+            values.extend(transpose(keys, 2));
             return self.execute(&format!("{head} FROM {found}{guard}{tail}"), &values);
         }
         let _ = write!(head, " WHERE t.sched_name = ? AND t.trigger_state IN ({from}) AND");
@@ -364,10 +369,13 @@ fn page_size(limit: usize) -> usize {
 }
 
 /// Triggers with whatever their kinds have, up to the condition.
-fn whole_rows() -> String {
+fn whole_rows(backend: Backend) -> String {
     format!(
         "SELECT {COLUMNS}, {OPTION_COLUMNS}, {INTERVAL_COLUMNS}, {RECURRENCE_COLUMNS} \
-         FROM {{p}}TRIGGERS t{KINDS}{INTERVALS}{RECURRENCES}{} WHERE",
-        options("t")
+         FROM {{p}}TRIGGERS t{}{}{}{} WHERE",
+        kinds(backend),
+        left_join(backend, "SIMPROP_TRIGGERS", "p", "t", OF_TRIGGER),
+        left_join(backend, "CN_RECURRENCES", "u", "t", OF_TRIGGER),
+        left_join(backend, "CN_TRIGGER_OPTIONS", "o", "t", OF_TRIGGER)
     )
 }

@@ -5,7 +5,7 @@ use super::failure::Failure;
 use super::sql_options::SqlOptions;
 use crate::error::{Error, Result};
 use crate::settings::{DataSourceUrl, Synchronous};
-use crate::store::database::NotificationListener;
+use crate::store::database::NotificationSource;
 use crate::store::row::Notifications;
 
 /// The parameters of a connection that mostly waits, so that a server that is gone without a word
@@ -32,7 +32,7 @@ impl PostgresListener {
     }
 }
 
-impl NotificationListener for PostgresListener {
+impl NotificationSource for PostgresListener {
     fn connect(&mut self) -> Result<()> {
         self.connection = None;
         let mut connection = Connection::establish(&self.url, Synchronous::default()).map_err(failed)?;

@@ -1,6 +1,6 @@
-//! `Calls`: whether new work is stored by one call of a function: not where there is none, and not
-//! for a while after it has failed again and again, since each failure is a way to the server and
-//! back for nothing.
+//! `FastPathBreaker`: whether new work is stored by one call of a function. It is not where there is
+//! none, and not for a while after the call has failed again and again, since each failure is a way
+//! to the server and back for nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,15 +13,15 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 /// Shared by all callers of a store; times are ticks.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct FastPathBreaker {
     lacks_function: AtomicBool,
     failures: AtomicU32,
     paused_until_ms: AtomicU64,
 }
 
-impl Calls {
+impl FastPathBreaker {
     /// Tells whether a call is worth a try.
-    pub(super) fn are_made(&self, now: Duration) -> bool {
+    pub(super) fn is_taken(&self, now: Duration) -> bool {
         !self.lacks_function.load(Ordering::Relaxed)
             && now.as_millis() >= u128::from(self.paused_until_ms.load(Ordering::Relaxed))
     }
@@ -56,17 +56,17 @@ mod tests {
 
     #[test]
     fn three_failures_in_a_row_are_enough_for_a_while() {
-        let (calls, now) = (Calls::default(), Duration::from_secs(5));
-        assert!(calls.are_made(now));
-        assert_eq!([calls.failed(now), calls.failed(now)], [false, false]);
-        calls.succeeded();
-        assert_eq!([calls.failed(now), calls.failed(now), calls.failed(now)], [false, false, true]);
-        assert!(!calls.are_made(now + PAUSE - Duration::from_millis(1)));
-        assert!(calls.are_made(now + PAUSE));
-        assert_eq!([calls.failed(now), calls.failed(now), calls.failed(now)], [false, false, true]);
-        calls.note_function(true);
-        assert!(calls.are_made(now));
-        calls.note_function(false);
-        assert!(!calls.are_made(now + PAUSE));
+        let (breaker, now) = (FastPathBreaker::default(), Duration::from_secs(5));
+        assert!(breaker.is_taken(now));
+        assert_eq!([breaker.failed(now), breaker.failed(now)], [false, false]);
+        breaker.succeeded();
+        assert_eq!([breaker.failed(now), breaker.failed(now), breaker.failed(now)], [false, false, true]);
+        assert!(!breaker.is_taken(now + PAUSE - Duration::from_millis(1)));
+        assert!(breaker.is_taken(now + PAUSE));
+        assert_eq!([breaker.failed(now), breaker.failed(now), breaker.failed(now)], [false, false, true]);
+        breaker.note_function(true);
+        assert!(breaker.is_taken(now));
+        breaker.note_function(false);
+        assert!(!breaker.is_taken(now + PAUSE));
     }
 }

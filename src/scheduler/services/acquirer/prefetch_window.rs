@@ -1,4 +1,4 @@
-//! `Prefetch`: how many more short jobs the acquirer takes than it has free workers.
+//! `PrefetchWindow`: how many more short jobs the acquirer takes than it has free workers.
 
 use crate::epoch::millis;
 use crate::rules::prefetch::{Room, Window};
@@ -15,7 +15,7 @@ pub(super) const DENSE_MS: i64 = 250;
 
 /// The number of fires that may wait for a worker, and of which job types.
 #[derive(Default)]
-pub(super) struct Prefetch {
+pub(super) struct PrefetchWindow {
     pub(super) window: Window,
     /// The job types whose recent runs were short; none while nothing is prefetched.
     pub(super) short: Arc<BTreeSet<String>>,
@@ -30,7 +30,7 @@ pub(super) fn prefetched(bundles: &[FireBundle]) -> impl Iterator<Item = i64> {
     bundles.iter().filter(|bundle| bundle.prefetched).map(|bundle| bundle.fence)
 }
 
-impl Prefetch {
+impl PrefetchWindow {
     fn is_open(&self) -> bool {
         self.window.size() > 0
     }
@@ -73,7 +73,7 @@ impl Prefetch {
     pub(super) fn is_allowed(&self, node: &Node, now: Duration) -> bool {
         // In recovery the order counts: what waits for a worker is overtaken by nothing that
         // matters more. Nodes of Quartz, which are slower, would be left next to nothing.
-        let is_ruled_out = node.store.is_in_recovery() || node.store.is_beside_quartz();
+        let is_ruled_out = node.store.is_in_recovery_mode() || node.store.is_beside_quartz();
         !node.settings.scheduler.take_ahead.is_zero() && !is_ruled_out && !self.window.is_cooling(now)
     }
 }

@@ -1,5 +1,5 @@
-//! `Heartbeat`: says for the running fires of this node that they are alive, watches over them, and
-//! has those of the cluster recovered that have fallen silent.
+//! `HeartbeatKeeper`: says for the running fires of this node that they are alive, watches over
+//! them, and has those of the cluster recovered that have fallen silent.
 
 use super::service::{Next, Service};
 use crate::error::Result;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The heartbeat service, which goes on in standby, and while jobs end during a shutdown.
-pub(crate) struct Heartbeat {
+pub(crate) struct HeartbeatKeeper {
     node: Arc<Node>,
     pool: Arc<WorkerPool<FireTask>>,
     completions: Sender<OwnedCompletion>,
@@ -30,7 +30,7 @@ pub(crate) struct Heartbeat {
     last: Option<Duration>,
 }
 
-impl Heartbeat {
+impl HeartbeatKeeper {
     pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>, completions: Sender<OwnedCompletion>) -> Self {
         Self { node, pool, completions, seen: Heartbeats::default(), last: None }
     }
@@ -361,7 +361,7 @@ fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)], now: Duratio
     }
 }
 
-impl Service for Heartbeat {
+impl Service for HeartbeatKeeper {
     fn name(&self) -> &'static str {
         "heartbeat"
     }

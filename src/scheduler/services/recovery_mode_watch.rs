@@ -1,4 +1,4 @@
-//! `RecoveryWatch`: ends the recovery mode when the backlog is drained.
+//! `RecoveryModeWatch`: ends the recovery mode when the backlog is drained.
 
 use crate::error::Result;
 use crate::rules::outages::Draining;
@@ -7,17 +7,17 @@ use crate::store::ClusterLoad;
 
 /// The recovery mode as a node's monitor knows it between two looks.
 #[derive(Default)]
-pub(crate) struct RecoveryWatch {
+pub(crate) struct RecoveryModeWatch {
     draining: Draining,
     is_told: bool,
 }
 
-impl RecoveryWatch {
+impl RecoveryModeWatch {
     /// Takes note of a look at the load: the mode ends when the backlog is drained.
     pub(crate) fn look(&mut self, node: &Node, load: &ClusterLoad) -> Result<()> {
         let store = &node.store;
         let threshold = store.settings().recovery.threshold;
-        store.view().note_recovery(load.recovery_since_ms);
+        store.view().note_recovery_mode(load.recovery_since_ms);
         match load.recovery_since_ms {
             // The mode begins with the end of an outage, or by command: an ordinary backlog is
             // drained faster in its usual order.
@@ -25,7 +25,7 @@ impl RecoveryWatch {
             Some(since_ms) => {
                 if self.draining.is_over(load.overdue, threshold) {
                     store.outages().stop_recovery(Some(since_ms))?;
-                    store.view().note_recovery(None);
+                    store.view().note_recovery_mode(None);
                     self.draining = Draining::default();
                 }
             }
@@ -36,7 +36,7 @@ impl RecoveryWatch {
 
     /// Says once that the mode has begun, and once that it has ended.
     fn tell(&mut self, node: &Node, overdue: usize) {
-        let is_on = node.store.is_in_recovery();
+        let is_on = node.store.is_in_recovery_mode();
         if std::mem::replace(&mut self.is_told, is_on) == is_on {
             return;
         }
