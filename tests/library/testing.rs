@@ -30,7 +30,9 @@ fn cluster(nodes: usize, fails: usize) -> (SimulatedCluster, Runs) {
         })
     })
     .unwrap();
-    (0..nodes).for_each(|_| drop(cluster.start_node().unwrap()));
+    for _ in 0..nodes {
+        cluster.start_node().unwrap();
+    }
     (cluster, runs)
 }
 

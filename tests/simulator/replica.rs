@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The rows at one moment.
 #[derive(Debug)]
 pub enum Replica {
-    Memory(MemoryBackup),
+    Memory(Box<MemoryBackup>),
     Sqlite(PathBuf),
 }
 
@@ -24,7 +24,7 @@ impl Replica {
     /// The rows as they are now.
     pub fn of(world: &World) -> Self {
         match (world.database.memory(), &world.file) {
-            (Some(memory), _) => Self::Memory(memory.backup()),
+            (Some(memory), _) => Self::Memory(Box::new(memory.backup())),
             (None, Some(file)) => {
                 let replica = file.with_extension("replica");
                 let _ = std::fs::remove_file(&replica);
@@ -39,7 +39,7 @@ impl Replica {
     /// The rows are again what they were.
     pub fn promote(self, world: &World) {
         match (self, &world.file) {
-            (Self::Memory(backup), _) => world.database.memory().expect("a store in memory").put_back(backup),
+            (Self::Memory(backup), _) => world.database.memory().expect("a store in memory").put_back(*backup),
             (Self::Sqlite(replica), Some(file)) => put_back(file, &replica),
             (Self::Sqlite(_), None) => unreachable!("a replica of a file has a file"),
         }
