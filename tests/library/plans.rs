@@ -318,8 +318,8 @@ fn old_statistics_mislead_nobody(kind: Kind, server: String) {
     place.end(kind);
 }
 
-/// PostgreSQL gathers statistics by itself, also in the moment in which a queue has run empty. Its
-/// tables then seem to hold no row, whatever their size, until the next time.
+/// Statistics of a queue that had just run empty: the server gathers them when it likes. The tables
+/// then seem to hold no row, whatever their size, until the next time.
 fn a_queue_that_ran_empty_misleads_nobody(kind: Kind, server: String) {
     let place = Place::on(kind, server);
     let mut node = Node::open(&place.url, "plans");
