@@ -318,7 +318,7 @@ fn old_statistics_mislead_nobody(kind: Kind, server: String) {
     place.end(kind);
 }
 
-/// PostgreSQL gathers statistics by itself, also in the moment in which a queue has run empty. Its
+/// PostgreSQL gathers statistics by itself, also in the moment in which a queue has run empty. The
 /// tables then seem to hold no row, whatever their size, until the next time.
 fn a_queue_that_ran_empty_misleads_nobody(kind: Kind, server: String) {
     let place = Place::on(kind, server);

@@ -1,6 +1,6 @@
-//! `FastPathBreaker`: whether new work is stored by one call of a function. It is not where there is
-//! none, and not for a while after the call has failed again and again, since each failure is a way
-//! to the server and back for nothing.
+//! `FastPathBreaker`: whether new work is stored by one call of a function: not where there is none,
+//! and not for a while after the call has failed again and again, since each failure is a way to
+//! the server and back for nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
