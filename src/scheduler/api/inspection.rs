@@ -188,8 +188,8 @@ impl Scheduler {
         self.inner.node.running_fires.shown(self.inner.node.clock.ticks())
     }
 
-    /// Asks all runs of a job on this node to stop; returns how many there are. The log of actions is
-    /// told after that.
+    /// Asks all runs of a job on this node to stop; returns how many there are. The log of actions
+    /// is told after that.
     ///
     /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted). One
     /// that does not look is asked `carnelian.job.stopAttempts` times, `carnelian.job.stopWait`

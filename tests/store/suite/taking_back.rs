@@ -1,4 +1,5 @@
-//! Prefetching: more fires than free workers are taken, and those that have not begun are given back.
+//! Prefetching: more fires than free workers are taken, and those that have not begun are given
+//! back.
 
 use super::*;
 use carnelian::history::HistoryQuery;
