@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Throw-away database servers for tests. Sourced by tests/run and .ci/run (bash, `set -u`), never run by itself.
 #
-#   need_packages KIND…   install what is missing (build, postgres, mariadb, interop, prometheus), or fail with what to install
+#   need_packages KIND…   install what is missing (build, postgres, mariadb, interop, prometheus, browser), or fail with what to install
 #   compile_interop       compiles the Java node of tests/interop; exports CARNELIAN_TEST_INTEROP
 #   start_postgres        exports CARNELIAN_TEST_POSTGRES
 #   start_mariadb         exports CARNELIAN_TEST_MYSQL
@@ -64,6 +64,7 @@ missing_packages() {
             ;;
         # Only its checker of rules, promtool: no server is started.
         prometheus) have promtool || echo prometheus ;;
+        browser) have chromium || echo chromium ;;
         *) die "need_packages: no such kind: $kind" ;;
         esac
     done

@@ -1,6 +1,7 @@
 //! Actions: what an operator may do, each with what a confirmation says of it.
 
 use super::keys::Subject;
+use super::wish::{Wish, reschedule};
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::matcher::GroupMatcher;
@@ -8,6 +9,14 @@ use crate::store::JobStore;
 
 /// The most subjects of one action.
 pub(super) const MOST_SUBJECTS: usize = 500;
+
+/// An action as it is asked for: on what, by whom, and how.
+pub(super) struct Order<'a> {
+    pub(super) subjects: &'a [Subject],
+    pub(super) actor: &'a str,
+    /// The schedule of a rescheduling.
+    pub(super) wish: Option<&'a Wish>,
+}
 
 /// Something that an operator may do.
 pub(super) struct Action {
@@ -23,7 +32,7 @@ pub(super) struct Action {
     pub(super) is_grave: bool,
     /// The action that takes this one back.
     pub(super) undo: Option<&'static str>,
-    run: fn(&JobStore, &[Subject], &str) -> Result<usize>,
+    run: fn(&JobStore, &[Subject], &Order<'_>) -> Result<usize>,
 }
 
 const TRIGGER: [&str; 2] = ["trigger", "triggers"];
@@ -40,7 +49,7 @@ const fn action(
     label: &'static str,
     what: [&'static str; 2],
     warning: &'static str,
-    run: fn(&JobStore, &[Subject], &str) -> Result<usize>,
+    run: fn(&JobStore, &[Subject], &Order<'_>) -> Result<usize>,
 ) -> Action {
     Action { word, label, what, warning, is_grave: false, undo: None, run }
 }
@@ -61,7 +70,8 @@ impl Action {
     /// # Errors
     /// [`Error::Refused`] without subjects or with too many; what the operation of the store
     /// reports.
-    pub(super) fn perform(&self, store: &JobStore, subjects: &[Subject], actor: &str) -> Result<usize> {
+    pub(super) fn perform(&self, store: &JobStore, order: &Order<'_>) -> Result<usize> {
+        let (subjects, actor) = (order.subjects, order.actor);
         if subjects.is_empty() || subjects.len() > MOST_SUBJECTS {
             return Err(Error::Refused(format!(
                 "{}: expected 1 to {MOST_SUBJECTS} {}, not {}",
@@ -71,7 +81,12 @@ impl Action {
             )));
         }
         log::info!("an operator acts action={} subjects={} actor={actor:?}", self.word, subjects.len());
-        (self.run)(store, subjects, actor)
+        (self.run)(store, subjects, order)
+    }
+
+    /// True if it needs a schedule, too.
+    pub(super) fn takes_wish(&self) -> bool {
+        self.word == "trigger.reschedule"
     }
 
     /// The subjects in words: `3 triggers`.
@@ -105,6 +120,13 @@ pub(super) const ACTIONS: &[Action] = &[
         TRIGGER,
         "It leaves the error state and fires again at its next time.",
         |store, keys, _| each(&triggers(keys)?, |key| store.catalogue().reset_from_error(key)),
+    ),
+    action(
+        "trigger.reschedule",
+        "Reschedule",
+        TRIGGER,
+        "It fires by its new schedule from now on. A run in progress goes on.",
+        |store, keys, order| reschedule(store, &triggers(keys)?, order.wish),
     ),
     action(
         "trigger.delete",
@@ -150,7 +172,7 @@ pub(super) const ACTIONS: &[Action] = &[
         "Stop",
         RUN,
         "Its node asks it to stop; if it does not, it ends as cancelled and its worker is given up.",
-        |store, keys, actor| store.upkeep().request_cancels(&names(keys), actor),
+        |store, keys, order| store.upkeep().request_cancels(&names(keys), order.actor),
     )
     .grave(),
     action("run.retry", "Retry", RUN, "Its work is run again at once, in a fire of its own.", |store, keys, _| {
@@ -161,7 +183,9 @@ pub(super) const ACTIONS: &[Action] = &[
         "Drain",
         NODE,
         "It takes no work from its next check-in on. What it runs goes on.",
-        |store, keys, actor| each(&names(keys), |node| store.placement().drain(node, false, actor).map(|()| true)),
+        |store, keys, order| {
+            each(&names(keys), |node| store.placement().drain(node, false, order.actor).map(|()| true))
+        },
     )
     .undone_by("node.undrain"),
     action("node.undrain", "Undrain", NODE, "It takes work again from its next check-in on.", |store, keys, _| {

@@ -1,18 +1,19 @@
 //! The API: the reads of the command line and its actions, as JSON.
 
-use super::actions;
+use super::actions::{self, Order};
 use super::errors::{answer, of_store};
 use super::form::Fields;
 use super::hosts;
 use super::keys::Subject;
 use super::openapi;
-use super::pages::{history, jobs, masked, triggers};
+use super::pages::{actions as log_of_actions, history, jobs, masked, triggers};
 use super::reading::{Reading, reading};
 use super::request::Request;
 use super::response::Response;
 use super::search::Spot;
 use super::view::View;
 use super::visitor::Login;
+use super::wish::Wish;
 use crate::error::Result;
 use crate::history::RunRecord;
 use crate::job::{Continuation, JobDetail};
@@ -47,10 +48,9 @@ const READINGS: &[Reading] = &[
         "Runs that have ended, the newest first",
         &["job", "outcome", "node", "error", "since", "after"],
         |view| {
-            let (rows, is_cut) = history::find(view.store, &view.query, view.now_ms)?;
-            let next = rows.last().filter(|_| is_cut).map(|row| row.fire_id.clone());
+            let found = history::find(view.store, &view.query, view.now_ms)?;
             let run = |row| without_result(view, report::run(row));
-            paged(rows.iter().map(run), next)
+            paged(found.rows.iter().map(run), found.next)
         },
     ),
     reading("run", "A run", &["fire"], |view| {
@@ -67,6 +67,15 @@ const READINGS: &[Reading] = &[
     reading("outages", "The times in which no node took work", &[], |view| {
         items(view.store.outages().list()?.iter().map(report::outage))
     }),
+    reading(
+        "actions",
+        "The log of actions, the newest first",
+        &["subject", "kind", "actor", "action", "since", "after"],
+        |view| {
+            let found = log_of_actions::find(view.store, &view.query, view.now_ms)?;
+            paged(found.rows.iter().map(report::action), found.next)
+        },
+    ),
     reading("locks", "The locks that are held", &[], |view| {
         items(view.store.locks().held()?.1.iter().map(report::lock))
     }),
@@ -109,7 +118,9 @@ pub(super) fn act(store: &JobStore, request: &Request, login: &Login) -> Respons
     let Some(subjects) = keys.and_then(|keys| keys.iter().map(Subject::of).collect::<Option<Vec<_>>>()) else {
         return answer(request, 400, "`keys`: expected a list of names, `group.name`, or [group, name]");
     };
-    match action.perform(store, &subjects, login.name()) {
+    let wish = Wish::read(|name| document.get(name).and_then(Value::as_str));
+    let order = Order { subjects: &subjects, actor: login.name(), wish: wish.as_ref() };
+    match action.perform(store, &order) {
         Ok(done) => Response::json(200, &json!({"do": action.word, "done": done})),
         Err(error) => of_store(request, &error),
     }

@@ -25,7 +25,7 @@ pub(super) fn table(head: &[&str], rows: &[Markup], none: &str) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Table" {
             table {
-                thead { tr { @for cell in head { th scope="col" { (cell) } } } }
+                thead { tr { @for cell in head { th scope="col" { @if cell.is_empty() { span.spoken { "Tick" } } (cell) } } } }
                 tbody { @for row in rows { (row) } }
             }
         }

@@ -5,9 +5,11 @@
 pub(super) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// Reads `a=1&b=2`.
+    /// Reads `a=1&b=2`. No text that is stored has the character 0, which not every database
+    /// compares with.
     pub(super) fn read(text: &[u8]) -> Self {
-        Self(form_urlencoded::parse(text).into_owned().collect())
+        let fields = form_urlencoded::parse(text);
+        Self(fields.map(|(name, value)| (name.into_owned(), value.replace('\0', ""))).collect())
     }
 
     /// The value of a field, if the field is given and not empty; of several the first.
@@ -47,5 +49,6 @@ mod tests {
         assert_eq!(fields.without("key"), "a=x+y%26&a=z");
         assert_eq!(link("trigger", [("group", "a/b"), ("name", "<&>")]), "trigger?group=a%2Fb&name=%3C%26%3E");
         assert_eq!(Fields::read(b"%ff&=&&x").get("x"), None);
+        assert_eq!(Fields::read(b"x=%00a").get("x"), Some("a"));
     }
 }

@@ -1,12 +1,12 @@
 //! `Dashboard`: what every request is answered with.
 
 use super::access::{Access, Who};
-use super::actions::{self, Action};
+use super::actions::{self, Action, Order};
 use super::entrance::{log_in, login_page, session_of, to_login, with_session};
 use super::errors::{answer, of_store};
 use super::flashes::Flashes;
 use super::keys::Subject;
-use super::layout::{self, Flash, hidden};
+use super::layout::{self, Flash, Undo, hidden};
 use super::reads::Reads;
 use super::request::Request;
 use super::response::Response;
@@ -14,7 +14,8 @@ use super::session::Session;
 use super::trends::Trends;
 use super::view::{Page, View};
 use super::visitor::{Login, Visitor};
-use super::{api, assets, hosts, metrics, pages};
+use super::wish::{self, Wish};
+use super::{api, assets, hosts, metrics, pages, rescheduling};
 use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
 use crate::scheduler::Scheduler;
@@ -209,25 +210,35 @@ impl Dashboard {
                     self.flashes.put(&visitor.token, flash);
                     return Response::see_other(&back);
                 }
+                let wish = Wish::of_form(&form).filter(|_| action.takes_wish());
                 if form.get("sure").is_none() {
-                    return self.confirm(request, visitor, action, &subjects, &back, now);
+                    return self.confirm(request, visitor, action, (&subjects, wish.as_ref()), &back, now);
                 }
-                self.flashes.put(&visitor.token, self.perform(visitor, action, subjects));
-                Response::see_other(&back)
+                self.flashes.put(&visitor.token, self.perform(visitor, action, subjects, wish.as_ref()));
+                Response::see_other(after(action, &back))
             }
             _ => answer(request, 404, "There is nothing to send a form to."),
         }
     }
 
-    fn perform(&self, visitor: &Visitor, action: &'static Action, subjects: Vec<Subject>) -> Flash {
-        let done = action.perform(&self.acting(visitor), &subjects, visitor.login.name());
+    fn perform(
+        &self,
+        visitor: &Visitor,
+        action: &'static Action,
+        subjects: Vec<Subject>,
+        wish: Option<&Wish>,
+    ) -> Flash {
+        let before = wish.and_then(|_| wish::taking_back(&self.store, &subjects));
+        let order = Order { subjects: &subjects, actor: visitor.login.name(), wish };
+        let done = action.perform(&self.acting(visitor), &order);
         self.reads.forget();
         match done {
             Ok(n) => {
                 let others = if n == subjects.len() { "" } else { "; the others were so already, or are gone" };
-                let undo = action.undo.and_then(actions::find).filter(|_| n > 0);
+                let undo = action.undo.and_then(actions::find).or(before.is_some().then_some(action));
                 let text = format!("{}: {}{others}.", action.label, action.counted(n));
-                Flash { text, is_error: n == 0, undo: undo.map(|undo| (undo, subjects)) }
+                let undo = undo.filter(|_| n > 0).map(|action| Undo { action, subjects, wish: before });
+                Flash { text, is_error: n == 0, undo }
             }
             Err(error) => Flash { text: format!("{}: {error}", action.label), is_error: true, undo: None },
         }
@@ -239,13 +250,21 @@ impl Dashboard {
         request: &Request,
         visitor: &Visitor,
         action: &Action,
-        subjects: &[Subject],
+        (subjects, wish): (&[Subject], Option<&Wish>),
         back: &str,
         now: Duration,
     ) -> Response {
         let view = match self.view(request, visitor, now) {
             Ok(view) => View { here: back.to_owned(), ..view },
             Err(error) => return of_store(request, &error),
+        };
+        let preview = match action.takes_wish().then(|| rescheduling::preview(&view, subjects, wish)).transpose() {
+            Ok(preview) => preview,
+            Err(error) => {
+                let flash = Flash { text: format!("{}: {error}", action.label), is_error: true, undo: None };
+                self.flashes.put(&visitor.token, flash);
+                return Response::see_other(back);
+            }
         };
         let title = format!("{}: {}?", action.label, action.counted(subjects.len()));
         let page = Page::new(
@@ -254,8 +273,10 @@ impl Dashboard {
                 section.card.confirm {
                     p { (action.warning) @if action.is_grave { " " b { "This cannot be undone." } } }
                     ul.subjects { @for subject in subjects { li.mono { (subject.name()) } } }
+                    @if let Some(preview) = preview { (preview) }
                     form method="post" action="act" {
-                        (hidden(&view, action, subjects))
+                        (hidden(&view, action.word, subjects))
+                        @if let Some(wish) = wish { (wish.hidden()) }
                         input type="hidden" name="sure" value="yes";
                         button.(if action.is_grave { "grave" } else { "main" }) autofocus { (action.label) } " "
                         a.cancel href=(back) { "Leave it" }
@@ -278,6 +299,15 @@ fn back(field: Option<&str>) -> String {
     let page = field.unwrap_or("./");
     let address = page.split('?').next().unwrap_or_default();
     if pages::find(address).is_some() && !address.is_empty() { page.to_owned() } else { "./".to_owned() }
+}
+
+/// The page to which an action leads: what was deleted has no page any more.
+fn after<'a>(action: &Action, back: &'a str) -> &'a str {
+    match back.split_once('?') {
+        Some(("trigger", _)) if action.word.ends_with(".delete") => "triggers",
+        Some(("job", _)) if action.word.ends_with(".delete") => "jobs",
+        _ => back,
+    }
 }
 
 #[cfg(test)]

@@ -23,10 +23,13 @@ impl Subject {
 
     /// The subject of a JSON value; a text with a dot is both a pair and a name, and stays a name.
     pub(super) fn of(value: &Value) -> Option<Self> {
+        let is_storable = |text: &String| !text.contains('\0');
         match value {
-            Value::String(text) if !text.is_empty() => Some(Self::Name(text.clone())),
+            Value::String(text) if !text.is_empty() && is_storable(text) => Some(Self::Name(text.clone())),
             Value::Array(parts) => match parts.as_slice() {
-                [Value::String(group), Value::String(name)] => Some(Self::Pair(group.clone(), name.clone())),
+                [Value::String(group), Value::String(name)] if is_storable(group) && is_storable(name) => {
+                    Some(Self::Pair(group.clone(), name.clone()))
+                }
                 _ => None,
             },
             _ => None,
@@ -94,6 +97,7 @@ mod tests {
         }
         assert_eq!(Subject::read("a.b").unwrap().job().unwrap(), JobKey::new("a", "b"));
         assert_eq!(Subject::read("[1]"), None);
+        assert_eq!(Subject::read("[\"a\",\"b\\u0000\"]"), None);
         assert_eq!(Subject::read(""), None);
     }
 }

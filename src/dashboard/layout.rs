@@ -3,11 +3,13 @@
 use super::actions::{Action, find};
 use super::form::link;
 use super::keys::Subject;
+use super::search::SINCE;
 use super::view::{Page, View};
+use super::wish::Wish;
 use maud::{DOCTYPE, Markup, html};
 
 /// The pages of the navigation: address, name.
-const SECTIONS: [(&str, &str); 11] = [
+const SECTIONS: [(&str, &str); 12] = [
     ("", "Overview"),
     ("running", "Running"),
     ("triggers", "Triggers"),
@@ -19,13 +21,21 @@ const SECTIONS: [(&str, &str); 11] = [
     ("calendars", "Calendars"),
     ("continuations", "Continuations"),
     ("locks", "Locks"),
+    ("actions", "Actions"),
 ];
 
 /// The result of an action, shown once on the page to which it comes back.
 pub(super) struct Flash {
     pub(super) text: String,
     pub(super) is_error: bool,
-    pub(super) undo: Option<(&'static Action, Vec<Subject>)>,
+    pub(super) undo: Option<Undo>,
+}
+
+/// The action that takes another one back.
+pub(super) struct Undo {
+    pub(super) action: &'static Action,
+    pub(super) subjects: Vec<Subject>,
+    pub(super) wish: Option<Wish>,
 }
 
 /// The document of a page. All pages are in one folder, so that addresses are relative and the
@@ -135,11 +145,12 @@ fn flashed(view: &View<'_>, flash: &Flash) -> Markup {
     html! {
         div.flash.(if flash.is_error { "bad" } else { "good" }) role=(if flash.is_error { "alert" } else { "status" }) {
             span { (flash.text) }
-            @if let Some((action, subjects)) = &flash.undo {
+            @if let Some(undo) = &flash.undo {
                 form method="post" action="act" {
-                    (hidden(view, action, subjects))
+                    (hidden(view, undo.action.word, &undo.subjects))
+                    @if let Some(wish) = &undo.wish { (wish.hidden()) }
                     input type="hidden" name="sure" value="yes";
-                    button.quiet { "Undo: " (action.label.to_lowercase()) }
+                    button.quiet { "Undo: " (undo.action.label.to_lowercase()) }
                 }
             }
         }
@@ -147,11 +158,11 @@ fn flashed(view: &View<'_>, flash: &Flash) -> Markup {
 }
 
 /// The fields of an action's form.
-pub(super) fn hidden(view: &View<'_>, action: &Action, subjects: &[Subject]) -> Markup {
+pub(super) fn hidden(view: &View<'_>, word: &str, subjects: &[Subject]) -> Markup {
     html! {
         input type="hidden" name="token" value=(view.visitor.token);
         input type="hidden" name="back" value=(view.here);
-        input type="hidden" name="do" value=(action.word);
+        input type="hidden" name="do" value=(word);
         @for subject in subjects { input type="hidden" name="key" value=(subject.to_field()); }
     }
 }
@@ -161,7 +172,7 @@ pub(super) fn button(view: &View<'_>, word: &str, subject: impl Into<Subject>) -
     let Some(action) = find(word).filter(|_| view.may_act()) else { return html! {} };
     html! {
         form.inline method="post" action="act" {
-            (hidden(view, action, &[subject.into()]))
+            (hidden(view, word, &[subject.into()]))
             button.(if action.is_grave { "grave" } else { "plain" }) { (action.label) }
         }
     }
@@ -203,6 +214,17 @@ pub(super) fn checkbox(view: &View<'_>, subject: impl Into<Subject>) -> Markup {
 pub(super) fn with_tick<'a>(view: &View<'_>, heads: &[&'a str]) -> Vec<&'a str> {
     let tick = view.may_act().then_some("");
     tick.into_iter().chain(heads.iter().copied()).collect()
+}
+
+/// The field of a filter for the span of time back from now.
+pub(super) fn within(view: &View<'_>) -> Markup {
+    let chosen = |name: &str| view.query.get("since") == Some(name);
+    html! {
+        label { "Within" select name="since" {
+            option value="" { "all time" }
+            @for (name, _) in SINCE { option value=(name) selected[chosen(name)] { (name) } }
+        } }
+    }
 }
 
 /// The way to the next part of a list.

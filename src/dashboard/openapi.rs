@@ -6,8 +6,11 @@ use serde_json::{Map, Value, json};
 
 /// The description.
 pub(super) fn document(readings: &[Reading]) -> Value {
-    let mut paths: Map<String, Value> = readings.iter().map(|reading| (path(reading.name), read(reading))).collect();
-    paths.insert(path("actions"), act());
+    let mut paths: Map<String, Value> =
+        readings.iter().map(|reading| (path(reading.name), json!({"get": read(reading)}))).collect();
+    if let Some(Value::Object(actions)) = paths.get_mut(&path("actions")) {
+        actions.insert("post".to_owned(), act());
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -30,7 +33,7 @@ fn path(name: &str) -> String {
 fn read(reading: &Reading) -> Value {
     let parameter = |name: &&str| json!({"name": name, "in": "query", "required": false, "schema": {"type": "string"}});
     let parameters: Vec<Value> = reading.parameters.iter().map(parameter).collect();
-    json!({"get": {
+    json!({
         "operationId": reading.name,
         "summary": reading.gives,
         "parameters": parameters,
@@ -40,14 +43,14 @@ fn read(reading: &Reading) -> Value {
             "404": {"description": "It does not exist"},
             "503": {"description": "The database cannot be used"},
         },
-    }})
+    })
 }
 
 fn act() -> Value {
     let words: Vec<&str> = ACTIONS.iter().map(|action| action.word).collect();
     let meanings: Vec<String> =
         ACTIONS.iter().map(|action| format!("* `{}` ({}): {}", action.word, action.what[1], action.warning)).collect();
-    json!({"post": {
+    json!({
         "operationId": "act",
         "summary": "Does something to jobs, triggers, runs or nodes",
         "description": meanings.join("\n"),
@@ -60,6 +63,9 @@ fn act() -> Value {
                     {"type": "string"},
                     {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
                 ]}},
+                "kind": {"type": "string", "description": "Of `trigger.reschedule`: cron, every, fixed-delay or at"},
+                "when": {"type": "string", "description": "Of `trigger.reschedule`: an expression, a time such as 5m, a moment"},
+                "zone": {"type": "string", "description": "Of `trigger.reschedule` with cron: the time zone"},
             },
         }}}},
         "responses": {
@@ -70,5 +76,5 @@ fn act() -> Value {
             "403": {"description": "The visitor is no operator"},
             "409": {"description": "The scheduler refuses it"},
         },
-    }})
+    })
 }

@@ -6,6 +6,7 @@ mod role;
 pub use labels::{Labels, LabelsError};
 pub use role::{NodeActivity, NodeRole};
 
+use crate::alarm::AlarmKind;
 use std::time::Duration;
 
 /// A node's account of itself with each check-in; in the side table `CN_NODES`.
@@ -42,6 +43,8 @@ pub struct NodeInfo {
     pub running: u32,
     /// The load of the machine and of the process.
     pub load: MachineLoad,
+    /// The alarms that the node has raised.
+    pub alarms: Vec<AlarmKind>,
 }
 
 impl NodeInfo {

@@ -1,6 +1,7 @@
 //! Reports: what is stored and what runs, in the JSON forms and words in which the command line and
 //! the dashboard show it.
 
+mod action;
 mod calendar;
 mod explanation;
 mod fire;
@@ -9,14 +10,17 @@ mod lock;
 mod node;
 mod recovery;
 mod run;
+mod span;
 mod trigger;
 
+pub use action::action;
 pub use calendar::{calendar, calendar_in_words, calendars};
 pub use explanation::explanation;
 pub use fire::{fire, progress_in_words};
 pub use job::{continuations, job, job_data, job_flags};
 pub use lock::lock;
-pub use node::{memory_in_use, memory_in_words, node, node_state, percent};
+pub use node::{alarms_in_words, memory_in_use, memory_in_words, node, node_state, percent};
 pub use recovery::{outage, parked};
 pub use run::{ended_ms, log_line, run, run_record};
+pub use span::read_span;
 pub use trigger::{misfire_in_words, trigger, trigger_summary};

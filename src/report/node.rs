@@ -51,6 +51,7 @@ fn said(NodeRow { started_ms, seen_ms, info, .. }: &NodeRow) -> Value {
         "process_memory_bytes": load.process_memory,
         "memory_limit_bytes": load.memory_limit,
         "threads": load.threads,
+        "alarms": info.alarms.iter().map(|alarm| alarm.name()).collect::<Vec<_>>(),
     })
 }
 
@@ -58,6 +59,12 @@ fn said(NodeRow { started_ms, seen_ms, info, .. }: &NodeRow) -> Value {
 pub fn node_state(node: &InstanceStatus) -> String {
     let said = node.node.as_ref().map_or("alive", |row| row.info.activity.name());
     if node.alive { said } else { "silent" }.to_owned()
+}
+
+/// The alarms that a node has raised, in words; none without one.
+pub fn alarms_in_words(info: &NodeInfo) -> Option<String> {
+    let words: Vec<String> = info.alarms.iter().map(|alarm| alarm.name().replace('_', " ")).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// A share of the machine, `12.5 %`.

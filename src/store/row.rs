@@ -61,7 +61,7 @@ pub use placement::{BlacklistKind, BlacklistRow, Exclusions, GroupRuns, LimitRow
 pub use prefetched::{BegunRow, GoneTrigger, PrefetchedFire, PrefetchedRow};
 pub use recovery::RecoveryRow;
 pub use selection::{
-    ContinuationSelection, FiredSelection, JobSelection, Place, ReservationSelection, Selection, TriggerSelection,
+    ContinuationSelection, FiredSelection, JobSelection, ReservationSelection, Selection, TriggerSelection,
 };
 pub use snapshot::{Snapshot, SnapshotPlace};
 pub(in crate::store) use table::cells_of;

@@ -5,6 +5,8 @@
 mod access;
 mod actions;
 mod api;
+mod attacks;
+mod browser;
 mod everywhere;
 mod server;
 
@@ -68,24 +70,12 @@ impl Site {
 
     /// A node that has checked in, and does nothing else.
     fn node(&self, name: &str) -> Membership {
-        let mut me = Membership::new(name);
-        self.store.upkeep().check_in(&mut me).unwrap();
-        me
+        node(&self.store, name)
     }
 
     /// A job with a trigger that fires every hour from an hour from now on.
     fn schedule(&self, group: &str, name: &str) -> TriggerKey {
-        let at = SystemClock::default().wall_time() + Duration::from_secs(3600);
-        let job = JobDetail::builder(JobKey::new(group, name), "t").durable(true).data("password", "hunter22");
-        let job = job.data("url", "https://ada:sesame@example/x").description(HOSTILE).build().unwrap();
-        let trigger = Trigger::builder(TriggerKey::new(group, name), job.key().clone())
-            .schedule(SimpleSchedule::every(Duration::from_secs(3600)))
-            .start_at(at)
-            .build()
-            .unwrap();
-        let key = trigger.key().clone();
-        self.store.catalogue().schedule(vec![(job, vec![trigger])], false).unwrap();
-        key
+        schedule(&self.store, group, name)
     }
 
     /// Asks as a browser on this machine does.
@@ -121,6 +111,26 @@ impl Site {
         let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
         self.ask(Request::new("POST", &format!("/{to}")).body(form))
     }
+}
+
+fn node(store: &JobStore, name: &str) -> Membership {
+    let mut me = Membership::new(name);
+    store.upkeep().check_in(&mut me).unwrap();
+    me
+}
+
+fn schedule(store: &JobStore, group: &str, name: &str) -> TriggerKey {
+    let at = SystemClock::default().wall_time() + Duration::from_secs(3600);
+    let job = JobDetail::builder(JobKey::new(group, name), "t").durable(true).data("password", "hunter22");
+    let job = job.data("url", "https://ada:sesame@example/x").description(HOSTILE).build().unwrap();
+    let trigger = Trigger::builder(TriggerKey::new(group, name), job.key().clone())
+        .schedule(SimpleSchedule::every(Duration::from_secs(3600)))
+        .start_at(at)
+        .build()
+        .unwrap();
+    let key = trigger.key().clone();
+    store.catalogue().schedule(vec![(job, vec![trigger])], false).unwrap();
+    key
 }
 
 fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {

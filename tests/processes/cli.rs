@@ -22,6 +22,7 @@ mod parked;
 mod placement;
 mod strategies;
 mod terminal;
+mod top;
 mod waiting;
 
 use serde_json::Value;

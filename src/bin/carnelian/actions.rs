@@ -3,12 +3,12 @@
 use crate::failure::Outcome;
 use crate::output::{Output, or_dash, time};
 use crate::value::{self, Moment, With, epoch_ms, resolved};
-use carnelian::history::{ActionQuery, ActionRow};
+use carnelian::history::ActionQuery;
 use carnelian::machine::{Machine, MachineFiles};
+use carnelian::report;
 use carnelian::settings::Settings;
 use carnelian::store::JobStore;
 use clap::Args;
-use serde_json::{Value, json};
 
 // The filter of actions.
 #[derive(Args)]
@@ -54,7 +54,7 @@ pub fn run(store: &JobStore, output: Output, options: &Actions) -> Outcome {
         .with(options.after.as_ref(), ActionQuery::after);
     let rows = store.history().actions(&query)?;
     let heading = ["TIME", "ACTOR", "NODE", "ACTION", "KIND", "SUBJECT", "DETAIL", "ID"];
-    output.list("no action is known", heading, &rows, document, |row| {
+    output.list("no action is known", heading, &rows, report::action, |row| {
         [
             time(Some(epoch_ms(row.time()))),
             row.actor.clone(),
@@ -65,19 +65,6 @@ pub fn run(store: &JobStore, output: Output, options: &Actions) -> Outcome {
             or_dash(row.detail.as_ref()),
             row.action_id.clone(),
         ]
-    })
-}
-
-pub fn document(row: &ActionRow) -> Value {
-    json!({
-        "action_id": row.action_id,
-        "ms": epoch_ms(row.time()),
-        "actor": row.actor,
-        "node": row.node,
-        "action": row.action,
-        "kind": row.kind,
-        "subject": row.subject,
-        "detail": row.detail,
     })
 }
 

@@ -128,6 +128,8 @@ pub enum Command {
     /// The recovery mode: a backlog is drained by priority, in larger batches
     #[command(subcommand)]
     Recovery(crate::outages::RecoveryCommand),
+    /// The overview in a terminal: nodes, runs, what is due and what has failed, until Ctrl-C
+    Top(crate::top::Top),
     /// Has a node take no work, until `undrain`
     Drain(Drain),
     /// Has a drained node take work again; exit code 1 if it is not drained

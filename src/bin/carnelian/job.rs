@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, complain, fields, time, yes_or_no};
 use crate::page::{Paging, Part, token};
 use crate::value::{With, epoch_ms, millis};
-use crate::{actions, follow, job_delete, job_run, marks, schedule};
+use crate::{follow, job_delete, job_run, marks, schedule};
 use carnelian::history::{ActionQuery, ActionRow, LastRunRow};
 use carnelian::listing::JobQuery;
 use carnelian::report::{self, continuations, job_data, job_flags};
@@ -163,7 +163,7 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
     document.insert("children".to_owned(), continuations(children.iter(), Continuation::child));
     document.insert("parents".to_owned(), continuations(parents.iter(), Continuation::parent));
     document.insert("last_runs".to_owned(), last_runs.iter().map(last_run).collect());
-    document.insert("last_action".to_owned(), changes.first().map_or(Value::Null, actions::document));
+    document.insert("last_action".to_owned(), changes.first().map_or(Value::Null, report::action));
     output.answer(Value::Object(document), || {
         let mut shown = vec![
             ("job", Some(key.to_string())),

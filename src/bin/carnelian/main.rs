@@ -46,6 +46,7 @@ mod shown;
 mod strategy;
 mod submission;
 mod table;
+mod top;
 mod trigger;
 mod value;
 mod watch;
@@ -119,6 +120,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Check(bounds) => check::run(&config.open()?, output, bounds),
         #[cfg(feature = "dashboard")]
         Command::Dashboard(options) => dashboard::run(&config, options),
+        Command::Top(options) => top::run(&config.open()?, output, options),
         Command::Node => node::run(config),
         Command::Outages(paging) => outages::list(&config.open()?, output, paging),
         Command::Submission(command) => submission::run(&config.open()?, output, command),

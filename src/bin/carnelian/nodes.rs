@@ -5,7 +5,7 @@ use crate::output::{Output, ago, complain, fields, or_dash, span, time, yes_or_n
 use crate::value::{epoch_ms, millis};
 use crate::watch::Watch;
 use carnelian::monitoring::InstanceStatus;
-use carnelian::report::{self, memory_in_use, memory_in_words, node_state, percent};
+use carnelian::report::{self, alarms_in_words, memory_in_use, memory_in_words, node_state, percent};
 use carnelian::store::JobStore;
 use carnelian::store::row::NodeRow;
 use clap::Args;
@@ -80,6 +80,7 @@ fn everything(node: &InstanceStatus, now_ms: i64) -> String {
         ("started", Some(time(Some(*started_ms)))),
         ("workers", Some(format!("{}, {} of them free", info.pool_size, info.free_workers))),
         ("fires at check-in", Some(info.running.to_string())),
+        ("alarms", alarms_in_words(info)),
         ("cores", load.cores.map(|cores| cores.to_string())),
         ("CPU of the machine", percent(load.host_cpu_permille)),
         ("CPU of the process", percent(load.process_cpu_permille)),

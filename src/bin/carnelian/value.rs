@@ -31,23 +31,7 @@ pub fn epoch_ms(time: DateTime<Utc>) -> i64 {
     time.timestamp_millis()
 }
 
-/// Reads `500ms 30s 5m 2h 1d`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let scale: u64 = match text.get(digits..).map(str::trim_start) {
-        Some("ms") => 1,
-        Some("s") => 1_000,
-        Some("m") => 60_000,
-        Some("h") => 3_600_000,
-        Some("d") => 86_400_000,
-        _ => return Err("expected a number with its unit, such as 500ms, 30s, 5m, 2h or 1d".to_owned()),
-    };
-    let count = text.get(..digits).and_then(|count| count.parse::<u64>().ok());
-    match count.and_then(|count| count.checked_mul(scale)).filter(|ms| i64::try_from(*ms).is_ok()) {
-        Some(ms) => Ok(Duration::from_millis(ms)),
-        None => Err("expected a whole number before the unit, as in 30s".to_owned()),
-    }
-}
+pub use carnelian::report::read_span as duration;
 
 /// Reads ISO 8601 with an offset, `now`, or `+30s`.
 pub fn moment(text: &str) -> Result<Moment, String> {

@@ -1,6 +1,7 @@
 //! Continuations: which jobs follow the runs of which.
 
 use crate::dashboard::components::{badge, card, job_link};
+use crate::dashboard::graph::graph;
 use crate::dashboard::view::{Page, View};
 use crate::error::{Error, Result};
 use crate::job::Continuation;
@@ -46,6 +47,7 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
             "Which jobs run after the runs of others",
             &html! {
                 @if drawn.is_empty() { p.none { "No job follows another." } }
+                (graph(&all))
                 ul.tree { @for root in &drawn { (root) } }
                 @if tree.left == 0 { p.dim { "There are more." } }
             },

@@ -2,24 +2,24 @@
 
 use crate::dashboard::components::{card, first_line, job_or_dash, outcome, run_link, table, trigger_link, when};
 use crate::dashboard::form::Fields;
-use crate::dashboard::layout::{checkbox, more, selection, with_tick};
-use crate::dashboard::search::PAGE;
+use crate::dashboard::layout::{checkbox, more, selection, with_tick, within};
+use crate::dashboard::search::{Found, has_words, rows_to_read, sift, since};
 use crate::dashboard::view::{Page, View};
 use crate::dashboard::words::span;
-use crate::epoch::moment;
 use crate::error::Result;
 use crate::history::{FireOutcome, HistoryQuery, HistoryRow};
 use crate::key::{JobKey, TriggerKey};
+use crate::listing::Page as Listed;
 use crate::store::JobStore;
 use maud::{Markup, html};
 
-/// The spans of time back from now that can be chosen.
-const SINCE: [(&str, i64); 5] =
-    [("15m", 900_000), ("1h", 3_600_000), ("6h", 21_600_000), ("1d", 86_400_000), ("7d", 604_800_000)];
-
-/// The runs that a query asks for, one more than a page has if there are more.
-pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields, now_ms: i64) -> Result<(Vec<HistoryRow>, bool)> {
-    let mut asked = HistoryQuery::new().limit(PAGE + 1);
+/// The runs that a query asks for. Job, trigger and time have an index; what else is asked for is
+/// looked for among a bounded number of runs.
+pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields, now_ms: i64) -> Result<Found<HistoryRow, String>> {
+    let outcome = query.get("outcome").and_then(FireOutcome::from_name);
+    let (node, error) = (query.get("node"), query.get("error"));
+    let limit = rows_to_read(outcome.is_some() || node.or(error).is_some());
+    let mut asked = HistoryQuery::new().limit(limit + 1);
     if let (Some(group), Some(name)) = (query.get("group"), query.get("name")) {
         asked = asked.job(JobKey::new(group, name));
     }
@@ -29,41 +29,38 @@ pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields, now_ms: i64) 
     if let (Some(group), Some(name)) = (query.get("trigger_group"), query.get("trigger_name")) {
         asked = asked.trigger(TriggerKey::new(group, name));
     }
-    if let Some(name) = query.get("outcome").and_then(FireOutcome::from_name) {
-        asked = asked.outcome(name);
-    }
-    if let Some(instance) = query.get("node") {
-        asked = asked.instance(instance);
-    }
-    if let Some(error) = query.get("error") {
-        asked = asked.error(error);
-    }
-    if let Some((_, back_ms)) = SINCE.iter().find(|(name, _)| query.get("since") == Some(name)) {
-        asked = asked.since(moment(now_ms - back_ms));
+    if let Some(since) = since(query, now_ms) {
+        asked = asked.since(since);
     }
     if let Some(fire) = query.get("after") {
         match store.history().find(&HistoryQuery::new().fire(fire))?.first() {
             Some(last) => asked = asked.after(last),
             // The row is forgotten, and all before it with it.
-            None => return Ok((Vec::new(), false)),
+            None => return Ok(Found { rows: Vec::new(), next: None, read: 0 }),
         }
     }
-    let mut rows = store.history().find(&asked)?;
-    let is_cut = rows.len() > PAGE;
-    rows.truncate(PAGE);
-    Ok((rows, is_cut))
+    let read = Listed::of(store.history().find(&asked)?, Some(limit));
+    Ok(sift(
+        read,
+        |row| row.fire_id.clone(),
+        |row| {
+            outcome.is_none_or(|outcome| row.outcome == outcome)
+                && node.is_none_or(|node| row.instance.as_deref() == Some(node))
+                && error.is_none_or(|error| row.error.as_deref().is_some_and(|text| has_words(text, Some(error))))
+        },
+    ))
 }
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
-    let (rows, is_cut) = find(view.store, &view.query, view.now_ms)?;
-    let next = rows.last().filter(|_| is_cut).map(|row| row.fire_id.as_str());
+    let found = find(view.store, &view.query, view.now_ms)?;
     Ok(Some(Page::new(
         "History",
         html! {
             (filter(view))
             (card("history", "The newest first", &html! {
-                (selection(view, &["run.retry"], &list(view, &rows, true)))
-                (more("history", view, "after", next))
+                (selection(view, &["run.retry"], &list(view, &found.rows, true)))
+                (more("history", view, "after", found.next.as_deref()))
+                @if found.next.is_some() && found.read > found.rows.len() { p.dim { (found.read) " runs were looked at." } }
             }))
         },
     )))
@@ -108,11 +105,8 @@ fn filter(view: &View<'_>) -> Markup {
                 @for one in FireOutcome::ALL { option value=(one.name()) selected[chosen("outcome", one.name())] { (one.name().replace('_', " ")) } }
             } }
             label { "Node" input name="node" value=[view.query.get("node")]; }
-            label { "Text of the error" input name="error" value=[view.query.get("error")]; }
-            label { "Within" select name="since" {
-                option value="" { "all time" }
-                @for (name, _) in SINCE { option value=(name) selected[chosen("since", name)] { (name) } }
-            } }
+            label { "Words of the error" input name="error" value=[view.query.get("error")]; }
+            (within(view))
             button.plain { "Search" }
         }
     }

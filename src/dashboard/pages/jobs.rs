@@ -7,32 +7,29 @@ use crate::dashboard::search::{Found, Spot, has_words, rows_to_read, sift};
 use crate::dashboard::view::{Page, View};
 use crate::error::Result;
 use crate::job::{JobDetail, JobFilter};
+use crate::key::JobKey;
+use crate::listing::JobQuery;
 use crate::report::job_flags;
 use crate::store::JobStore;
-use crate::store::row::Place;
 use maud::{Markup, html};
 
 /// The jobs that a query asks for: by their marks, or by the words of their keys and types.
 pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields) -> Result<Found<JobDetail>> {
-    let after = Spot::read(query);
     let words = query.get("q");
     let spot = |job: &JobDetail| Spot { name: job.key().name().to_owned(), group: job.key().group().to_owned() };
     let marked = query.get("tag").or(query.get("owner")).or(query.get("biz_key")).is_some();
-    let (read, limit) = if marked {
+    let mut asked = JobQuery::new().limit(rows_to_read(words.is_some()));
+    if marked {
         let mut filter = JobFilter::new();
         filter = query.get("tag").into_iter().fold(filter, JobFilter::tag);
         filter = query.get("owner").into_iter().fold(filter, JobFilter::owner);
-        filter = query.get("biz_key").into_iter().fold(filter, JobFilter::biz_key);
-        let mut read = store.catalogue().find_jobs(&filter)?;
-        read.sort_by(|a, b| (a.key().name(), a.key().group()).cmp(&(b.key().name(), b.key().group())));
-        read.retain(|job| (job.key().name(), job.key().group()) > (&*after.name, &*after.group));
-        (read, usize::MAX)
-    } else {
-        let limit = rows_to_read(words.is_some());
-        (store.catalogue().job_page(Place { name: &after.name, group: &after.group }, limit)?, limit)
-    };
+        asked = asked.filter(query.get("biz_key").into_iter().fold(filter, JobFilter::biz_key));
+    }
+    if let Some(after) = Spot::read(query) {
+        asked = asked.after(JobKey::new(after.group, after.name));
+    }
     let shown = |job: &JobDetail| format!("{} {} {}", job.key(), job.job_type(), job.description().unwrap_or_default());
-    Ok(sift(read, limit, spot, |job| has_words(&shown(job), words)))
+    Ok(sift(store.catalogue().list_jobs(&asked)?, spot, |job| has_words(&shown(job), words)))
 }
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {

@@ -1,5 +1,6 @@
 //! The pages by their addresses.
 
+pub(super) mod actions;
 mod calendars;
 mod continuations;
 pub(super) mod history;
@@ -47,6 +48,7 @@ const PLACES: &[Place] = &[
     Place { address: "calendars", section: "calendars", make: calendars::page },
     Place { address: "continuations", section: "continuations", make: continuations::page },
     Place { address: "locks", section: "locks", make: locks::page },
+    Place { address: "actions", section: "actions", make: actions::page },
 ];
 
 /// The page of an address below the dashboard's folder.

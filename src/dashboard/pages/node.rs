@@ -1,6 +1,6 @@
 //! One node: what it says of itself, and what it runs.
 
-use crate::dashboard::components::{at, card, facts, job_or_dash, run_link, table, text, trigger_link, when};
+use crate::dashboard::components::{at, badge, card, facts, job_or_dash, run_link, table, text, trigger_link, when};
 use crate::dashboard::form::link;
 use crate::dashboard::layout::button;
 use crate::dashboard::pages::nodes::window;
@@ -9,7 +9,7 @@ use crate::dashboard::words::span;
 use crate::epoch::millis;
 use crate::error::Result;
 use crate::monitoring::{FiredState, InstanceStatus};
-use crate::report::{memory_in_use, memory_in_words, node_state, percent};
+use crate::report::{alarms_in_words, memory_in_use, memory_in_words, node_state, percent};
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
@@ -47,6 +47,7 @@ fn state(view: &View<'_>, node: &InstanceStatus) -> Markup {
     let info = row.map(|row| &row.info);
     facts(&[
         ("State", text(Some(&node_state(node)))),
+        ("Alarms", info.and_then(alarms_in_words).map(|alarms| badge("bad", &alarms))),
         ("Check-in", Some(when(Some(node.last_checkin.timestamp_millis()), view.now_ms))),
         ("Interval", Some(html! { (span(millis(node.checkin_interval))) })),
         ("Window", Some(window(view, node))),

@@ -7,7 +7,7 @@ use crate::dashboard::words::span;
 use crate::epoch::millis;
 use crate::error::Result;
 use crate::monitoring::InstanceStatus;
-use crate::report::{memory_in_use, node_state, percent};
+use crate::report::{alarms_in_words, memory_in_use, node_state, percent};
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
@@ -39,7 +39,7 @@ fn row(view: &View<'_>, node: &InstanceStatus) -> Markup {
         tr {
             (checkbox(view, node.instance.as_str()))
             td { (node_link(&node.instance)) }
-            td { (badge(tone, &node_state(node))) }
+            td { (badge(tone, &node_state(node))) @if let Some(alarms) = info.and_then(alarms_in_words) { " " (badge("bad", &alarms)) } }
             td { (when(Some(node.last_checkin.timestamp_millis()), view.now_ms)) }
             td { (window(view, node)) }
             td.n { (node.running) }
@@ -57,7 +57,7 @@ pub(super) fn window(view: &View<'_>, node: &InstanceStatus) -> Markup {
     let store = &view.store.settings().job_store;
     let all_ms = millis(node.checkin_interval) + millis(store.checkin_misfire_threshold);
     let gone_ms = (view.now_ms - node.last_checkin.timestamp_millis()).clamp(0, all_ms);
-    html! { meter min="0" max=(all_ms) high=(all_ms / 2) optimum="0" value=(gone_ms) title=(format!("{} of {}", span(gone_ms), span(all_ms))) {} }
+    html! { meter aria-label="Silence against the window" min="0" max=(all_ms) high=(all_ms / 2) optimum="0" value=(gone_ms) title=(format!("{} of {}", span(gone_ms), span(all_ms))) {} }
 }
 
 fn bars(view: &View<'_>) -> Result<Markup> {

@@ -10,8 +10,8 @@ use crate::dashboard::trends::{STEP_MS, Shown};
 use crate::dashboard::view::{Page, View};
 use crate::dashboard::words::{ago, span};
 use crate::error::Result;
-use crate::monitoring::FiredState;
-use crate::report::node_state;
+use crate::monitoring::{FiredState, InstanceStatus};
+use crate::report::{alarms_in_words, node_state};
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
@@ -19,7 +19,7 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
     Ok(Some(Page::new(
         "Overview",
         html! {
-            (attention(view))
+            (attention(view, &view.nodes()?))
             div.grid.charts { (charts(&trends)) }
             div.grid { (due_next(view)?) (nodes(view)?) }
             (problems(view)?)
@@ -29,7 +29,7 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
 }
 
 /// The things that a person should look at, the worst first.
-fn attention(view: &View<'_>) -> Markup {
+fn attention(view: &View<'_>, nodes: &[InstanceStatus]) -> Markup {
     let load = &view.load;
     let alarms = &view.store.settings().monitor.alarms;
     let mut found: Vec<(&str, Markup)> = Vec::new();
@@ -45,6 +45,11 @@ fn attention(view: &View<'_>) -> Markup {
             "bad",
             html! { "Node " (node_link(&node.instance)) " is silent: its last check-in was " (last) "." },
         ));
+    }
+    for node in nodes.iter().filter(|node| node.alive) {
+        if let Some(raised) = node.node.as_ref().and_then(|row| alarms_in_words(&row.info)) {
+            found.push(("bad", html! { "Node " (node_link(&node.instance)) " has raised: " (raised) "." }));
+        }
     }
     if let (true, Some(oldest_ms)) = (load.overdue > 0, load.oldest_overdue_ms) {
         let many = if load.overdue == MOST_COUNTED { " or more" } else { "" };

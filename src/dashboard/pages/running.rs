@@ -52,7 +52,7 @@ fn progress(fire: &FiredTrigger) -> Markup {
     let told = fire.heartbeat.as_ref().and_then(|beat| beat.progress.as_ref());
     let share = told.and_then(|told| Some((told.done, told.total.filter(|total| *total > 0)?)));
     html! {
-        @if let Some((done, total)) = share { progress max=(total) value=(done) {} " " }
+        @if let Some((done, total)) = share { progress aria-label="Progress" max=(total) value=(done) {} " " }
         (progress_in_words(fire).unwrap_or_default())
     }
 }

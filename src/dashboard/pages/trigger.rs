@@ -5,6 +5,7 @@ use crate::dashboard::components::{at, badge, card, facts, job_link, node_link, 
 use crate::dashboard::form::link;
 use crate::dashboard::layout::button;
 use crate::dashboard::pages::job::data;
+use crate::dashboard::rescheduling::{form, in_zone, zone};
 use crate::dashboard::view::{Page, View};
 use crate::dashboard::words::span;
 use crate::epoch::millis;
@@ -12,8 +13,7 @@ use crate::error::{Error, Result};
 use crate::key::TriggerKey;
 use crate::report::misfire_in_words;
 use crate::store::Explanation;
-use crate::trigger::{Overlap, Schedule, Trigger};
-use chrono_tz::Tz;
+use crate::trigger::{Overlap, Trigger};
 use maud::{Markup, html};
 
 /// The number of times to come that are shown.
@@ -40,14 +40,19 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
         html! {
             div.buttons {
                 @for word in actions(&explained) { (button(view, word, &key)) " " }
+                @for word in ["group.pause", "group.resume"] { (button(view, word, key.group())) " " }
             }
             div.grid {
                 (why(&explained))
                 (card("facts", "Facts", &about(view, &explained, trigger.as_ref())))
                 @if let Some(trigger) = &trigger { (times(view, trigger, calendar.as_ref())) }
                 @if let Some(trigger) = &trigger { (card("data", "Data of the trigger", &data(view, trigger.data()))) }
+                @if let (Some(trigger), true) = (&trigger, view.may_act()) { (card("schedule", "Another schedule", &form(view, trigger))) }
             }
-            p { a href=(link("history", [("trigger_group", key.group()), ("trigger_name", key.name())])) { "Runs of this trigger" } }
+            p {
+                a href=(link("history", [("trigger_group", key.group()), ("trigger_name", key.name())])) { "Runs of this trigger" } " · "
+                a href=(link("actions", [("subject", &*key.to_string())])) { "What was done to it" }
+            }
         },
     )))
 }
@@ -88,7 +93,7 @@ fn why(explained: &Explanation) -> Markup {
                     (node_link(&node.instance)) ": "
                     @match &node.refusal {
                         None => { (badge("good", "may")) }
-                        Some(refusal) => { (badge("warn", "may not")) " " (refusal.to_string()) }
+                        Some(refusal) => { (badge("warn", "may not")) " " (prose(&refusal.to_string())) }
                     }
                 } } }
             }
@@ -146,20 +151,10 @@ fn times(view: &View<'_>, trigger: &Trigger, calendar: Option<&Calendar>) -> Mar
         &html! {
             @if times.is_empty() { p.none { "There are none." } }
             ol.times { @for moment in &times {
-                li { time datetime=(moment.to_rfc3339()) { (moment.with_timezone(&zone).format("%a %Y-%m-%d %H:%M:%S %Z")) } }
+                li { (in_zone(*moment, zone)) }
             } }
         },
     )
-}
-
-fn zone(schedule: &Schedule) -> Tz {
-    match schedule {
-        Schedule::Cron(cron) => cron.zone(),
-        Schedule::CalendarInterval(interval) => interval.zone(),
-        Schedule::DailyTimeInterval(daily) => daily.default_zone(),
-        Schedule::Recurrence(recurrence) => recurrence.zone(),
-        _ => Tz::UTC,
-    }
 }
 
 /// A sentence in which commands stand between backticks.

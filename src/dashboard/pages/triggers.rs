@@ -6,25 +6,24 @@ use crate::dashboard::layout::{checkbox, more, selection, with_tick};
 use crate::dashboard::search::{Found, Spot, has_words, rows_to_read, sift};
 use crate::dashboard::view::{Page, View};
 use crate::error::Result;
+use crate::key::TriggerKey;
+use crate::listing::TriggerQuery;
 use crate::report::misfire_in_words;
-use crate::store::row::Place;
 use crate::store::{JobStore, TriggerSummary};
-use crate::trigger::TriggerState;
+use crate::trigger::{Schedule, TriggerState};
 use maud::{Markup, html};
-
-/// The kinds of triggers, as their rows have them.
-const KINDS: [&str; 5] = ["SIMPLE", "CRON", "CAL_INT", "DAILY_I", "RECUR"];
 
 /// The triggers that a query asks for.
 pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields) -> Result<Found<TriggerSummary>> {
-    let after = Spot::read(query);
     let (words, wanted, kind) = (query.get("q"), query.get("state"), query.get("type"));
     let limit = rows_to_read(words.or(wanted).or(kind).is_some());
-    let place = Place { name: &after.name, group: &after.group };
-    let read = store.catalogue().trigger_page(place, limit)?;
+    let mut asked = TriggerQuery::new().limit(limit);
+    if let Some(after) = Spot::read(query) {
+        asked = asked.after(TriggerKey::new(after.group, after.name), None);
+    }
     let spot =
         |trigger: &TriggerSummary| Spot { name: trigger.key.name().to_owned(), group: trigger.key.group().to_owned() };
-    Ok(sift(read, limit, spot, |trigger| {
+    Ok(sift(store.catalogue().list_triggers(&asked)?, spot, |trigger| {
         wanted.is_none_or(|wanted| trigger.state == wanted)
             && kind.is_none_or(|kind| trigger.kind == kind)
             && has_words(&format!("{} {}", trigger.key, trigger.job), words)
@@ -79,7 +78,7 @@ fn filter(view: &View<'_>) -> Markup {
             } }
             label { "Type" select name="type" {
                 option value="" { "any" }
-                @for kind in KINDS { option value=(kind) selected[chosen("type", kind)] { (kind.to_lowercase()) } }
+                @for kind in Schedule::KINDS { option value=(kind) selected[chosen("type", kind)] { (kind.to_lowercase()) } }
             } }
             button.plain { "Search" }
         }

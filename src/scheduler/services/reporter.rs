@@ -68,7 +68,8 @@ impl Reporter {
             NodeActivity::Firing
         };
         let running = small(node.running_fires.count());
-        let info = NodeInfo { activity, pool_size, free_workers, running, load, ..self.fixed.clone() };
+        let alarms = node.metrics.view.lock().raised.iter().copied().collect();
+        let info = NodeInfo { activity, pool_size, free_workers, running, load, alarms, ..self.fixed.clone() };
         NodeReport { info, uptime: node.clock.ticks().saturating_sub(self.started) }
     }
 }

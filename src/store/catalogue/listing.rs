@@ -8,7 +8,7 @@ use crate::job::{JobDetail, JobFilter, JobMarks, JobPolicy};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::FiredTrigger;
-use crate::store::row::{JobRow, JobSelection, Place, TriggerRow, TriggerSelection};
+use crate::store::row::{JobRow, JobSelection, TriggerRow, TriggerSelection};
 use crate::trigger::{Trigger, TriggerState};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
@@ -188,26 +188,6 @@ impl Catalogue<'_> {
     pub fn summaries_of_job(&self, key: &JobKey) -> Result<Vec<TriggerSummary>> {
         let rows = self.store.read("look at the triggers of a job", |s| s.triggers(TriggerSelection::OfJob(key)))?;
         Ok(rows.into_iter().map(TriggerSummary::from).collect())
-    }
-
-    /// At most so many triggers after a place, in order of name and group. Reads these only.
-    ///
-    /// # Errors
-    /// Failures of the database.
-    pub fn trigger_page(&self, place: Place<'_>, limit: usize) -> Result<Vec<TriggerSummary>> {
-        let rows =
-            self.store.glance("read a page of triggers", |s| s.triggers(TriggerSelection::Page(place, limit)))?;
-        Ok(rows.into_iter().map(TriggerSummary::from).collect())
-    }
-
-    /// At most so many jobs after a place, without their data, in order of name and group. Reads
-    /// these only.
-    ///
-    /// # Errors
-    /// Failures of the database.
-    pub fn job_page(&self, place: Place<'_>, limit: usize) -> Result<Vec<JobDetail>> {
-        let rows = self.store.glance("read a page of jobs", |s| s.jobs(JobSelection::Page(place, limit)))?;
-        Ok(rows.into_iter().map(without_data).collect())
     }
 
     /// The waiting triggers that are due first, at most so many.

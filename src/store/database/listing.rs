@@ -10,7 +10,7 @@ pub trait ListingRows {
     fn trigger_page(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<Vec<ListedTrigger>>;
     /// The number of triggers that the query asks for, on all pages.
     fn count_triggers(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<usize>;
-    /// The jobs that the query asks for, in order of group and name, without their data.
+    /// The jobs that the query asks for, in order of name and group, without their data.
     fn job_page(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<Vec<JobRow>>;
     /// The number of jobs that the query asks for, on all pages.
     fn count_jobs(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<usize>;

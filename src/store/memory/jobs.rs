@@ -22,12 +22,6 @@ impl JobRows for MemorySession<'_> {
             JobSelection::Keys(keys) | JobSelection::Whole(keys) => {
                 keys.iter().filter_map(|key| self.tables.jobs.get(key)).collect()
             }
-            JobSelection::Page(place, limit) => {
-                let mut jobs: Vec<&JobRow> =
-                    all().filter(|job| place.is_before(job.key.name(), job.key.group())).collect();
-                jobs.sort_by(|a, b| (a.key.name(), a.key.group()).cmp(&(b.key.name(), b.key.group())));
-                return Ok(jobs.into_iter().take(limit).cloned().collect());
-            }
             JobSelection::Marked(filter) => all().filter(|job| is_marked(job, filter)).collect(),
             JobSelection::WithPolicyWord(word) => {
                 all().filter(|job| job.policy.as_ref().is_some_and(|text| text.contains(word))).collect()

@@ -3,17 +3,18 @@
 use super::MemorySession;
 use super::jobs::is_marked;
 use crate::error::Result;
+use crate::key::TriggerKey;
 use crate::store::database::ListingRows;
 use crate::store::row::{JobQuery, JobRow, ListOrder, ListedTrigger, TriggerQuery, TriggerRow};
 use std::collections::BTreeSet;
 
 /// The place of a trigger in a list.
-fn place(order: ListOrder, next_ms: Option<i64>, group: &str, name: &str) -> (i64, String, String) {
+fn place(order: ListOrder, next_ms: Option<i64>, key: &TriggerKey) -> (i64, String, String) {
     let next_ms = match order {
         ListOrder::Key => 0,
         ListOrder::NextFireTime => next_ms.unwrap_or(i64::MAX),
     };
-    (next_ms, group.to_owned(), name.to_owned())
+    (next_ms, key.name().to_owned(), key.group().to_owned())
 }
 
 fn is_in(groups: Option<&[String]>, group: &str) -> bool {
@@ -49,10 +50,10 @@ impl MemorySession<'_> {
 impl ListingRows for MemorySession<'_> {
     fn trigger_page(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<Vec<ListedTrigger>> {
         self.reads()?;
-        let place_of = |row: &TriggerRow| place(query.order, row.next_ms, row.key.group(), row.key.name());
+        let place_of = |row: &TriggerRow| place(query.order, row.next_ms, &row.key);
         let mut rows = self.triggers_of(query, groups);
         if let Some((key, next_ms)) = &query.after {
-            let after = place(query.order, *next_ms, key.group(), key.name());
+            let after = place(query.order, *next_ms, key);
             rows.retain(|row| place_of(row) > after);
         }
         rows.sort_by_key(|row| place_of(row));
@@ -76,10 +77,10 @@ impl ListingRows for MemorySession<'_> {
 
     fn job_page(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<Vec<JobRow>> {
         self.reads()?;
-        let place_of = |row: &JobRow| (row.key.group().to_owned(), row.key.name().to_owned());
+        let place_of = |row: &JobRow| (row.key.name().to_owned(), row.key.group().to_owned());
         let mut rows = self.jobs_of(query, groups);
         if let Some(key) = &query.after {
-            let after = (key.group().to_owned(), key.name().to_owned());
+            let after = (key.name().to_owned(), key.group().to_owned());
             rows.retain(|row| place_of(row) > after);
         }
         rows.sort_by_key(|row| place_of(row));

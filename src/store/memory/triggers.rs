@@ -46,12 +46,6 @@ impl MemorySession<'_> {
             TriggerSelection::Keys(keys) => {
                 return keys.iter().filter_map(|key| self.tables.triggers.get(key)).collect();
             }
-            TriggerSelection::Page(place, limit) => {
-                let mut rows: Vec<_> = all().filter(|t| place.is_before(t.key.name(), t.key.group())).collect();
-                rows.sort_by(|a, b| (a.key.name(), a.key.group()).cmp(&(b.key.name(), b.key.group())));
-                rows.truncate(limit);
-                return rows;
-            }
             TriggerSelection::OfJob(job) => self.of_job(job).collect(),
             TriggerSelection::OfCalendar(name) => all().filter(|t| t.calendar.as_deref() == Some(name)).collect(),
             TriggerSelection::Parts(prefix) => {

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ListOrder {
-    /// By group and name, as the database compares texts.
+    /// By name and group, as the database compares texts: the order of its index.
     #[default]
     Key,
     /// By the next fire time, the earliest first, those without one last; by key among equals.
@@ -98,7 +98,7 @@ impl TriggerQuery {
     }
 }
 
-/// A query for a page of the stored jobs, in order of group and name. By default all of them.
+/// A query for a page of the stored jobs, in order of name and group. By default all of them.
 #[derive(Clone, Debug, Default)]
 #[must_use = "it does nothing until it is asked"]
 pub struct JobQuery {

@@ -1,6 +1,7 @@
 //! `NodeRow`: what a node of ours says of itself.
 
 use super::table::{Cell, Column, Kind, ToCells, columns, table};
+use crate::alarm::AlarmKind;
 use crate::epoch::moment;
 use crate::node::{Labels, MachineLoad, NodeActivity, NodeInfo, NodeRole};
 use chrono::{DateTime, Utc};
@@ -22,7 +23,7 @@ table! {
         pub info: NodeInfo = [
             node_name, display_name, application, app_version, library_version, labels, node_role, activity, host_name,
             ip_address, pid, pool_size, free_workers, running, cores, host_cpu, process_cpu, memory_total, memory_used,
-            process_memory, memory_limit, threads
+            process_memory, memory_limit, threads, alarms
         ],
     }
 }
@@ -74,7 +75,12 @@ columns! {
     // A value of a later version decides about nobody's work.
     Labels, Text: |labels| labels.to_string(), |text| Some(text.parse::<Labels>().unwrap_or_default());
     NodeRole, Text: |role| role.name().to_owned(), |name| Some(NodeRole::from_name(&name).unwrap_or_default());
+    Vec<AlarmKind>, Text: |alarms| names(alarms), |names| Some(names.split_whitespace().filter_map(AlarmKind::from_name).collect());
     NodeActivity, Text: |activity| activity.name().to_owned(), |name| Some(NodeActivity::from_name(&name).unwrap_or_default());
+}
+
+fn names(alarms: &[AlarmKind]) -> String {
+    alarms.iter().map(|alarm| alarm.name()).collect::<Vec<_>>().join(" ")
 }
 
 /// Columns hold the fields of a struct one after the other.
@@ -100,14 +106,14 @@ fields!(MachineLoad as &[Kind::Int; 8], {
 });
 fields!(NodeInfo as &KINDS, {
     node_name, display_name, application, application_version, library_version, labels, role, activity, host, ip, pid,
-    pool_size, free_workers, running, load
+    pool_size, free_workers, running, load, alarms
 });
 
-/// Ten texts, and numbers.
-const KINDS: [Kind; 22] = {
+/// Ten texts, numbers, and a text.
+const KINDS: [Kind; 23] = {
     use Kind::{Int, Text};
     [
         Text, Text, Text, Text, Text, Text, Text, Text, Text, Text, //
-        Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int,
+        Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Text,
     ]
 };

@@ -15,22 +15,6 @@ pub enum Selection<'a> {
     Groups(&'a [String]),
 }
 
-/// A place in a table whose rows are in order of name and group, as the database compares texts.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Place<'a> {
-    /// The name; rows of this name follow if their groups are greater.
-    pub name: &'a str,
-    /// The group; empty for a place before all rows of the name.
-    pub group: &'a str,
-}
-
-impl Place<'_> {
-    /// True if a row of this name and group comes after the place, as memory compares texts.
-    pub fn is_before(self, name: &str, group: &str) -> bool {
-        (self.name, self.group) < (name, group)
-    }
-}
-
 /// The triggers that are read, and their order.
 #[derive(Clone, Copy, Debug)]
 pub enum TriggerSelection<'a> {
@@ -38,9 +22,6 @@ pub enum TriggerSelection<'a> {
     All,
     /// The triggers of these keys that exist, in no order.
     Keys(&'a [TriggerKey]),
-    /// At most so many triggers after a place, in order of name and group: the order of the table's
-    /// key.
-    Page(Place<'a>, usize),
     /// The triggers of a job, in order of group and name.
     OfJob(&'a JobKey),
     /// The triggers that name a calendar, in order of group and name.
@@ -135,8 +116,6 @@ pub enum JobSelection<'a> {
     Keys(&'a [JobKey]),
     /// As [`JobSelection::Keys`], with their data.
     Whole(&'a [JobKey]),
-    /// At most so many jobs after a place, in order of name and group: that of the table's key.
-    Page(Place<'a>, usize),
     /// The jobs that the filter asks for by marks, whatever their groups, in order of group and
     /// name.
     Marked(&'a JobFilter),

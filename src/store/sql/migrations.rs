@@ -69,6 +69,7 @@ pub(super) const SCRIPTS: &[Script] = &[
     script!("0035_type_policies", "the side table of policies of job types"),
     script!("0036_tick_parts", "the side table of parts of ticks that are followed as a whole"),
     script!("0037_tick_traces", "the column of the traces of those parts"),
+    script!("0039_alarms", "the column of the alarms of nodes"),
 ];
 
 /// The version with the function that stores new work.

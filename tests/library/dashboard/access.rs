@@ -5,7 +5,7 @@ use carnelian::dashboard::{Dashboard, Login, Request, hash_password};
 use std::net::IpAddr;
 use std::sync::OnceLock;
 
-const PASSWORD: &str = "correct horse";
+pub const PASSWORD: &str = "correct horse";
 
 /// The hash of the password; a hash takes a while.
 fn hash() -> &'static str {
@@ -14,7 +14,7 @@ fn hash() -> &'static str {
 }
 
 /// A site with an operator, ada, and a viewer, bob.
-fn with_logins() -> Site {
+pub fn with_logins() -> Site {
     let hash = hash();
     Site::in_memory(&format!(
         "carnelian.dashboard.user.ada.password = {hash}\ncarnelian.dashboard.user.ada.role = operator\n\
@@ -29,7 +29,7 @@ fn log_in(site: &mut Site, name: &str, password: &str) -> u16 {
     site.ask(Request::new("POST", "/login").body(form)).status()
 }
 
-const PAGES: [&str; 16] = [
+const PAGES: [&str; 17] = [
     "",
     "running",
     "triggers",
@@ -45,6 +45,7 @@ const PAGES: [&str; 16] = [
     "calendars",
     "continuations",
     "locks",
+    "actions",
     "nothing",
 ];
 
@@ -131,7 +132,7 @@ fn a_form_of_another_page_does_nothing() {
     let post = |body: String| Request::new("POST", "/act").body(body);
     let mut refused = |request: Request| assert_eq!(site.ask(request).status(), 403);
     refused(post(form("")));
-    refused(post(form(&token.replace('a', "b"))));
+    refused(post(form(&format!("{token}0"))));
     refused(post(form(&token)).header("Origin", "http://evil.example"));
     refused(post(form(&token)).header("Sec-Fetch-Site", "cross-site"));
     let cookie = site.cookie.take();

@@ -1,9 +1,11 @@
 //! Every page on every store: each renders, leads only to pages that are there, and shows names as
 //! texts.
 
-use super::{HOSTILE, Site, body};
+use super::{HOSTILE, Site, body, node, schedule};
 use carnelian::history::FireOutcome;
-use carnelian::store::{AcquireRequest, CompletionInstruction, Membership};
+use carnelian::monitoring::AlarmKind;
+use carnelian::node::{NodeActivity, NodeReport};
+use carnelian::store::{AcquireRequest, CompletionInstruction, JobStore, Membership};
 use carnelian::{Continuation, JobDataMap, JobKey};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -15,11 +17,10 @@ fn links(page: &str) -> Vec<String> {
 }
 
 /// Something on every page.
-fn fill(site: &Site) {
-    let mut me = site.node("node-<b>a</b>");
-    site.schedule("plain", "job");
-    let hostile = site.schedule(HOSTILE, HOSTILE);
-    let store = &site.store;
+pub fn fill(store: &JobStore) {
+    let mut me = node(store, "node-<b>a</b>");
+    schedule(store, "plain", "job");
+    let hostile = schedule(store, HOSTILE, HOSTILE);
     let parent = JobKey::new("plain", "job");
     store.catalogue().follow(&Continuation::new(parent.clone(), JobKey::new(HOSTILE, HOSTILE))).unwrap();
     store.catalogue().pause_triggers(&[hostile]).unwrap();
@@ -28,13 +29,12 @@ fn fill(site: &Site) {
     store.placement().set_group_limit("plain", Some(3), None, "ada").unwrap();
     let weekends = carnelian::Calendar::new(carnelian::calendar::Weekdays::weekend());
     store.catalogue().add_calendar(HOSTILE, &weekends, false, false).unwrap();
-    run(site, &mut me, &parent, true);
-    run(site, &mut me, &parent, false);
+    run(store, &mut me, &parent, true);
+    run(store, &mut me, &parent, false);
 }
 
 /// A fire of the job that runs, and that ends with an error if it is to end.
-fn run(site: &Site, me: &mut Membership, job: &JobKey, ends: bool) {
-    let store = &site.store;
+pub fn run(store: &JobStore, me: &mut Membership, job: &JobKey, ends: bool) -> String {
     store.catalogue().trigger_job(job, JobDataMap::new()).unwrap();
     let (types, nobody) = (vec!["t".to_owned()], BTreeSet::new());
     let request = AcquireRequest {
@@ -54,12 +54,13 @@ fn run(site: &Site, me: &mut Membership, job: &JobKey, ends: bool) {
         end.ending.error = Some(format!("it failed: {HOSTILE}\nsecond line"));
         store.firing().complete(&owner, &[end]).unwrap();
     }
+    fired[0].fire_id.clone()
 }
 
 #[test]
 fn every_page_is_there_on_every_store() {
     Site::everywhere(|site| {
-        fill(site);
+        fill(&site.store);
         let mut known: BTreeSet<String> = BTreeSet::new();
         let mut open: VecDeque<String> = [String::new()].into();
         while let Some(page) = open.pop_front() {
@@ -82,7 +83,9 @@ fn every_page_is_there_on_every_store() {
             assert!(text.contains("<h1>"), "{page}");
             open.extend(links(&text));
         }
-        for page in ["running", "triggers", "jobs", "history", "nodes", "parked", "outages", "calendars", "locks"] {
+        for page in
+            ["running", "triggers", "jobs", "history", "nodes", "parked", "outages", "calendars", "locks", "actions"]
+        {
             assert!(known.contains(page), "{page} is not among {known:?}");
         }
         for kind in ["trigger?", "job?", "run?", "node?", "jobs?"] {
@@ -106,6 +109,27 @@ fn a_trigger_says_why_it_is_not_running() {
         assert!(text.contains("<code>carnelian trigger resume plain.job</code>"), "{text}");
         site.store.catalogue().unschedule(&[key]).unwrap();
         assert_eq!(site.get("trigger?group=plain&name=job").status(), 404);
+    });
+}
+
+#[test]
+fn the_alarms_of_a_node_are_on_the_overview_and_at_the_node() {
+    Site::everywhere(|site| {
+        let mut me = Membership::new("n");
+        let mut report = NodeReport::default();
+        report.info.activity = NodeActivity::Firing;
+        report.info.alarms = vec![AlarmKind::ClockSkew, AlarmKind::StuckFires];
+        me.node = Some(report.clone());
+        site.store.upkeep().check_in(&mut me).unwrap();
+        for page in ["", "nodes", "node?name=n"] {
+            assert!(site.page(page).contains("clock skew, stuck fires"), "{page}: {}", site.page(page));
+        }
+        assert!(site.page("api/cluster").contains("\"stuck_fires\""));
+        report.info.alarms.clear();
+        me.node = Some(report);
+        site.store.upkeep().check_in(&mut me).unwrap();
+        let mut fresh = Site::of(site.store.clone(), None);
+        assert!(fresh.page("").contains("Nothing needs attention."), "{}", fresh.page(""));
     });
 }
 

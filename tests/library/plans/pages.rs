@@ -7,7 +7,7 @@ use carnelian::dashboard::{Dashboard, Request};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// The pages, and the reads of the API that are no page.
-const PAGES: [&str; 24] = [
+const PAGES: [&str; 27] = [
     "/",
     "/running",
     "/triggers",
@@ -31,6 +31,9 @@ const PAGES: [&str; 24] = [
     "/calendars",
     "/continuations",
     "/locks",
+    "/actions",
+    "/actions?actor=nobody",
+    "/history?outcome=failed",
     "/api/explain?group=group7&name=far77",
 ];
 

@@ -3,6 +3,7 @@
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
+use carnelian::monitoring::AlarmKind;
 use carnelian::monitoring::InstanceStatus;
 use carnelian::node::{Labels, NodeActivity, NodeInfo, NodeReport, NodeRole};
 use carnelian::store::row::{InstanceRow, NodeRow};
@@ -26,6 +27,7 @@ fn report(node_name: &str) -> NodeReport {
     info.load.memory_total = Some(64 << 30);
     info.load.memory_used = Some(u64::MAX >> 1);
     info.load.threads = Some(23);
+    info.alarms = vec![AlarmKind::ParkedWork, AlarmKind::ClockSkew];
     NodeReport { info, uptime: Duration::from_secs(60) }
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Work", &["schedule", "import", "job", "trigger", "calendar", "group", "all", "submission", "definitions"]),
     ("Runs", &["running", "history", "retry", "cancel", "fail", "parked"]),
-    ("Cluster", &["cluster", "drain", "undrain", "blacklist", "limit", "lock", "outages", "recovery"]),
+    ("Cluster", &["top", "cluster", "drain", "undrain", "blacklist", "limit", "lock", "outages", "recovery"]),
     ("Diagnosis", &["doctor", "explain", "check", "orphans", "actions"]),
     ("Set up", &["migrate", "node", "dashboard", "cron", "completions", "man"]),
     ("Before production", &["bench", "drill"]),

@@ -4,10 +4,8 @@ use super::continuations::{self, CONTINUATIONS};
 use super::executing::job_executes;
 use super::job_versions::version;
 use super::marks::marks;
-use super::place::{after_place, place_values};
 use super::policies::policy;
 use super::row_beside::{OF_JOB, join};
-use super::selected_triggers::number;
 use super::{JOB_KEY, job_keys, time};
 use crate::error::Result;
 use crate::key::JobKey;
@@ -174,11 +172,6 @@ impl JobRows for SqlSession<'_, '_> {
                 let key = ["j.job_name", "j.job_group"];
                 let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &job_keys(keys))?;
                 Ok(rows.into_iter().map(JobRow::from).collect())
-            }
-            JobSelection::Page(place, limit) => {
-                let after = after_place("j.job_name", "j.job_group");
-                let tail = format!(" AND {after} ORDER BY j.job_name, j.job_group LIMIT ?");
-                self.load_jobs(&tail, &[&[self.name()], place_values(place).as_slice(), &[number(limit)]].concat())
             }
             JobSelection::Marked(filter) => {
                 let (conditions, values) = self.marked(filter);

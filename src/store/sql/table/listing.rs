@@ -1,7 +1,9 @@
 //! Pages of `TRIGGERS` and `JOB_DETAILS`. The database cuts them: a page costs one statement, and
-//! no more memory than its rows.
+//! no more memory than its rows. In order of the key, which is name and group, the database reads
+//! the index of the key from the page's place on, and no further than the page needs.
 
 use super::marks::marks;
+use super::place::{after_place, place_values};
 use super::recurrences::kind_of;
 use super::time;
 use crate::error::Result;
@@ -141,13 +143,13 @@ impl SqlSession<'_, '_> {
 impl ListingRows for SqlSession<'_, '_> {
     fn trigger_page(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<Vec<ListedTrigger>> {
         let mut conditions = self.of_triggers(query, groups);
-        let behind = "t.trigger_group > ? OR (t.trigger_group = ? AND t.trigger_name > ?)";
-        let by_key = "t.trigger_group, t.trigger_name";
+        let behind = after_place("t.trigger_name", "t.trigger_group");
+        let by_key = "t.trigger_name, t.trigger_group";
         if let Some((key, next_ms)) = &query.after {
-            let of_key: [Value; 3] = [key.group().into(), key.group().into(), key.name().into()];
+            let of_key = place_values(key.name(), key.group());
             let next_ms = next_ms.filter(|ms| *ms > 0).unwrap_or(i64::MAX);
             match query.order {
-                ListOrder::Key => conditions.add(&format!(" AND ({behind})"), of_key),
+                ListOrder::Key => conditions.add(&format!(" AND {behind}"), of_key),
                 ListOrder::NextFireTime => conditions.add(
                     &format!(" AND ({NEXT} > ? OR ({NEXT} = ? AND ({behind})))"),
                     [next_ms.into(), next_ms.into()].into_iter().chain(of_key),
@@ -182,12 +184,10 @@ impl ListingRows for SqlSession<'_, '_> {
     fn job_page(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<Vec<JobRow>> {
         let mut conditions = self.of_jobs(query, groups);
         if let Some(key) = &query.after {
-            conditions.add(
-                " AND (j.job_group > ? OR (j.job_group = ? AND j.job_name > ?))",
-                [key.group().into(), key.group().into(), key.name().into()],
-            );
+            let behind = format!(" AND {}", after_place("j.job_name", "j.job_group"));
+            conditions.add(&behind, place_values(key.name(), key.group()));
         }
-        conditions.add(" ORDER BY j.job_group, j.job_name", []);
+        conditions.add(" ORDER BY j.job_name, j.job_group", []);
         conditions.limit(query.limit);
         self.load_jobs(&conditions.text, &conditions.values)
     }

@@ -1,6 +1,5 @@
 //! A place in a table that is read in pages, as a condition on the columns of its key.
 
-use crate::store::row::Place;
 use crate::store::sql::statement::Value;
 
 /// The rows after a place. The first condition lets the index find the place on every database.
@@ -9,6 +8,6 @@ pub(super) fn after_place(name: &str, group: &str) -> String {
 }
 
 /// The values of [`after_place`].
-pub(super) fn place_values(place: Place<'_>) -> [Value; 3] {
-    [place.name.into(), place.name.into(), place.group.into()]
+pub(super) fn place_values(name: &str, group: &str) -> [Value; 3] {
+    [name.into(), name.into(), group.into()]
 }

@@ -1,6 +1,5 @@
 //! `TRIGGERS`, the rows that a selection names.
 
-use super::place::{after_place, place_values};
 use super::trigger_keys;
 use super::trigger_row::quoted;
 use super::triggers::KEY;
@@ -14,7 +13,7 @@ use crate::store::sql::statement::Value;
 
 const BY_KEY: &str = "ORDER BY t.trigger_group, t.trigger_name";
 
-pub(super) fn number(n: usize) -> Value {
+fn number(n: usize) -> Value {
     i64::try_from(n).unwrap_or(i64::MAX).into()
 }
 
@@ -27,13 +26,6 @@ impl SqlSession<'_, '_> {
                 let head = format!("{head} t.sched_name = ? AND");
                 return self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys));
             }
-            TriggerSelection::Page(place, limit) => (
-                format!(
-                    "t.sched_name = ? AND {} ORDER BY t.trigger_name, t.trigger_group LIMIT ?",
-                    after_place("t.trigger_name", "t.trigger_group")
-                ),
-                [place_values(place).as_slice(), &[number(limit)]].concat(),
-            ),
             TriggerSelection::OfJob(job) => (
                 format!("t.sched_name = ? AND t.job_name = ? AND t.job_group = ? {BY_KEY}"),
                 vec![job.name().into(), job.group().into()],
