@@ -1,9 +1,11 @@
-//! Testing one's own jobs: a clock that is moved by hand, no database, and no waiting for the
-//! morning.
+//! Testing one's own jobs: a clock that is moved by hand, no database, no waiting for the morning,
+//! and a node that dies at the worst moment.
 //!
 //! `cargo run --example testing_jobs --features test-util`; in a program this is a `#[test]`.
 
 use carnelian::clock::{Clock, ManualClock};
+use carnelian::settings::Settings;
+use carnelian::testing::SimulatedCluster;
 use carnelian::{CronSchedule, JobContext, JobDetail, JobError, JobKey, Scheduler, Trigger, TriggerKey};
 use std::error::Error;
 use std::sync::Arc;
@@ -28,7 +30,29 @@ fn under_test(clock: &Arc<ManualClock>) -> carnelian::Result<(Scheduler, Receive
     Ok((scheduler, mails))
 }
 
+/// Two nodes in this thread: one sends the mail and dies before anybody knows, the other sends it
+/// again. The job must be safe to repeat, or must not ask for recovery.
+fn dies_after_the_mail() -> Result<(), Box<dyn Error>> {
+    let (send, mails) = channel();
+    let mut cluster = SimulatedCluster::new("2027-01-15T08:00:00Z".parse()?, Settings::default(), move |node| {
+        let send = send.clone();
+        node.job_fn("remind", move |ctx: &mut JobContext| remind(ctx, &send))
+    })?;
+    cluster.start_node()?;
+    cluster.start_node()?;
+    let job =
+        JobDetail::builder(JobKey::named("ada"), "remind").data("customer", "ada").requests_recovery(true).build()?;
+    let trigger = Trigger::builder(TriggerKey::named("ada"), job.key().clone()).build()?;
+    cluster.scheduler().schedule_job(job, trigger)?;
+    cluster.kill_at_next_end();
+    cluster.advance(Duration::from_secs(60));
+    assert_eq!(mails.try_iter().collect::<Vec<_>>(), ["ada: Fri 08:00", "ada: Fri 08:00"]);
+    println!("a minute of a cluster: the mail went out twice, as a node died in between");
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
+    dies_after_the_mail()?;
     let clock = Arc::new(ManualClock::at("2027-01-15T08:00:00Z".parse()?)); // a Friday
     let (scheduler, mails) = under_test(&clock)?;
     let job = JobDetail::builder(JobKey::named("ada"), "remind").data("customer", "ada").build()?;

@@ -89,6 +89,7 @@
 //! | the web page for operators, health and metrics by HTTP | `dashboard` |
 //! | pools and connections of the application | `database` |
 //! | time and load, for tests with their own | [`clock`], [`machine`] |
+//! | a cluster in one thread, for tests of jobs | `testing` |
 //! | what one process at a time may do | [`Scheduler::try_lock`] |
 //! | properties | [`settings`] |
 //! | what can go wrong | [`Error`] |
@@ -98,7 +99,7 @@
 //! `sqlite` (default), `postgres`, `mysql`: the databases. `signals` (default): a clean end at
 //! SIGTERM and Ctrl-C. `cli`: the command line. `metrics`: metrics through the facade of that name.
 //! `dashboard`: the web page and the endpoint for health and metrics. `recurrence`: rules of
-//! iCalendar. `test-util`: a manual clock and faults for tests.
+//! iCalendar. `test-util`: a manual clock and a simulated cluster for tests.
 #![warn(clippy::disallowed_methods)]
 
 mod alarm;
@@ -151,6 +152,8 @@ mod span;
 // carry no promise.
 #[doc(hidden)]
 pub mod store;
+#[cfg(feature = "test-util")]
+pub mod testing;
 pub mod trigger;
 mod words;
 mod zone;

@@ -64,6 +64,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "placement",
             "recovery",
             "report",
+            "testing",
         ],
     ),
 ];

@@ -16,6 +16,8 @@ mod dice;
 mod events;
 #[path = "support/history.rs"]
 mod history;
+#[path = "simulator/java.rs"]
+mod java;
 #[path = "simulator/jobs.rs"]
 mod jobs;
 #[path = "simulator/link.rs"]
@@ -26,10 +28,14 @@ mod node;
 mod operators;
 #[path = "simulator/plan.rs"]
 mod plan;
+#[path = "simulator/replica.rs"]
+mod replica;
 #[path = "simulator/run.rs"]
 mod run;
 #[path = "simulator/shrink.rs"]
 mod shrink;
+#[path = "simulator/unrecovered.rs"]
+mod unrecovered;
 #[path = "simulator/world.rs"]
 mod world;
 
@@ -42,6 +48,18 @@ use std::time::Duration;
 
 /// The seeds of a short run.
 const SEEDS: u64 = 4;
+
+/// Seeds that have failed, each with its cut: by a fault of the product, or of the simulator.
+const FAILED_ONCE: &[(u64, &str)] = &[
+    (4, ""),
+    (6, ""),
+    (100_157, "calm=21750,no-pause,no-slow"),
+    (10_002_546, ""),
+    (10_003_567, ""),
+    (10_003_632, ""),
+    (581, ""),
+    (110_003_775, ""),
+];
 
 /// Puts what the nodes log into the history.
 struct Whisper;
@@ -117,6 +135,15 @@ fn a_seed_runs_twice_alike_and_clean_in_memory() {
 #[test]
 fn a_seed_runs_twice_alike_and_clean_on_sqlite() {
     each_seed_twice(Place::Sqlite, 1..=1);
+}
+
+#[test]
+fn seeds_that_failed_once_are_clean() {
+    quiet_panics();
+    for &(seed, cut) in FAILED_ONCE {
+        let cut: Cut = cut.parse().expect("a cut");
+        assert_clean(&run(seed, &cut, Place::Memory), &cut, Place::Memory);
+    }
 }
 
 /// By hand: one seed with its history, or new seeds for a time or for a number of crashes. Without

@@ -82,6 +82,9 @@ pub(crate) enum Restored {
     Never,
 }
 
+/// The lead that a fire may have in the store on its time: that of a precommit, and of clocks.
+const LEAD_MS: i64 = 100;
+
 /// A fire that has not begun, as far as its trigger is concerned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FireToRestore {
@@ -98,7 +101,7 @@ pub(crate) struct FireToRestore {
 impl FireToRestore {
     /// True if a later fire may have taken the trigger's row with it by now, the last that it had.
     fn may_have_ended(&self, now_ms: i64) -> bool {
-        self.after.0.is_some_and(|next_ms| next_ms <= now_ms)
+        self.after.0.is_some_and(|next_ms| next_ms <= now_ms.saturating_add(LEAD_MS))
     }
 }
 
@@ -160,7 +163,8 @@ mod tests {
             assert_eq!(restored, Restored::InPlace(state, Some(state)));
         }
         assert_eq!(restore(None, repeats), Restored::Never, "went with a later fire");
-        assert_eq!(super::restore(None, repeats, 199), Restored::Over, "deleted");
+        assert_eq!(super::restore(None, repeats, 180), Restored::Never, "went with a later fire, precommitted");
+        assert_eq!(super::restore(None, repeats, 199 - LEAD_MS), Restored::Over, "deleted");
         assert_eq!(restore(None, FireToRestore { has_job: false, ..repeats }), Restored::Over, "deleted with its job");
         assert_eq!(restore(seen(Complete, Some(200), Some(100)), repeats), Restored::Over, "ended by its job");
         let waits = restore(seen(Blocked, Some(200), Some(100)), FireToRestore { is_alone: false, ..repeats });

@@ -20,8 +20,9 @@ pub(crate) fn count_from_end(
         _ => return None,
     };
     // A trigger that was replaced while its run went on has a first time of its own.
-    if trigger.previous_ms.is_some() {
-        trigger.next_ms = trigger.included_time_after(now_ms, calendar, now_ms);
+    if let Some(previous_ms) = trigger.previous_ms {
+        // No time comes a second time, even if the clock was set back.
+        trigger.next_ms = trigger.included_time_after(now_ms.max(previous_ms), calendar, now_ms);
     }
     Some(to)
 }
@@ -67,6 +68,15 @@ mod tests {
             assert_eq!(count_from_end(&mut trigger, None, from, blocked, 5 * MINUTE), to, "{from:?}");
             assert_eq!(trigger.next_ms, Some(6 * MINUTE));
         }
+    }
+
+    /// The clock of the store was set back by ten minutes while the job ran.
+    #[test]
+    fn no_time_comes_twice_when_the_clock_is_set_back() {
+        let mut trigger = fired(delay(), None);
+        trigger.previous_ms = Some(10 * MINUTE);
+        count_from_end(&mut trigger, None, Blocked, false, MINUTE);
+        assert_eq!(trigger.next_ms, Some(11 * MINUTE));
     }
 
     #[test]

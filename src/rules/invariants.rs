@@ -128,13 +128,9 @@ impl<'a> Check<'a> {
             let trigger = self.triggers.get(&fire.trigger).and_then(|t| TriggerState::from_name(&t.state));
             let reserved = fire.state == FiredState::Acquired;
             // A node of Quartz keeps the row of a reservation it has lost until it would have fired
-            // it.
-            let excused = |state| {
-                use TriggerState::*;
-                matches!(state, Acquired | Paused | Blocked | PausedBlocked)
-                    || self.foreign.contains(fire.instance.as_str())
-            };
-            if reserved && trigger.is_some_and(|state| !excused(state)) {
+            // it, and leaves the rows of those from whom it takes a reservation.
+            let is_excused = !self.foreign.is_empty();
+            if reserved && trigger != Some(TriggerState::Acquired) && !is_excused {
                 self.fail("I1", &subject, format!("has reserved trigger {}, which is not acquired", fire.trigger));
             }
             if !instances.contains(fire.instance.as_str()) {

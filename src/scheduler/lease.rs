@@ -19,6 +19,8 @@ const MARGIN: Duration = Duration::from_millis(1500);
 pub(crate) struct Lease {
     clock: Arc<dyn Clock>,
     window: Duration,
+    /// The tolerance of others, less the time by which a node suspects itself earlier.
+    patience: Duration,
     state: Mutex<State>,
     /// Raised, once after each check-in, when the node is seen to suspect itself: the next check-in
     /// is to come at once.
@@ -39,9 +41,11 @@ impl Lease {
         // With a small tolerance the margin shrinks, or the node would suspect itself before each
         // check-in.
         let margin = MARGIN.min(tolerance / 2);
+        let patience = tolerance.saturating_sub(margin);
         Self {
             clock,
-            window: checkin_interval.saturating_add(tolerance).saturating_sub(margin),
+            window: checkin_interval.saturating_add(patience),
+            patience,
             state: Mutex::default(),
             ask: Arc::default(),
             asked: AtomicBool::new(false),
@@ -90,6 +94,12 @@ impl Lease {
     pub(crate) fn is_held_by(&self, owner: &Owner) -> bool {
         let state = self.state.lock();
         state.owner.as_ref() == Some(owner) && self.is_fresh(&state)
+    }
+
+    /// The time until which a fire is this node's, if its last beat was begun now and it may be
+    /// silent for `limit`: others take it for dead later.
+    pub(crate) fn holds_until(&self, limit: Duration) -> Duration {
+        self.clock.ticks().saturating_add(limit).saturating_add(self.patience)
     }
 
     /// The time at which the node will suspect itself, in ticks.

@@ -63,6 +63,11 @@ impl FaultPlan {
         plan.is_some() || meanwhile.is_some()
     }
 
+    /// From now on no statement finds the database: whoever had it is dead.
+    pub fn lose_for_good(&self) {
+        *self.away.lock() = u64::MAX;
+    }
+
     /// Lets something happen right before the n-th statement of this purpose from now, counted from
     /// 1.
     pub fn meanwhile(&self, purpose: &'static str, n: u64, happens: impl FnOnce() + Send + 'static) {

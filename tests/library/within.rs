@@ -5,19 +5,17 @@
 use crate::support;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::database::{CallersConnection, CallersPool};
-use carnelian::placement::Strategy;
 use carnelian::settings::Settings;
-use carnelian::store::{AcquireRequest, CompletionInstruction, FireBundle, JobStore, Membership, violations};
+use carnelian::store::{JobStore, Membership, violations};
 use carnelian::{
-    Continuation, Error, IfExists, JobContext, JobDataMap, JobDetail, JobError, JobFilter, JobKey, JobPolicy, On,
-    Scheduler, Submission, Trigger, TriggerKey,
+    Continuation, Error, IfExists, JobContext, JobDataMap, JobDetail, JobError, JobFilter, JobKey, On, Scheduler,
+    Submission, Trigger, TriggerKey,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use diesel::connection::SimpleConnection;
 use diesel::r2d2::{ConnectionManager, Pool};
 use diesel::sql_types::BigInt;
 use diesel::{Connection, MysqlConnection, PgConnection, QueryableByName, RunQueryDsl, SqliteConnection};
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -215,58 +213,6 @@ fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(app.effects(), 1);
     scheduler.store().catalogue().clear().unwrap();
-    end(app, &scheduler);
-}
-
-/// Two parts of a tick that end in transactions of their jobs at the same moment: neither sees the
-/// other, and an audit finds that the tick is over though their nodes tidy nothing up.
-fn parts_that_end_at_the_same_moment_end_their_tick(app: &App) {
-    let scheduler = app.scheduler().build().unwrap();
-    let store = scheduler.store();
-    let broadcast = JobPolicy::new().strategy(Strategy::Broadcast);
-    let (each, whole) = (JobKey::named("each"), JobKey::named("whole"));
-    let each_job = JobDetail::builder(each.clone(), "work").policy(broadcast).durable(true).build().unwrap();
-    let whole_job = JobDetail::builder(whole.clone(), "work").durable(true).build().unwrap();
-    for job in [&each_job, &whole_job] {
-        scheduler.add_job(job, IfExists::Refuse).unwrap();
-    }
-    scheduler.follow(&Continuation::new(each.clone(), whole.clone()).once_per_tick(true)).unwrap();
-    let mut members = ["a", "b"].map(Membership::new);
-    for member in &mut members {
-        store.upkeep().check_in(member).unwrap();
-    }
-    let due = chrono::DateTime::from_timestamp_millis(store.now_ms().unwrap() - 1_000).unwrap();
-    let trigger = Trigger::builder(TriggerKey::named("t"), each).start_at(due).build().unwrap();
-    store.catalogue().add_trigger(trigger, false).unwrap();
-    let acquire = |member: &Membership| {
-        let (job_types, quarantined) = (["work".to_owned()], BTreeSet::new());
-        let request = AcquireRequest {
-            max: 5,
-            prefetch: None,
-            look_ahead_ms: 0,
-            fire_ahead_ms: 0,
-            job_types: &job_types,
-            quarantined: &quarantined,
-        };
-        store.firing().acquire(&member.owner().unwrap(), &request).unwrap().fired
-    };
-    acquire(&members[0]);
-    let parts: Vec<_> = members.iter().flat_map(acquire).collect();
-    let [first, second] = parts.as_slice() else { panic!("{} parts", parts.len()) };
-    let ended = |fire: &FireBundle| fire.completion(CompletionInstruction::NoInstruction, None);
-    let both = app.write_and(&mut |connection| {
-        store.firing().complete_within(connection, &ended(first))?;
-        app.write_and(&mut |other| Ok(store.firing().complete_within(other, &ended(second))?))
-    });
-    both.unwrap();
-    let triggers = || store.upkeep().snapshot().unwrap().triggers;
-    assert_eq!(triggers(), []);
-    store.upkeep().audit().unwrap();
-    assert_eq!(triggers().into_iter().map(|row| row.job).collect::<Vec<_>>(), [whole]);
-    for member in &members {
-        store.upkeep().leave(&member.owner().unwrap()).unwrap();
-    }
-    store.catalogue().clear().unwrap();
     end(app, &scheduler);
 }
 
@@ -642,13 +588,11 @@ fn on_an_sqlite(folder: &tempfile::TempDir) -> App {
 #[test]
 fn on_postgres() {
     everything(on_a_postgres);
-    parts_that_end_at_the_same_moment_end_their_tick(&on_a_postgres());
 }
 
 #[test]
 fn on_mysql() {
     everything(on_a_mysql);
-    parts_that_end_at_the_same_moment_end_their_tick(&on_a_mysql());
 }
 
 #[test]

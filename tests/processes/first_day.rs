@@ -1,4 +1,4 @@
-//! The first day: README's program in a crate of its own, and what the command line says of zones,
+//! The first day: README's program as a crate of its own, and what the command line says of zones,
 //! of types that nobody has, of a cluster without nodes, and of commands that run when their node
 //! ends.
 
@@ -20,36 +20,39 @@ fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
     rest.split_once(end).unwrap_or_else(|| panic!("no {end}")).0
 }
 
-/// A crate with the program and no dependency of its own but Carnelian. The other crates have the
-/// versions and the features of this build, so that it is quick: they are compiled already.
-fn new_crate(folder: &Path, program: &str) -> PathBuf {
-    let place = folder.join("reports");
-    let mut new = Command::new(env!("CARGO"));
-    let made = new.args(["new", "--quiet", "--vcs", "none"]).arg(&place).output().unwrap();
-    assert!(made.status.success(), "{made:?}");
-    let ours = std::fs::read_to_string(Path::new(ROOT).join("Cargo.toml")).unwrap();
-    let features = between(&ours, "[features]", "[dependencies]").lines().filter(|line| !line.starts_with('#'));
-    let features: Vec<String> =
-        features.filter_map(|line| line.split_once(" = [")).map(|(name, _)| format!("{name:?}")).collect();
-    let manifest = place.join("Cargo.toml");
-    let mut text = std::fs::read_to_string(&manifest).unwrap();
-    text.push_str(&format!("carnelian = {{ path = {ROOT:?}, features = [{}] }}\n", features.join(", ")));
-    text.push_str(between(&ours, "[dev-dependencies]", "[lib]"));
-    text.push_str("[profile.dev]\ndebug = \"line-tables-only\"\n");
-    std::fs::write(&manifest, text).unwrap();
-    std::fs::copy(Path::new(ROOT).join("Cargo.lock"), place.join("Cargo.lock")).unwrap();
-    std::fs::write(place.join("src/main.rs"), program).unwrap();
-    place
+/// The lines that cargo says of the library of this build. The library is compiled already, with
+/// the features that the dependencies of the example have.
+fn library() -> Vec<Value> {
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--lib", "--example", "demo_node", "--all-features", "--offline"]);
+    build.arg("--message-format=json-render-diagnostics");
+    let built = build.current_dir(ROOT).env("CARGO_TARGET_DIR", target()).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    built.stdout.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
 }
 
-/// The program of the crate, compiled beside the binary under test.
-fn compile(place: &Path) -> PathBuf {
-    let target = Path::new(env!("CARGO_BIN_EXE_carnelian")).parent().and_then(Path::parent).unwrap();
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--offline", "--quiet"]).current_dir(place).env("CARGO_TARGET_DIR", target);
-    let built = build.output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    target.join("debug/reports")
+fn target() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_carnelian")).parent().and_then(Path::parent).unwrap()
+}
+
+/// The program, in a crate of its own that sees the library and nothing else. Cargo would compile
+/// the library once more for it.
+fn compile(folder: &Path, program: &str) -> PathBuf {
+    let (source, binary) = (folder.join("main.rs"), folder.join("reports"));
+    std::fs::write(&source, program).unwrap();
+    let said = library();
+    let texts = |of: &'static str| said.iter().filter_map(move |line| line[of].as_array()).flatten();
+    let is_ours = |line: &&Value| line["target"]["name"] == "carnelian" && line["target"]["kind"][0] == "lib";
+    let ours = said.iter().filter(is_ours).find_map(|line| line["filenames"][0].as_str());
+    let library = ours.expect("the library is an artifact");
+    let mut compile = Command::new(Path::new(env!("CARGO")).with_file_name("rustc"));
+    compile.args(["--edition", "2024", "--crate-name", "reports", "-o"]).arg(&binary).arg(&source);
+    compile.arg("--extern").arg(format!("carnelian={library}"));
+    compile.arg("-L").arg(format!("dependency={}", target().join("debug/deps").display()));
+    compile.args(texts("linked_paths").filter_map(Value::as_str).flat_map(|path| ["-L", path]));
+    let compiled = compile.output().unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    binary
 }
 
 fn terminate(child: &Child) {
@@ -66,7 +69,7 @@ fn the_program_of_the_readme_runs_in_a_new_crate_and_ends_in_order() {
     let quick = program.replace("0/30 * * * * ?", "* * * * * ?").replace("1..=20", "1..=2");
     assert_ne!(quick, program);
     let folder = tempfile::tempdir().unwrap();
-    let binary = compile(&new_crate(folder.path(), &quick));
+    let binary = compile(folder.path(), &quick);
 
     let mut command = Command::new(binary);
     let mut child = command.current_dir(folder.path()).stdout(Stdio::piped()).spawn().unwrap();

@@ -34,8 +34,8 @@ pub struct SimClock {
 }
 
 impl SimClock {
-    pub fn of_store() -> Self {
-        Self::default()
+    pub fn of_store(drift: i64) -> Self {
+        Self { drift, ..Self::default() }
     }
 
     pub fn of_node(node: usize, origin: u64, drift: i64, ahead_ms: i64) -> Self {

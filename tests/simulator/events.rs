@@ -1,11 +1,13 @@
 //! Events: the things that happen to a cluster by themselves.
 
+use super::history::{Run, text};
 use super::node::SimNode;
 use super::operators::Operators;
 use super::plan::{Event, MS, SECOND};
+use super::replica::Replica;
 use super::world::World;
+use carnelian::store::Violation;
 use carnelian::store::row::FiredState;
-use carnelian::store::{MemoryBackup, Violation};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -13,11 +15,17 @@ use std::rc::Rc;
 #[derive(Debug, Default)]
 pub struct Lasting {
     /// The store as a replica has it that will be promoted, and since when that lags behind.
-    replica: Option<(u64, MemoryBackup)>,
+    replica: Option<(u64, Replica)>,
     /// The times from which commits were lost, and until which.
     pub lost: Vec<(u64, u64)>,
+    /// The fires that the store has forgotten with them.
+    forgotten: BTreeSet<String>,
+    /// The times at which the store's clock was set, each with by how much.
+    set: Vec<(u64, i64)>,
     /// Fired rows that transactions of callers hold, each with the end.
     holds: Vec<(u64, String)>,
+    /// The end of the transaction of a caller that holds the whole file.
+    file_held_until: u64,
     /// Rows that were held once: a node may be recovered without them, until a later check-in.
     were_held: BTreeSet<String>,
 }
@@ -30,6 +38,8 @@ impl World {
             Event::KillAll => self.all_numbers().into_iter().for_each(|number| self.kill(number)),
             Event::Promote => self.promote(),
             Event::Hold => self.hold(time / 3),
+            Event::SetStoreClock => self.set_store_clock(),
+            Event::Visit => self.visit(),
             Event::Kill | Event::Stop | Event::Away | Event::SetClock | Event::Operate => {
                 let Some(node) = self.any_node() else { return };
                 self.happen_to(&node, event, time);
@@ -61,24 +71,69 @@ impl World {
 
     /// Every other time a replica falls behind; then it takes the place of the store.
     fn promote(&self) {
-        let Some(memory) = self.database.memory() else { return };
         let mut lasting = self.lasting.borrow_mut();
-        let Some((since, backup)) = lasting.replica.take() else {
-            lasting.replica = Some((self.now(), memory.backup()));
+        let Some((since, replica)) = lasting.replica.take() else {
+            lasting.replica = Some((self.now(), Replica::of(self)));
             return;
         };
         lasting.lost.push((since, self.now()));
         drop(lasting);
+        let mut known = self.stored_fires();
+        known.extend(self.log.borrow().iter().map(|event| text(event, "fire_id").to_owned()));
         self.say(format_args!("the store loses the commits of the last {} ms", (self.now() - since) / MS));
         self.let_go(u64::MAX);
-        memory.put_back(backup);
+        replica.promote(self);
+        let stored = self.stored_fires();
+        self.lasting.borrow_mut().forgotten.extend(known.difference(&stored).cloned());
         let uses = self.dice.borrow_mut().between(1, 4);
         self.cut_all(uses);
     }
 
+    /// The ids of the fires that the store knows.
+    fn stored_fires(&self) -> BTreeSet<String> {
+        let fired = self.snapshot().fired.into_iter().map(|fire| fire.fire_id);
+        fired.chain(self.history().into_iter().map(|row| row.fire_id)).collect()
+    }
+
+    /// True if it is no wonder that work was fired once more: the store has forgotten a fire of it,
+    /// or what it knew of one that began in the time that is lost.
+    pub fn is_repeated(&self, runs: &[Run]) -> bool {
+        /// A fire that the store was told of just before may begin so much later.
+        const BEGINS_LATE: u64 = 5 * SECOND;
+        let lasting = self.lasting.borrow();
+        let is_in = |at: u64| lasting.lost.iter().any(|(from, to)| (*from..*to + BEGINS_LATE).contains(&at));
+        runs.iter().any(|run| {
+            let began = u64::try_from(run.started_ns / 1_000).expect("after the beginning");
+            lasting.forgotten.contains(&run.fire_id) || is_in(began)
+        })
+    }
+
+    fn set_store_clock(&self) {
+        // A node that starts right after a jump has seen nothing, and goes by the times in the
+        // rows. A jump forward is shorter than the tolerance if nodes may start.
+        let are_nodes_new = self.plan.events.iter().any(|(event, _)| matches!(event, Event::Kill | Event::KillAll))
+            || self.plan.chances.crash > 0
+            || self.do_nodes_start();
+        let forward = if are_nodes_new { 5_000 } else { 30_000 };
+        let ahead = i64::try_from(self.dice.borrow_mut().below(30_000 + forward)).expect("short") - 30_000;
+        self.say(format_args!("the clock of the store is set by {ahead} ms"));
+        self.store_clock.shift(ahead);
+        self.lasting.borrow_mut().set.push((self.now(), ahead));
+    }
+
+    pub fn was_store_clock_set(&self) -> bool {
+        !self.lasting.borrow().set.is_empty()
+    }
+
+    /// True if nodes may still go by what the store's clock said before it was set back.
+    pub fn was_store_set_back(&self) -> bool {
+        const GOES_BY_IT: u64 = 60 * SECOND;
+        self.lasting.borrow().set.iter().any(|(at, by)| *by < 0 && self.now() < at + GOES_BY_IT)
+    }
+
     /// A job's transaction, or an operator's, holds a fired row.
     fn hold(&self, time: u64) {
-        let Some(memory) = self.database.memory() else { return };
+        let Some(memory) = self.database.memory() else { return self.hold_file(time) };
         // A row is held by the job of its fire, which has begun.
         let has_begun = |id: &String| self.running.borrow().contains_key(id);
         let fired = self.snapshot().fired.into_iter().filter(|fire| fire.state == FiredState::Executing);
@@ -95,9 +150,23 @@ impl World {
         lasting.holds.push((self.now() + time, id));
     }
 
+    /// A transaction of a caller writes, and no other writes meanwhile.
+    fn hold_file(&self, time: u64) {
+        self.say(format_args!("somebody holds the file for {} ms", time / MS));
+        self.lasting.borrow_mut().file_held_until = self.now() + time;
+    }
+
+    /// The time for which a caller's transaction keeps others from writing.
+    pub fn file_held_for(&self) -> u64 {
+        self.lasting.borrow().file_held_until.saturating_sub(self.now())
+    }
+
     /// The end of the transactions that end before this.
     pub fn let_go(&self, before: u64) {
         let mut lasting = self.lasting.borrow_mut();
+        if lasting.file_held_until < before {
+            lasting.file_held_until = 0;
+        }
         let Some(memory) = self.database.memory().filter(|_| !lasting.holds.is_empty()) else { return };
         lasting.holds.retain(|(until, id)| {
             if *until < before {
@@ -107,10 +176,12 @@ impl World {
         });
     }
 
-    /// True if a violation is of a row that recovery has passed over, since somebody held it.
+    /// True if a violation is of a row that recovery has passed over, since somebody held it, or of
+    /// a node of Quartz that goes on though it was declared dead.
     pub fn was_passed_over(&self, violation: &Violation) -> bool {
         let is_of = |id: &String| violation.subject.ends_with(id.as_str());
-        violation.invariant == "I5" && self.lasting.borrow().were_held.iter().any(is_of)
+        let is_visitors = violation.subject.starts_with("fire java-");
+        violation.invariant == "I5" && (is_visitors || self.lasting.borrow().were_held.iter().any(is_of))
     }
 
     /// True if commits were lost from shortly before these times on, or around them.

@@ -159,6 +159,17 @@ impl Link {
         Ok(())
     }
 
+    /// Waits until the transaction of a caller lets go of the file, but not for long.
+    fn await_file(&self, world: &World, purpose: &'static str) -> Result<()> {
+        const LONGEST: u64 = 5 * SECOND;
+        let held_for = world.file_held_for();
+        if held_for > 0 {
+            world.stand_still(held_for.min(LONGEST));
+            self.reach(world, purpose)?;
+        }
+        if world.file_held_for() > 0 { Err(failure(purpose, FailureClass::Busy)) } else { Ok(()) }
+    }
+
     fn planned(
         &self,
         plan: (u64, Fault),
@@ -193,6 +204,9 @@ impl Database for Link {
         }
         let world = world();
         self.reach(&world, purpose)?;
+        if mode.may_write() {
+            self.await_file(&world, purpose)?;
+        }
         let fate = Fate::draw(&world, mode);
         if fate != Fate::Plain {
             world.say(format_args!("n{} {purpose}: {fate:?}", self.node));

@@ -55,6 +55,9 @@ fn other_settings(world: &World) -> Arc<Settings> {
     settings.job_store.checkin_interval = Duration::from_secs(dice.pick(&[1, 2, 5, 15]));
     settings.scheduler.poll_interval = Some(Duration::from_millis(dice.pick(&[240, 1_000, 5_000])));
     settings.scheduler.take_ahead = Duration::from_millis(dice.pick(&[0, 20, 200]));
+    settings.scheduler.batch_max_count = u32::try_from(dice.pick(&[1, 5, 500])).expect("few triggers");
+    settings.scheduler.idle_wait_time = Duration::from_secs(dice.pick(&[1, 5, 30]));
+    settings.cluster.takeover_delay = Duration::from_secs(dice.pick(&[0, 0, 3]));
     settings.job_store.polling_strategy = dice.pick(&[PollingStrategy::Lock, PollingStrategy::LockAndFetch]);
     Arc::new(settings)
 }

@@ -87,7 +87,8 @@ impl Operators {
 
     /// Resumes all that was paused, and all nodes that were drained.
     pub fn put_right(&mut self, world: &World) {
-        world.console.resume_all().expect("everything goes on");
+        // As in Quartz, a group that has no trigger now stays paused when all are resumed.
+        world.console.resume_triggers(&GroupMatcher::Any).expect("everything goes on");
         for name in std::mem::take(&mut self.drained) {
             world.console.undrain(&name).expect("the drain ends");
         }

@@ -2,6 +2,7 @@
 //! the seed.
 
 use super::dice::Dice;
+use super::java;
 use std::time::Duration;
 
 pub const MS: u64 = 1_000;
@@ -29,12 +30,16 @@ pub enum Event {
     AwayForAll,
     /// Somebody sets the wall clock of a node.
     SetClock,
+    /// Somebody sets the clock of the store.
+    SetStoreClock,
     /// An operator does something.
     Operate,
     /// The store loses commits that it had answered: a replica takes its place.
     Promote,
     /// Somebody's transaction holds the row of a fire.
     Hold,
+    /// A node of Quartz is there, and does something.
+    Visit,
 }
 
 impl Event {
@@ -47,9 +52,11 @@ impl Event {
             Event::Away => "away",
             Event::AwayForAll => "away-for-all",
             Event::SetClock => "set-clock",
+            Event::SetStoreClock => "set-store-clock",
             Event::Operate => "operate",
             Event::Promote => "promote",
             Event::Hold => "hold",
+            Event::Visit => "visit",
         }
     }
 }
@@ -98,6 +105,8 @@ pub struct Grid {
     pub counts: bool,
     /// The runs in ten thousand that fail or panic.
     pub fails: u64,
+    /// The job asks for recovery: what a death interrupts is run again.
+    pub recovers: bool,
 }
 
 /// A trigger whose delay counts from the ends of its runs.
@@ -120,6 +129,8 @@ pub struct Plan {
     pub take_ahead: Duration,
     /// The clocks of the nodes run so many millionths too fast or too slow, at most.
     pub drift: u64,
+    /// The clock of the store runs so many millionths too fast.
+    pub store_drift: i64,
     /// Nodes come back under their old names.
     pub same_names: bool,
     /// Each node has settings of its own.
@@ -168,11 +179,22 @@ impl Plan {
         if events.is_empty() {
             events.push((Event::Kill, 3 * SECOND));
         }
-        let grids = (0..dice.between(3, 8)).map(|at| Grid::draw(dice, at, calm)).collect();
+        let mut grids: Vec<Grid> = (0..dice.between(3, 8)).map(|at| Grid::draw(dice, at, calm)).collect();
         // The numbers of earlier versions stay as they were.
         let later = &mut Dice::new(seed ^ 0x0073_6572_6965_7300);
         let series = (0..later.below(3)).map(|at| Series::draw(later, at, calm)).collect();
+        for grid in grids.iter_mut().filter(|grid| !grid.counts) {
+            grid.recovers = later.chance(7_000);
+        }
+        if later.chance(2_000) {
+            events.push((Event::SetStoreClock, 16 * SECOND));
+        }
+        if later.chance(1_500) {
+            events.push((Event::Visit, java::MEAN));
+        }
+        let store_drift = later.pick(&[0, 0, 200, -200]);
         Self {
+            store_drift,
             nodes: usize::try_from(dice.between(2, 7)).expect("few nodes"),
             workers: u32::try_from(dice.between(2, 8)).expect("few workers"),
             checkin: Duration::from_secs(dice.pick(&[1, 2, 5, 15])),
@@ -190,11 +212,21 @@ impl Plan {
         }
     }
 
+    /// The longest check-in interval that a node of it has, in microseconds.
+    pub fn longest_checkin(&self) -> u64 {
+        if self.mixed { 15 * SECOND } else { u64::try_from(self.checkin.as_micros()).expect("a short time") }
+    }
+
     /// The names of all that a cut may leave out.
     pub fn parts(&self) -> Vec<String> {
         let mut chances = self.chances;
         let chances = chances.by_name().map(|(name, chance)| (*chance > 0).then(|| name.to_owned()));
-        let others = [(self.drift > 0, "drift"), (self.same_names, "same-names"), (self.mixed, "mixed")];
+        let others = [
+            (self.drift > 0, "drift"),
+            (self.store_drift != 0, "store-drift"),
+            (self.same_names, "same-names"),
+            (self.mixed, "mixed"),
+        ];
         let grids = self.grids.iter().filter(|_| self.grids.len() > 1).map(|grid| grid.name.clone());
         grids
             .chain(self.series.iter().map(|series| series.name.clone()))
@@ -213,6 +245,7 @@ impl Plan {
         }
         match name {
             "drift" => self.drift = 0,
+            "store-drift" => self.store_drift = 0,
             "same-names" => self.same_names = false,
             "mixed" => self.mixed = false,
             _ => {}
@@ -226,6 +259,11 @@ impl Grid {
         let half = i64::try_from(self.every.as_millis() / 2).expect("a short time");
         let sibling = self.has_sibling.then(|| (format!("{}-sibling", self.name), half));
         std::iter::once((self.name.clone(), 0)).chain(sibling).collect()
+    }
+
+    /// True if this is the key of one of its triggers.
+    pub fn is_of(&self, trigger: &str) -> bool {
+        self.triggers().iter().any(|(name, _)| *trigger == format!("grid.{name}"))
     }
 
     fn draw(dice: &mut Dice, at: u64, calm: u64) -> Self {
@@ -244,6 +282,7 @@ impl Grid {
             has_sibling,
             counts,
             fails: if counts { 0 } else { dice.pick(&[0, 0, 500]) },
+            recovers: true,
         }
     }
 }

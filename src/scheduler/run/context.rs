@@ -162,11 +162,13 @@ impl JobContext {
 
     /// True if this run still owns its fire.
     ///
-    /// False as soon as this node knows that the fire belongs to another, and also while it has not
-    /// reached the store for so long that another node may be taking it over. In the latter case it
-    /// can become true again.
+    /// False as soon as this node knows that the fire belongs to another. False also while another
+    /// node may be taking it over, since neither a check-in of this node nor a beat of the fire has
+    /// reached the store for so long. In the latter case it can become true again.
     pub fn holds_fire(&self) -> bool {
-        !self.handle.is_lost() && self.node.lease.is_held_by(&self.handle.owner)
+        !self.handle.is_lost()
+            && self.node.lease.is_held_by(&self.handle.owner)
+            && self.handle.held_until().is_none_or(|until| self.node.clock.ticks() < until)
     }
 
     /// True if somebody asked this run to stop.
@@ -240,9 +242,13 @@ impl JobContext {
     #[doc(alias = "updateHeartbeat")]
     pub fn heartbeat(&self) -> Result<()> {
         self.handle.note_progress(None, self.node.clock.ticks());
-        self.handle.note_heartbeat();
         let entry = heartbeat_entry(&self.node, &self.handle);
+        let held_until = self.node.lease.holds_until(entry.limit);
+        self.handle.note_heartbeat(held_until);
         let sent = self.node.store.upkeep().heartbeat_one(&self.handle.owner, &entry);
+        if sent.is_ok() {
+            self.handle.confirm_heartbeat(held_until);
+        }
         if sent.as_ref().is_err_and(Error::is_fenced) {
             self.handle.revoke();
         }
@@ -259,7 +265,8 @@ impl JobContext {
             if self.node.clock.ticks() >= end {
                 return true;
             }
-            let until = self.node.lease.suspicion_at().map_or(end, |suspicion| suspicion.min(end));
+            let suspicion = self.node.lease.suspicion_at().into_iter().chain(self.handle.held_until()).min();
+            let until = suspicion.map_or(end, |suspicion| suspicion.min(end));
             self.node.clock.wait(&self.handle.signal, Some(until));
         }
     }

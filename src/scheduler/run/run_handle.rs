@@ -97,6 +97,8 @@ struct Activity {
     asked: Option<(Duration, u32)>,
     known_stuck: bool,
     known_silent: bool,
+    /// The end of what the last beat is good for.
+    held_until: Option<Duration>,
 }
 
 impl RunHandle {
@@ -273,9 +275,22 @@ impl RunHandle {
         self.activity.lock().known_stuck
     }
 
-    /// Notes that a heartbeat is about to be stored.
-    pub(crate) fn note_heartbeat(&self) {
+    /// Notes that a heartbeat is about to be stored, which keeps the fire until then. The first one
+    /// counts even if nobody can say whether it was stored.
+    pub(crate) fn note_heartbeat(&self, held_until: Duration) {
         self.has_heartbeats.store(true, Ordering::SeqCst);
+        self.activity.lock().held_until.get_or_insert(held_until);
+    }
+
+    /// Notes that the heartbeat was stored.
+    pub(crate) fn confirm_heartbeat(&self, held_until: Duration) {
+        self.activity.lock().held_until = Some(held_until);
+    }
+
+    /// The time until which the last beat keeps others from taking the fire for dead; none before
+    /// the first beat.
+    pub(crate) fn held_until(&self) -> Option<Duration> {
+        self.activity.lock().held_until
     }
 
     /// Notes that a transaction of the job's depends on it.

@@ -287,9 +287,13 @@ impl HeartbeatKeeper {
         let Some(owner) = node.lease.owner() else { return Ok(()) };
         let fires = node.running_fires.all();
         let mut heartbeats: Vec<FireHeartbeat> = Vec::new();
+        let mut beating: Vec<(&Arc<RunHandle>, Duration)> = Vec::new();
         for fire in fires.iter().filter(|fire| *fire.owner == owner && self.is_heartbeat_due(fire, now)) {
-            fire.note_heartbeat();
-            heartbeats.push(heartbeat_entry(&node, fire));
+            let entry = heartbeat_entry(&node, fire);
+            let held_until = node.lease.holds_until(entry.limit);
+            fire.note_heartbeat(held_until);
+            beating.push((fire, held_until));
+            heartbeats.push(entry);
         }
         let limit = longest_silence(&node, None);
         let ended = node.completions.with_heartbeats().into_iter();
@@ -309,6 +313,7 @@ impl HeartbeatKeeper {
             true => node.store.upkeep().watch_heartbeats(&owner, &mut self.seen)?,
             false => node.store.upkeep().heartbeat(&owner, &heartbeats, &mut self.seen)?,
         };
+        beating.iter().for_each(|(fire, held_until)| fire.confirm_heartbeat(*held_until));
         // Fires without a heartbeat do not learn from it that they are gone.
         let silent = |fire: &&Arc<RunHandle>| fire.has_heartbeats() && !fire.is_lost() && !self.goes_on(fire, now);
         let silent: Vec<String> = fires.iter().filter(silent).map(|fire| fire.fire_id().to_owned()).collect();

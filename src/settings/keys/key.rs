@@ -93,6 +93,11 @@ impl Key {
         if self.name.starts_with("carnelian.") { self.name.to_owned() } else { format!("{QUARTZ_PREFIX}{}", self.name) }
     }
 
+    /// True if the key stands for many.
+    pub(super) fn is_pattern(&self) -> bool {
+        self.name.ends_with('*') || self.name.split('.').any(|part| part == "NAME")
+    }
+
     pub(super) fn matches(&self, key: &str) -> bool {
         let mut given = key.split('.');
         for part in self.name.split('.') {

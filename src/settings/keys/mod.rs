@@ -10,7 +10,14 @@ pub use kind::Kind;
 pub use markdown::markdown;
 pub use table::KEYS;
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use super::nearest::nearest;
+
+/// The rows that are no patterns, by their names: each of the many reads of settings asks for one.
+static PLAIN: LazyLock<BTreeMap<&str, &Key>> =
+    LazyLock::new(|| KEYS.iter().filter(|row| !row.is_pattern()).map(|row| (row.name, row)).collect());
 
 /// The key without `org.quartz.`, which is how the table spells it.
 pub fn short_name(key: &str) -> &str {
@@ -32,9 +39,9 @@ pub fn short_name(key: &str) -> &str {
 /// ```
 pub fn find(key: &str) -> Option<&'static Key> {
     let key = short_name(key);
-    KEYS.iter()
-        .filter(|row| row.matches(key))
-        .min_by_key(|row| (row.name.ends_with('*'), row.name.matches("NAME").count()))
+    let patterns = || KEYS.iter().filter(|row| row.is_pattern() && row.matches(key));
+    let most_exact = || patterns().min_by_key(|row| (row.name.ends_with('*'), row.name.matches("NAME").count()));
+    PLAIN.get(key).copied().or_else(most_exact)
 }
 
 /// The known key nearest to an unknown one, spelt with `org.quartz.` if that was.

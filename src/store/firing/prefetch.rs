@@ -2,6 +2,7 @@
 
 use super::FireBundle;
 use super::fire_ids::fence_of;
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::begun::BeginMark;
@@ -97,7 +98,9 @@ impl Firing<'_> {
         let jobs: Vec<JobKey> = distinct(fires.iter().map(|fire| &fire.job));
         let jobs: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
         let pauses = PauseState::read(s, [])?;
-        let now_ms = s.now_ms()?;
+        // Fires come as early as the settings allow.
+        let ahead_ms = millis(self.store.settings.scheduler.batch_time_window);
+        let now_ms = s.now_ms()?.saturating_add(ahead_ms);
         let free = |key: &TriggerKey| state_of_new(pauses.is_paused(key.group()), false);
 
         let mut unfired: BTreeMap<i64, Unfired> = BTreeMap::new();

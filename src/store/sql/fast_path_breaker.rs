@@ -1,6 +1,6 @@
-//! `FastPathBreaker`: whether new work is stored by one call of a function. The answer is no where
-//! there is none, and for a while after the call has failed again and again, since each failure is
-//! a way to the server and back for nothing.
+//! `FastPathBreaker`: whether new work is stored by one call of a function. No call is made where
+//! there is no function, and for a while after calls have failed again and again: each failure is a
+//! way to the server and back for nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;

@@ -223,10 +223,15 @@ pub(super) struct Work<'a, 'c> {
 impl Work<'_, '_> {
     fn migrate(&mut self) -> Result<Vec<String>> {
         let mut done = Vec::new();
-        self.run(&self.fill(
-            "CREATE TABLE IF NOT EXISTS {p}CN_MIGRATIONS (VERSION VARCHAR(50) NOT NULL, PRIMARY KEY (VERSION))",
-        ))?;
-        let mut applied = self.applied()?.unwrap_or_default();
+        let mut applied = match self.applied()? {
+            Some(applied) => applied,
+            None => {
+                let text =
+                    "CREATE TABLE IF NOT EXISTS {p}CN_MIGRATIONS (VERSION VARCHAR(50) NOT NULL, PRIMARY KEY (VERSION))";
+                self.run(&self.fill(text))?;
+                BTreeSet::new()
+            }
+        };
         if !applied.contains(QUARTZ) && self.adopt_quartz_tables()? {
             applied.insert(QUARTZ.to_owned());
             done.push("adopted the tables of Quartz".to_owned());
@@ -240,7 +245,8 @@ impl Work<'_, '_> {
                 script.version
             )),
         };
-        let scripts = Scripts { scripts: SCRIPTS.iter().map(fill).collect(), applied: applied.into_iter().collect() };
+        let pending = SCRIPTS.iter().filter(|script| !applied.contains(script.version));
+        let scripts = Scripts { scripts: pending.map(fill).collect(), applied: applied.iter().cloned().collect() };
         let made = self.connection.run_pending(&scripts).map_err(error)?;
         let what = SCRIPTS.iter().filter(|script| made.iter().any(|version| version == script.version));
         done.extend(what.map(|script| format!("created {}", script.makes)));

@@ -6,7 +6,10 @@ use carnelian::Overlap;
 
 /// The number of fires that execute, all of one job: as statistics see them, a job is as large as
 /// the table.
-const CROWD: usize = 20_000;
+fn crowd_size() -> usize {
+    stored() / 5
+}
+
 /// The number of pages that a call of the function that stores new work may look at for each
 /// trigger. The crowd has many more.
 const MOST_PAGES: u64 = 100;
@@ -17,12 +20,13 @@ fn crowd() -> JobKey {
 
 /// Fires that execute on another node than the one that is looked at.
 fn execute_a_crowd(kind: Kind, url: &str, scheduler: &str) {
+    let size = crowd_size();
     let (numbers, text) = match kind {
-        Kind::Postgres => (format!("generate_series(1, {CROWD}) AS n(i)"), "'{}' || i"),
-        Kind::Mysql => (format!("(SELECT seq AS i FROM seq_1_to_{CROWD}) AS n"), "CONCAT('{}', i)"),
+        Kind::Postgres => (format!("generate_series(1, {size}) AS n(i)"), "'{}' || i"),
+        Kind::Mysql => (format!("(SELECT seq AS i FROM seq_1_to_{size}) AS n"), "CONCAT('{}', i)"),
         Kind::Sqlite => (
             format!(
-                "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {CROWD}) SELECT i FROM n) AS n"
+                "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {size}) SELECT i FROM n) AS n"
             ),
             "'{}' || i",
         ),
@@ -148,7 +152,7 @@ fn look(node: &mut Node, other: &mut Membership, kind: Kind, state: &str) {
     for asked in ["AS executing,", "AS trigger_executing", "trigger_state = 'COMPLETE'", "NOT is_durable", "AS alone"] {
         assert!(explained.iter().any(|statement| statement.text.contains(asked)), "nobody asks `{asked}`");
     }
-    assert!(node.store.upkeep().fired_triggers().unwrap().len() >= CROWD, "the crowd has gone");
+    assert!(node.store.upkeep().fired_triggers().unwrap().len() >= crowd_size(), "the crowd has gone");
     judge_fires(&explained, state);
 }
 

@@ -150,7 +150,9 @@ fn what_a_shutdown_interrupts_goes_on_elsewhere_at_once() {
             while ctx.wait(Duration::from_secs(3600)) {}
             Ok(Outcome::Stopped)
         };
-        cluster.node(name, 2).job_fn("wait", wait).build().unwrap()
+        // A shutdown interrupts what runs shortly before its deadline.
+        let soon = "threadPool.threadCount = 2\ncarnelian.shutdown.deadline = 5s";
+        cluster.node_with(name, soon).job_fn("wait", wait).build().unwrap()
     };
     let (first, second) = (node("n1"), node("n2"));
     first.start().unwrap();

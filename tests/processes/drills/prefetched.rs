@@ -5,6 +5,7 @@ use super::node::NodeProcess;
 use super::support::wait_until;
 use super::*;
 use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::listing::TriggerQuery;
 use carnelian::store::TxMode;
 use carnelian::store::row::FiredSelection;
 use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
@@ -110,7 +111,7 @@ fn none_is_lost() {
         while left > 0 {
             let before = left;
             wait_until(&format!("fewer than {before} are left"), LONG, || {
-                left = place.store.upkeep().snapshot().unwrap().triggers.len() + fired().len();
+                left = place.store.catalogue().count_triggers(&TriggerQuery::new()).unwrap() + fired().len();
                 left < before
             });
         }

@@ -34,6 +34,8 @@ mod prefetched;
 mod group_commit;
 mod job_types;
 mod last_runs;
+#[cfg(feature = "test-util")]
+mod linearisability;
 mod listing;
 mod locks;
 #[cfg(feature = "test-util")]
