@@ -1,8 +1,8 @@
 //! Testing: a cluster in one thread, under a clock that a test moves, for tests of one's own jobs.
 //!
-//! The nodes are real ones, with their real services and rules, and without threads. Everything that
-//! is due happens while the test moves the clock, one step after the other, in the same order each
-//! time. A minute of a cluster takes milliseconds, and nothing waits.
+//! The nodes are real ones, with their real services and rules, and without threads. Everything
+//! that is due happens while the test moves the clock, one step after the other, in the same order
+//! each time. A minute of a cluster takes milliseconds, and nothing waits.
 //!
 //! ```
 //! use carnelian::settings::Settings;

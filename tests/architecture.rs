@@ -79,7 +79,7 @@ const NAMED_ONLY_BY: &[(&str, &[&str])] = &[
     ("r2d2", &["store::sql", "examples"]),
     // The builder takes a pool of the caller's.
     ("crate::store::sql", &["store::sql", "store::open", "store=", "scheduler::api::builder", "database="]),
-    ("crate::store::memory", &["store::memory", "store::open", "store=", "lib="]),
+    ("crate::store::memory", &["store::memory", "store::open", "store=", "lib=", "testing="]),
     // Code behind a feature is reached at these places only.
     ("crate::java", &["java", "data_map::java", "calendar::java"]),
     ("crate::data_map::java", &["data_map::java", "data_map=", "data_map::codec", "data_map::foreign"]),
