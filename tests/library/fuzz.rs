@@ -3,6 +3,13 @@
 //! The files of `tests/fuzz` are small inputs of each kind. Each is read as it is, and then broken
 //! again and again, for `CARNELIAN_FUZZ_SECONDS` or some thousand times. `CARNELIAN_SEED` repeats a
 //! failure: the seed of an input decides all of it. An input that has failed becomes a file.
+#![cfg(all(
+    feature = "job-files",
+    feature = "java-streams",
+    feature = "recurrence",
+    feature = "postgres",
+    feature = "mysql"
+))]
 
 use carnelian::calendar::Calendar;
 use carnelian::clock::{Clock, SystemClock};

@@ -1,5 +1,6 @@
 //! The simulated cluster for tests of programs: deaths, late fires and retries in milliseconds, and
 //! the same each time.
+#![cfg(feature = "test-util")]
 
 use carnelian::settings::Settings;
 use carnelian::testing::SimulatedCluster;
