@@ -59,6 +59,8 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     (10_003_632, ""),
     (581, ""),
     (110_003_775, ""),
+    (300_002_762, ""),
+    (300_005_000, ""),
 ];
 
 /// Puts what the nodes log into the history.

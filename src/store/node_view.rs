@@ -43,12 +43,26 @@ struct Cluster {
     members: RwLock<Arc<[String]>>,
     /// The number of claims of due triggers so far.
     claims: AtomicU32,
+    /// The latest time of the store that was seen.
+    latest_ms: AtomicI64,
 }
 
 impl NodeView {
     /// The view of a new node in the same cluster, which has not said yet what it can run.
     pub(crate) fn of_new_node(&self) -> Self {
         Self { types: Arc::default(), placed: Arc::default(), ..self.clone() }
+    }
+
+    /// Notes a time of the store, and gives it back.
+    pub(super) fn note_time(&self, now_ms: i64) -> i64 {
+        self.cluster.latest_ms.fetch_max(now_ms, Ordering::Relaxed);
+        now_ms
+    }
+
+    /// The time that has come for certain: triggers fired by it, also if somebody has set the clock
+    /// of the store back since.
+    pub(super) fn time_that_came(&self, now_ms: i64) -> i64 {
+        now_ms.max(self.cluster.latest_ms.load(Ordering::Relaxed))
     }
 
     /// A node of Quartz was a member of the cluster at the last check-in.

@@ -110,12 +110,14 @@ impl World {
 
     fn set_store_clock(&self) {
         // A node that starts right after a jump has seen nothing, and goes by the times in the
-        // rows. A jump forward is shorter than the tolerance if nodes may start.
+        // rows. A jump forward is then shorter than the margin by which nodes suspect themselves
+        // before others do.
         let are_nodes_new = self.plan.events.iter().any(|(event, _)| matches!(event, Event::Kill | Event::KillAll))
             || self.plan.chances.crash > 0
             || self.do_nodes_start();
-        let forward = if are_nodes_new { 5_000 } else { 30_000 };
-        let ahead = i64::try_from(self.dice.borrow_mut().below(30_000 + forward)).expect("short") - 30_000;
+        let (drawn, most) = if are_nodes_new { (5_000, 1_400) } else { (30_000, 30_000) };
+        let ahead = i64::try_from(self.dice.borrow_mut().below(30_000 + drawn)).expect("short") - 30_000;
+        let ahead = ahead.min(most);
         self.say(format_args!("the clock of the store is set by {ahead} ms"));
         self.store_clock.shift(ahead);
         self.lasting.borrow_mut().set.push((self.now(), ahead));

@@ -33,9 +33,11 @@ impl Firing<'_> {
         self.store.glance("look for due triggers", |s| {
             let versions = &self.node.types.read().reader().versions;
             if self.node.is_open() {
-                return s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &Exclusions::default());
+                let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &Exclusions::default())?;
+                self.node.note_time(poll.now_ms);
+                return Ok(poll);
             }
-            let now_ms = s.now_ms()?;
+            let now_ms = self.node.note_time(s.now_ms()?);
             let admission = self.node.admission_filter(s, "", now_ms)?;
             let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, admission.excluded())?;
             Ok(if admission.is_shut() { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
@@ -95,7 +97,7 @@ impl Firing<'_> {
         request: &AcquireRequest<'_>,
         seen: Option<&[&SeenTrigger]>,
     ) -> Result<Acquisition> {
-        let now_ms = s.now_ms()?;
+        let now_ms = self.node.note_time(s.now_ms()?);
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
         let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
         if admission.is_shut() {
