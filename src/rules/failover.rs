@@ -94,6 +94,9 @@ pub(crate) struct Observer {
     pub gap_ms: i64,
     /// The tolerance of the rule.
     pub tolerance_ms: i64,
+    /// Each node may have checked in by another clock of the store, and who is behind would be dead
+    /// from its first check-in on: only silence that was seen convicts.
+    pub has_several_clocks: bool,
 }
 
 impl Observer {
@@ -176,7 +179,7 @@ impl Observations {
         // By a clock that is behind it is dead from its first check-in on; only silence that was
         // seen convicts it.
         let recent = suspect.last_checkin_ms > observer.now_ms.saturating_sub(LARGEST_SKEW_MS);
-        if suspect.foreign && recent && silent_ms <= window_ms {
+        if (suspect.foreign || observer.has_several_clocks) && recent && silent_ms <= window_ms {
             return false;
         }
         is_dead(suspect.last_checkin_ms, suspect.interval_ms, observer.gap_ms, observer.tolerance_ms, observer.now_ms)
@@ -268,7 +271,7 @@ mod tests {
 
     fn slow(now_ms: i64, asked_ms: u64, answered_ms: u64, gap_ms: i64) -> Observer {
         let (ticks, answered) = (Duration::from_millis(asked_ms), Duration::from_millis(answered_ms));
-        Observer { now_ms, ticks, answered, gap_ms, tolerance_ms: 7500 }
+        Observer { now_ms, ticks, answered, gap_ms, tolerance_ms: 7500, has_several_clocks: false }
     }
 
     #[test]
@@ -276,6 +279,18 @@ mod tests {
         let mut seen = Observations::default();
         assert!(!seen.convicts(PEER, &observer(122_500, 0, 0)));
         assert!(seen.convicts(PEER, &observer(122_501, 0, 0)));
+    }
+
+    /// The peer checks in on a member of a cluster of databases whose clock is ten seconds behind.
+    #[test]
+    fn of_several_clocks_only_silence_that_was_seen_convicts() {
+        let at = |now_ms, ticks_ms| Observer { has_several_clocks: true, ..observer(now_ms, ticks_ms, 0) };
+        let mut seen = Observations::default();
+        assert!(!seen.convicts(PEER, &at(130_000, 0)));
+        let later = Suspect { last_checkin_ms: 115_000, ..PEER };
+        assert!(!seen.convicts(later, &at(145_000, 15_000)));
+        assert!(!seen.convicts(later, &at(167_500, 37_500)));
+        assert!(seen.convicts(later, &at(167_501, 37_501)));
     }
 
     #[test]

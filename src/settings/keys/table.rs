@@ -291,6 +291,8 @@ pub const KEYS: &[Key] = &[
         "Which of the due triggers fires first when there are more than free workers: the earliest as in Quartz, or the most important."),
     key("carnelian.jobStore.pollingStrategy", Kind::Choice(&["lock", "lock-and-fetch"]), "lock",
         "How nodes take due triggers: looked for and taken under the lock; or by locking the triggers' rows side by side (PostgreSQL, MySQL 8, MariaDB 10.6). Always `lock` on SQLite, in memory and beside a node of Quartz."),
+    key("carnelian.jobStore.lockForm", Kind::Choice(&["auto", "held", "written"]), "auto",
+        "How a transaction takes a lock of the cluster: it holds the lock's row, or also writes it, as it must where each member of a cluster of databases takes writes. `auto` writes on Galera (`wsrep_on`). Equal on all nodes."),
     key("carnelian.jobStore.clock", Kind::Choice(&["database", "node"]), "database",
         "Whose clock decides about check-ins; on SQLite it is always the node's."),
     key("carnelian.jobStore.orphanAuditInterval", Kind::Duration { least: 1, most: YEAR }, "24h",

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::hash::fnv1a;
-use crate::settings::{ClockSource, JobStoreSettings, Settings};
+use crate::settings::{ClockSource, JobStoreSettings, LockForm, Settings};
 
 /// The settings that every statement needs.
 pub(super) struct SqlOptions {
@@ -10,6 +10,7 @@ pub(super) struct SqlOptions {
     pub table_prefix: String,
     /// True if the time is the node's instead of the database's. On SQLite it always is.
     pub node_clock: bool,
+    pub lock_form: LockForm,
 }
 
 impl SqlOptions {
@@ -25,7 +26,8 @@ impl SqlOptions {
             ));
         }
         crate::key::check_text("scheduler name", &scheduler_name, 120)?;
-        Ok(Self { scheduler_name, table_prefix, node_clock: settings.job_store.clock == ClockSource::Node })
+        let JobStoreSettings { clock, lock_form, .. } = settings.job_store;
+        Ok(Self { scheduler_name, table_prefix, node_clock: clock == ClockSource::Node, lock_form })
     }
 
     /// The channel of PostgreSQL on which nodes of this scheduler listen: one for each scheduler

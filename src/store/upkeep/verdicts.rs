@@ -100,12 +100,14 @@ impl Upkeep<'_> {
                     observer.tolerance_ms,
                 );
                 let mut wait = end.saturating_sub(seen.now_ms).max(grace).saturating_add(1);
-                if peer.incarnation.is_none() {
+                if peer.incarnation.is_none() || observer.has_several_clocks {
                     let window = peer.checkin_interval_ms.saturating_add(observer.tolerance_ms);
                     let window = Duration::from_millis(window.unsigned_abs());
                     let silent = me.observations.silent_until(suspect(peer), window);
                     let left = silent.map_or(0, |until| millis(until.saturating_sub(observer.ticks)));
                     wait = wait.max(left.saturating_add(1));
+                }
+                if peer.incarnation.is_none() {
                     let skew_ms = me.observations.skew_ms(&peer.name);
                     checkin.foreign_clocks.push((peer.name.clone(), skew_ms));
                 }
@@ -293,7 +295,8 @@ impl Upkeep<'_> {
     /// True if a node may be taken for dead by one look, as a node that has just started takes it.
     pub(crate) fn is_dead_at_once(&self, row: &InstanceRow, now_ms: i64) -> bool {
         let seen = MembersSeen { now_ms, ..MembersSeen::default() };
-        Observations::default().convicts(suspect(row), &self.observer(&seen, Duration::ZERO))
+        let observer = Observer { has_several_clocks: false, ..self.observer(&seen, Duration::ZERO) };
+        Observations::default().convicts(suspect(row), &observer)
     }
 
     /// Recovers what is left under the name of a node that is dead or not registered, as a peer
@@ -316,6 +319,7 @@ impl Upkeep<'_> {
             answered: seen.answered,
             gap_ms: millis(gap),
             tolerance_ms: millis(self.store.tolerance()),
+            has_several_clocks: self.store.database.has_several_writers(),
         }
     }
 }
