@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::key::TriggerKey;
-use crate::store::database::{ClusterRows, Owner, PlacementRows, Session};
+use crate::store::database::{ClusterRows, FiredRows, Owner, PlacementRows, Session};
 use crate::store::row::{
     CancelRow, Cell, CheckpointRow, ClusterMembers, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow,
     InstanceRow, JobTypeRow, Late, LoadRow, NodeRow, ParkedRow, PlacementView, RecoveryModeRow, RecoveryRow, TableDef,
@@ -17,6 +17,7 @@ impl ClusterRows for MemorySession<'_> {
             now_ms: self.now_ms()?,
             instances: self.instances()?,
             with_fires: self.instances_with_fires(),
+            fence: FiredRows::draw_fences(self, None, 0)?,
         };
         Ok((members, self.placement_view()?))
     }
@@ -42,6 +43,15 @@ impl ClusterRows for MemorySession<'_> {
             return Ok(false);
         }
         Ok(self.tables.instances.change(&owner.instance, |i| i.last_checkin_ms = now_ms))
+    }
+
+    fn touch_node(&mut self, owner: &Owner, node: &NodeRow) -> Result<bool> {
+        let touched = self.touch_instance(owner, node.seen_ms)?;
+        if touched {
+            let session: &mut dyn Session = self;
+            session.upsert(node, &["started_ms"])?;
+        }
+        Ok(touched)
     }
 
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {

@@ -5,13 +5,14 @@ use super::recovery::FireHolder;
 use super::{Checkin, Membership, Recovered};
 use crate::epoch::{millis, moment};
 use crate::error::Result;
-use crate::rules::failover::{self, Observations, Observer, Suspect};
+use crate::rules::failover::{self, Neighbour, Observations, Observer, Suspect};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
 use crate::store::placement::NodeReports;
 use crate::store::row::{BlacklistRow, FiredSelection, InstanceRow, LimitRow, Notification};
 use crate::store::{JobStore, Lock, Session, TxMode, Upkeep};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The time until a recovery that failed is tried again.
@@ -37,6 +38,8 @@ pub(super) struct MembersSeen {
     pub(super) answered: Duration,
     pub(super) instances: Vec<InstanceRow>,
     pub(super) with_fires: Vec<String>,
+    /// The last fence.
+    pub(super) fence: Option<i64>,
     pub(super) nodes: Vec<NodeIdentity>,
     pub(super) blacklist: Vec<BlacklistRow>,
     pub(super) limits: Vec<LimitRow>,
@@ -87,6 +90,7 @@ impl Upkeep<'_> {
         let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
         me.observations.keep_only(peers.iter().map(|i| i.name.as_str()));
 
+        let neighbours = neighbours(&me.instance, seen, observer.tolerance_ms);
         let mut nearest: Option<(i64, &InstanceRow, bool)> = None;
         let mut suspects = Vec::new();
         for peer in peers {
@@ -111,7 +115,8 @@ impl Upkeep<'_> {
                     let skew_ms = me.observations.skew_ms(&peer.name);
                     checkin.foreign_clocks.push((peer.name.clone(), skew_ms));
                 }
-                if nearest.is_none_or(|(shortest, ..)| wait < shortest) {
+                let is_neighbour = neighbours.contains(peer.name.as_str());
+                if is_neighbour && nearest.is_none_or(|(shortest, ..)| wait < shortest) {
                     nearest = Some((wait, peer, end >= seen.now_ms));
                 }
             }
@@ -367,6 +372,16 @@ fn is_active(me: &Membership, seen: &MembersSeen, suspects: &[(String, Option<i6
             && node.is_none_or(|node| takes_any(node, &blacklist, seen.now_ms).is_ok())
     };
     seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
+}
+
+/// The members at whose windows' ends this node looks.
+fn neighbours<'s>(me: &str, seen: &'s MembersSeen, tolerance_ms: i64) -> BTreeSet<&'s str> {
+    let member = |row: &'s InstanceRow| Neighbour {
+        instance: &row.name,
+        is_timely: !failover::is_late(row.last_checkin_ms, row.checkin_interval_ms, tolerance_ms, seen.now_ms),
+        is_ours: row.incarnation.is_some(),
+    };
+    failover::neighbours(me, &seen.instances.iter().map(member).collect::<Vec<_>>())
 }
 
 pub(super) fn suspect(row: &InstanceRow) -> Suspect<'_> {
