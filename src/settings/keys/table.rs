@@ -278,6 +278,8 @@ pub const KEYS: &[Key] = &[
         .derived("240ms, and 1s while the node hears of it (PostgreSQL)"),
     key("carnelian.scheduler.listen", Kind::Bool, "true",
         "Whether a node on PostgreSQL listens for notifications of other nodes, by a connection of its own beside the pool; `false` behind a proxy that hands out connections by the transaction."),
+    key("carnelian.scheduler.notify", Kind::Bool, "true",
+        "Whether changes are announced to nodes that listen (PostgreSQL's `NOTIFY`, for which all commits of the server wait in turn). If not, nodes see them with their next poll, as on other databases; set `carnelian.scheduler.listen = false` then too."),
     key("carnelian.scheduler.heartbeatInterval", Kind::Duration { least: 100, most: YEAR }, "5s",
         "How often running fires say that they are alive, all of a node in one statement."),
     key("carnelian.scheduler.missedHeartbeatLimit", Kind::Count { least: 1, most: 1_000_000 }, "3",

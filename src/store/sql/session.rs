@@ -204,6 +204,16 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         is_first
     }
 
+    /// Tells whether other nodes are notified, where the database can.
+    pub(super) fn notifies(&self) -> bool {
+        self.context.options.notifies
+    }
+
+    /// See [`SqlOptions::soon_ms`].
+    pub(super) fn soon_ms(&self) -> i64 {
+        self.context.options.soon_ms
+    }
+
     /// See [`SqlOptions::channel`].
     pub(super) fn channel(&self) -> String {
         self.context.options.channel()
