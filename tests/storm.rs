@@ -18,6 +18,8 @@ mod galera;
 #[path = "storm/grids.rs"]
 mod grids;
 mod support;
+#[path = "storm/thousand.rs"]
+mod thousand;
 
 use carnelian::{JobDataMap, JobDetail, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerKey};
 use cluster::{Cluster, Death};
