@@ -8,46 +8,12 @@ use std::time::Duration;
 /// larger difference means that the store's clock has jumped.
 const CLOCK_JUMP_MS: i64 = 1000;
 
-/// The largest lateness of a check-in of a node that lives, beyond its interval; with a small
-/// tolerance half of that is enough.
+/// The value of [`lateness_ms`] where the tolerance is not small: then half of that is enough.
 const LARGEST_LATENESS_MS: i64 = 2000;
 
 /// The largest lateness of a check-in of a node that lives, beyond its interval.
 pub(super) fn lateness_ms(tolerance_ms: i64) -> i64 {
     LARGEST_LATENESS_MS.min(tolerance_ms / 2)
-}
-
-/// In a cluster of more nodes than this, each looks at the end of the window of those only that
-/// come before it: else all would look, again and again, and at a death all at the same moment.
-const ALL_LOOK: usize = 8;
-
-/// A member, in the order of names.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Neighbour<'a> {
-    pub instance: &'a str,
-    /// The member has checked in when it was to.
-    pub is_timely: bool,
-    /// A node of ours, which looks at others as this one does.
-    pub is_ours: bool,
-}
-
-/// The members whose windows `me` is to look at when they end: all in a small cluster, else those
-/// before it in the order of names, up to the first that is in time and looks at those before it.
-/// Whoever is dead and not among them is found by every check-in of anybody.
-pub(crate) fn neighbours<'a>(me: &str, members: &[Neighbour<'a>]) -> BTreeSet<&'a str> {
-    let others = members.iter().filter(|member| member.instance != me);
-    if members.len() <= ALL_LOOK {
-        return others.map(|member| member.instance).collect();
-    }
-    let (before, after): (Vec<&Neighbour<'a>>, Vec<&Neighbour<'a>>) = others.partition(|member| member.instance < me);
-    let mut looked_at = BTreeSet::new();
-    for member in before.into_iter().rev().chain(after.into_iter().rev()) {
-        looked_at.insert(member.instance);
-        if member.is_timely && member.is_ours {
-            break;
-        }
-    }
-    looked_at
 }
 
 /// The rule of Quartz (QZ-45): dead is who has been silent for longer than its interval (or than
@@ -60,11 +26,6 @@ pub(crate) fn is_dead(
     now_ms: i64,
 ) -> bool {
     window_end(last_checkin_ms, interval_ms, observer_gap_ms, tolerance_ms) < now_ms
-}
-
-/// True if a node that lives would have checked in.
-pub(crate) fn is_late(last_checkin_ms: i64, interval_ms: i64, tolerance_ms: i64, now_ms: i64) -> bool {
-    is_dead(last_checkin_ms, interval_ms, 0, lateness_ms(tolerance_ms), now_ms)
 }
 
 /// The last moment at which a node still counts as alive.
@@ -132,8 +93,7 @@ pub(crate) struct Observer {
     pub gap_ms: i64,
     /// The tolerance of the rule.
     pub tolerance_ms: i64,
-    /// Each node may have checked in by another clock of the store, and who is behind would be dead
-    /// from its first check-in on: only silence that was seen convicts.
+    /// Nodes check in by clocks of their own: only silence that was seen convicts.
     pub has_several_clocks: bool,
 }
 
@@ -214,8 +174,7 @@ impl Observations {
         if from_the_future || older_than_jump {
             return silent_ms > window_ms;
         }
-        // By a clock that is behind it is dead from its first check-in on; only silence that was
-        // seen convicts it.
+        // By a clock that is behind, the peer is dead from its first check-in on.
         let recent = suspect.last_checkin_ms > observer.now_ms.saturating_sub(LARGEST_SKEW_MS);
         if (suspect.foreign || observer.has_several_clocks) && recent && silent_ms <= window_ms {
             return false;
@@ -320,42 +279,11 @@ mod tests {
     }
 
     #[test]
-    fn in_a_large_cluster_each_looks_at_those_before_it() {
-        let names: Vec<String> = (0..10).map(|n| format!("n{n}")).collect();
-        let members = |late: &[usize], foreign: &[usize]| -> Vec<Neighbour<'_>> {
-            let member = |(n, name): (usize, &'static str)| Neighbour {
-                instance: name,
-                is_timely: !late.contains(&n),
-                is_ours: !foreign.contains(&n),
-            };
-            let names = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
-            names.into_iter().enumerate().map(member).collect()
-        };
-        let of = |me: &str, late: &[usize], foreign: &[usize]| -> Vec<String> {
-            neighbours(me, &members(late, foreign)).into_iter().map(str::to_owned).collect()
-        };
-        assert_eq!(of("n5", &[], &[]), ["n4"]);
-        assert_eq!(of("n0", &[], &[]), ["n9"]);
-        assert_eq!(of("n1", &[0, 9], &[8]), ["n0", "n7", "n8", "n9"]);
-        // Each is looked at by somebody, whoever is dead.
-        let dead = [2, 3, 7];
-        let living = (0..10).filter(|n| !dead.contains(n));
-        let all: BTreeSet<String> = living.flat_map(|n| of(&names[n], &dead, &[])).collect();
-        assert_eq!(all.into_iter().collect::<Vec<_>>(), names);
-        let few = &members(&[], &[])[..ALL_LOOK];
-        assert_eq!(neighbours("n3", few).len(), ALL_LOOK - 1);
-    }
-
-    /// The peer checks in on a member of a cluster of databases whose clock is ten seconds behind.
-    #[test]
     fn of_several_clocks_only_silence_that_was_seen_convicts() {
-        let at = |now_ms, ticks_ms| Observer { has_several_clocks: true, ..observer(now_ms, ticks_ms, 0) };
         let mut seen = Observations::default();
-        assert!(!seen.convicts(PEER, &at(130_000, 0)));
-        let later = Suspect { last_checkin_ms: 115_000, ..PEER };
-        assert!(!seen.convicts(later, &at(145_000, 15_000)));
-        assert!(!seen.convicts(later, &at(167_500, 37_500)));
-        assert!(seen.convicts(later, &at(167_501, 37_501)));
+        let [first, last, later] = [(130_000, 0), (152_500, 22_500), (152_501, 22_501)]
+            .map(|(now, ticks)| Observer { has_several_clocks: true, ..observer(now, ticks, 0) });
+        assert!(!seen.convicts(PEER, &first) && !seen.convicts(PEER, &last) && seen.convicts(PEER, &later));
     }
 
     #[test]

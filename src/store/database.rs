@@ -177,9 +177,9 @@ pub trait Database: Send + Sync {
         false
     }
 
-    /// Tells whether transactions of other writers, on other members of a cluster of databases, meet
-    /// those of this process at their commit only: then of two that hold the same lock, one has to
-    /// be tried again. False as long as nobody has asked the server.
+    /// Tells whether transactions on other members of a cluster of databases meet those of this
+    /// process at their commit only: of two that hold the same lock, one has to be tried again
+    /// then. False as long as nobody has asked the server.
     fn has_several_writers(&self) -> bool {
         false
     }

@@ -54,7 +54,7 @@ impl Cluster {
         Self::made(&name, Self::folder(&name), urls, lines)
     }
 
-    /// The same scheduler by another URL, without nodes.
+    /// This scheduler by another URL, without nodes.
     pub fn elsewhere(&self, url: &str) -> Self {
         let text = std::fs::read_to_string(self.properties()).unwrap();
         let folder = Self::folder(&fresh_name("elsewhere"));

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How long a member may take to be back: it reads its tables, and gets what it lacks.
+/// The time that a member may take to be back: it reads its tables, and gets what it lacks.
 const BACK: Duration = Duration::from_secs(60);
 
 /// The URLs of the members, each with another one first.
@@ -64,7 +64,7 @@ fn locks_exclude_each_other_on_different_members() {
     first.succeeded();
 }
 
-/// Whoever asks another member sees what was committed before.
+/// A session on another member sees what was committed before.
 #[test]
 #[ignore = "needs the members that tests/engines/galera starts"]
 fn locks_and_looks_see_what_was_committed_on_another_member() {

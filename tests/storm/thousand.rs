@@ -143,7 +143,7 @@ fn measure(nodes: usize, seconds: u64) -> Figures {
         let begun = Instant::now();
         wait_until("the dead node is found", Duration::from_secs(60), || ask(&own, &state) < nodes as f64);
         let found_after = begun.elapsed();
-        // Who else judges it does so at about the same time.
+        // Others that judge it do so at about the same time.
         std::thread::sleep(Duration::from_secs(3));
         // The look under the lock at all members.
         let judges =
@@ -158,7 +158,7 @@ fn measure(nodes: usize, seconds: u64) -> Figures {
     figures.unwrap()
 }
 
-/// What the server has done since it was last told to forget, if it keeps count.
+/// The statements that the server has run since it was last told to forget, if it keeps count.
 fn calls(pool: &Pool<ConnectionManager<PgConnection>>) -> Vec<Calls> {
     let text = "SELECT query, calls FROM pg_stat_statements WHERE query LIKE '%qrtz_%' OR query LIKE '%QRTZ_%' ORDER BY calls DESC";
     sql_query(text).load(&mut pool.get().unwrap()).unwrap_or_default()

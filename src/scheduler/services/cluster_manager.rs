@@ -25,8 +25,8 @@ const WHEN_SUSPICIOUS: Duration = Duration::from_secs(1);
 /// The time between two looks of a starting node for its namesake's check-in.
 const BETWEEN_LOOKS_FOR_NAMESAKE: Duration = Duration::from_millis(250);
 
-/// How often a starting node waits once more for the lock, 10 s each time: of a thousand that start
-/// together the last waits until the others are registered.
+/// The number of times that a starting node waits once more for the lock, 10 s each time: of a
+/// thousand that start together the last waits until the others are registered.
 const MOST_WAITS: u32 = 5;
 
 /// The skew from which on the clock of a node of Quartz is named.

@@ -16,8 +16,8 @@ const BETWEEN_HEARINGS: Duration = Duration::from_millis(25);
 /// databases meanwhile: there is no hurry.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
-/// So many nodes poll at once after a notification, more or less, and the others when they would
-/// anyway: a thousand polls for one trigger would be the load of the server.
+/// The number of nodes that poll at once after a notification, more or less; the others poll when
+/// they would anyway. A thousand polls for one trigger would be the load of the server.
 const HEEDING: f64 = 16.0;
 
 /// True if this node polls at once after a notification that a cluster of so many members hears.

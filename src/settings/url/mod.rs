@@ -45,7 +45,7 @@ pub enum DataSourceUrl {
     },
     /// A MySQL or MariaDB server.
     MySql {
-        /// `mysql://user:password@host:port/database?parameters`, for diesel if it names one server.
+        /// `mysql://user:password@host:port/database?parameters`, for diesel if there is one host.
         url: Secret,
     },
 }

@@ -67,9 +67,8 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
                     // MariaDB would make `IN` of `EXISTS` and look through all rows of the
                     // scheduler, where it has no statistics.
                     may("SET SESSION optimizer_switch = 'exists_to_in=off'"),
-                    // Where each member of a cluster takes writes, a transaction first waits until
-                    // its member has applied all that was committed on others before; without
-                    // effect elsewhere.
+                    // On Galera: a transaction first waits until its member has applied all that was
+                    // committed on others before. Without effect elsewhere.
                     may("SET SESSION wsrep_sync_wait = 7"),
                 ]
             }
@@ -358,7 +357,7 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("Query execution was interrupted", ConnectionLost),
             // The member of a cluster lost the others while it committed.
             ("during COMMIT", ConnectionLost),
-            // It has lost them, or has not caught up: elsewhere there is one that takes writes.
+            // A member that has lost the others, or has not caught up: others take writes.
             ("WSREP has not yet prepared node", Unavailable),
             ("read-only option", Unavailable),
             ("Too many connections", Unavailable),

@@ -240,7 +240,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         {
             return Err(self.lacks_row("fence", "CN_FENCES"));
         }
-        // Whoever has written the lock shares it with nobody.
+        // A lock that was written is shared with nobody.
         let hold = if is_written { LockStrength::Alone } else { hold };
         let Some(text) = dialect::lock(backend, lock, hold) else { return Ok(()) };
         let mut held = self.hold_row(text, &[self.name(), lock.name().into()], lock.name(), "LOCKS")?;

@@ -211,8 +211,8 @@ impl Upkeep<'_> {
         me.was_failed_out = false;
         me.last_checkin = Some(begun);
         checkin.registered = true;
-        // After the lock, for which others wait who register too. What was seen before it has to do
-        // if this fails: the node is registered.
+        // After the lock, for which others wait who register too. If this fails, the look before it
+        // has to do: the node is registered.
         let seen = self.look_at_members().unwrap_or(seen);
         let verdicts = self.judge(me, &seen, begun, &mut checkin);
         self.recover_dead(me, &seen, verdicts, &mut checkin);

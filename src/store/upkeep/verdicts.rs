@@ -5,8 +5,9 @@ use super::recovery::FireHolder;
 use super::{Checkin, Membership, Recovered};
 use crate::epoch::{millis, moment};
 use crate::error::Result;
-use crate::rules::failover::{self, Neighbour, Observations, Observer, Suspect};
+use crate::rules::failover::{self, Observations, Observer, Suspect};
 use crate::rules::foresight::{foresight_ms, slowest_read};
+use crate::rules::neighbours::{self, Neighbour};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
 use crate::store::placement::NodeReports;
@@ -378,10 +379,10 @@ fn is_active(me: &Membership, seen: &MembersSeen, suspects: &[(String, Option<i6
 fn neighbours<'s>(me: &str, seen: &'s MembersSeen, tolerance_ms: i64) -> BTreeSet<&'s str> {
     let member = |row: &'s InstanceRow| Neighbour {
         instance: &row.name,
-        is_timely: !failover::is_late(row.last_checkin_ms, row.checkin_interval_ms, tolerance_ms, seen.now_ms),
+        is_timely: !neighbours::is_late(row.last_checkin_ms, row.checkin_interval_ms, tolerance_ms, seen.now_ms),
         is_ours: row.incarnation.is_some(),
     };
-    failover::neighbours(me, &seen.instances.iter().map(member).collect::<Vec<_>>())
+    neighbours::neighbours(me, &seen.instances.iter().map(member).collect::<Vec<_>>())
 }
 
 pub(super) fn suspect(row: &InstanceRow) -> Suspect<'_> {

@@ -56,7 +56,7 @@ impl FiredRows for SqlSession<'_, '_> {
             }
             FiredSelection::Held(id) => {
                 let shared = match self.writes_locks()? {
-                    // Whoever has written the row shares it with nobody.
+                    // A row that was written is shared with nobody.
                     true => self.execute(dialect::WRITE_FIRE, &[name.clone(), id.into()]).map(|_| "")?,
                     false => dialect::share_lock(self.backend()),
                 };
