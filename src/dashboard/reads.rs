@@ -1,4 +1,4 @@
-//! Reads that pages have in common: each is made at most every five seconds, for all pages together.
+//! Reads that pages have in common: each is made at most every five seconds, for all pages.
 
 use crate::error::Result;
 use crate::history::{FireOutcome, HistoryQuery, HistoryRow};

@@ -5,11 +5,13 @@
 use crate::support;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::database::{CallersConnection, CallersPool};
+use carnelian::history::FireOutcome;
+use carnelian::placement::Strategy;
 use carnelian::settings::Settings;
 use carnelian::store::{JobStore, Membership, violations};
 use carnelian::{
-    Continuation, Error, FireOutcome, IfExists, JobContext, JobDataMap, JobDetail, JobError, JobFilter, JobKey,
-    JobPolicy, On, Scheduler, Strategy, Submission, Trigger, TriggerKey,
+    Continuation, Error, IfExists, JobContext, JobDataMap, JobDetail, JobError, JobFilter, JobKey, JobPolicy, On,
+    Scheduler, Submission, Trigger, TriggerKey,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use diesel::connection::SimpleConnection;
@@ -94,10 +96,8 @@ impl App {
 
     fn node(&self, instance: &str) -> carnelian::SchedulerBuilder {
         let name = &self.scheduler_name;
-        let text = format!(
-            "scheduler.instanceName = {name}\nscheduler.instanceId = {instance}\njobStore.isClustered = true\n\
-             threadPool.threadCount = 2"
-        );
+        let text =
+            format!("scheduler.instanceName = {name}\nscheduler.instanceId = {instance}\nthreadPool.threadCount = 2");
         let settings = Settings::from_text("test", &text, |_| None).unwrap();
         Scheduler::builder().settings(settings).pool(self.pool.clone())
     }
