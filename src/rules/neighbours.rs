@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn in_a_large_cluster_each_looks_at_those_before_it() {
         let names: Vec<String> = (0..10).map(|n| format!("n{n}")).collect();
-        let members = |late: &[usize], foreign: &[usize]| -> Vec<Neighbour<'_>> {
+        let members = |late: &[usize], foreign: &[usize]| -> Vec<Neighbour<'static>> {
             let member = |(n, name): (usize, &'static str)| Neighbour {
                 instance: name,
                 is_timely: !late.contains(&n),

@@ -71,6 +71,15 @@ fn play(mut node: SteppedNode, clock: &SystemClock, ended: &dyn Fn() -> bool) {
     }
 }
 
+/// Ends all nodes when the measurement is over, also if it fails.
+struct AtEnd<'a>(&'a AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 fn measure(nodes: usize, seconds: u64) -> Figures {
     let name = fresh_name("thousand");
     // The poll is a setting of its own: none happens here.
@@ -98,6 +107,7 @@ fn measure(nodes: usize, seconds: u64) -> Figures {
     let problems = Mutex::new(Vec::new());
     let mut figures = None;
     std::thread::scope(|scope| {
+        let _end = AtEnd(&all_end);
         for (n, scheduler) in schedulers.iter().enumerate() {
             let (ready, registered, problems) = (&ready, &registered, &problems);
             let (all_end, one_ends, clock) = (&all_end, &one_ends, &clock);
@@ -213,7 +223,7 @@ fn idle_nodes_cost_little_and_grow_linearly() {
         );
     }
     for one in &all {
-        assert!(one.statements <= 0.2, "{} nodes send {:.3} statements a second each", one.nodes, one.statements);
+        assert!(one.statements <= 0.25, "{} nodes send {:.3} statements a second each", one.nodes, one.statements);
         assert!(
             one.registration < Duration::from_secs(30),
             "{} nodes were registered after {:?}",

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// The largest factor by which a node without runs looks less often after the heartbeats of others,
 /// since other nodes look too.
-const MOST_SHARED_LOOKS: u32 = 8;
+const MOST_SHARED_LOOKS: u32 = 6;
 
 /// The heartbeat service, which goes on in standby, and while jobs end during a shutdown.
 pub(crate) struct HeartbeatKeeper {

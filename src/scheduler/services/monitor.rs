@@ -26,7 +26,7 @@ const MOST_OVERDUE: usize = 10_000;
 const WITHOUT_LOOKS: Duration = Duration::from_secs(15);
 
 /// The largest factor by which a node looks less often at the cluster, since other nodes look too.
-const MOST_SHARED_LOOKS: u32 = 8;
+const MOST_SHARED_LOOKS: u32 = 4;
 
 /// The monitor service, which goes on in standby.
 pub(crate) struct Monitor {
