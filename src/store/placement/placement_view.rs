@@ -83,9 +83,7 @@ impl ClusterPlacement<'_> {
 
     /// The cluster as its rows show it now.
     pub(in crate::store) fn read_cluster(&self, s: &mut dyn Session, now_ms: i64) -> Result<ClusterView> {
-        let lives = |row: &InstanceRow| {
-            !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.store.tolerance()), now_ms)
-        };
+        let lives = |row: &InstanceRow| !is_dead(row, millis(self.store.tolerance()), now_ms);
         let instances: Vec<InstanceRow> = s.instances()?.into_iter().filter(lives).collect();
         let found = s.placement_view()?;
         let nodes = identities(found.nodes, &instances).into_iter();

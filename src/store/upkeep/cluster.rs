@@ -21,7 +21,7 @@ impl Upkeep<'_> {
             let fired = s.fired(FiredSelection::All)?;
             let mut reports = NodeReports::read(s)?;
             let mut status = |row: &crate::store::row::InstanceRow| InstanceStatus {
-                alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.store.tolerance()), now),
+                alive: !is_dead(row, millis(self.store.tolerance()), now),
                 takes_work: reports.takes_work(row, now),
                 running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
                 foreign: row.incarnation.is_none(),
