@@ -26,6 +26,7 @@ mod plans;
 mod plugins;
 mod pool;
 mod remote;
+mod rights;
 mod scheduler;
 mod settings;
 mod silent_sessions;
