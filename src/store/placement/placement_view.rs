@@ -89,9 +89,7 @@ impl ClusterPlacement<'_> {
     }
 
     fn cluster_view(&self, instances: Vec<InstanceRow>, found: PlacementView, now_ms: i64) -> ClusterView {
-        let lives = |row: &InstanceRow| {
-            !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.store.tolerance()), now_ms)
-        };
+        let lives = |row: &InstanceRow| !is_dead(row, millis(self.store.tolerance()), now_ms);
         let instances: Vec<InstanceRow> = instances.into_iter().filter(lives).collect();
         let nodes = identities(found.nodes, &instances).into_iter();
         ClusterView {

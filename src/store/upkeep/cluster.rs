@@ -37,7 +37,7 @@ impl Upkeep<'_> {
         let now_ms = members.now_ms;
         let mut reports = NodeReports::new(s.rows().list()?, placement.blacklist);
         let status = |row: InstanceRow| InstanceStatus {
-            alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.store.tolerance()), now_ms),
+            alive: !is_dead(&row, millis(self.store.tolerance()), now_ms),
             takes_work: reports.takes_work(&row, now_ms),
             running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
             foreign: row.incarnation.is_none(),
