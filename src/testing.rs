@@ -100,9 +100,10 @@ impl Clock for VirtualClock {
     }
 }
 
-/// A machine of which nothing is known, so that nothing differs from run to run.
+/// A machine of which nothing is known, so that nothing differs from run to run. The nodes of a
+/// [`SimulatedCluster`] run on it.
 #[derive(Debug)]
-struct UnknownMachine;
+pub struct UnknownMachine;
 
 impl Machine for UnknownMachine {
     fn read(&self) -> MachineReading {

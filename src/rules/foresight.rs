@@ -1,11 +1,19 @@
 //! Foresight: the time before the end of a silent peer's window at which the members are read, on a
 //! slow way to the store.
 
-use super::failover::lateness_ms;
 use std::time::Duration;
 
 /// A reading that takes longer says nothing about the next: the store was away.
 const LONGEST_READ: Duration = Duration::from_secs(3);
+
+/// The largest lateness of a check-in of a node that lives, beyond its interval; with a small
+/// tolerance half of that is enough.
+const LARGEST_LATENESS_MS: i64 = 2000;
+
+/// The largest lateness of a check-in of a node that lives, beyond its interval.
+pub(super) fn lateness_ms(tolerance_ms: i64) -> i64 {
+    LARGEST_LATENESS_MS.min(tolerance_ms / 2)
+}
 
 /// The time before the end of a peer's window at which the observer reads the members to foresee
 /// that end, so that the recovery can begin at the end. The time is that of a read and a recovery,

@@ -1,6 +1,8 @@
 //! Neighbours: the members at the end of whose windows a node looks.
 
-use super::failover::{is_dead, lateness_ms};
+use super::failover::is_dead;
+use super::foresight::lateness_ms;
+use crate::store::row::InstanceRow;
 use std::collections::BTreeSet;
 
 /// In a cluster of more nodes than this, each looks at the end of the window of those only that
@@ -8,8 +10,8 @@ use std::collections::BTreeSet;
 const ALL_LOOK: usize = 8;
 
 /// True if a node that lives would have checked in by now.
-pub(crate) fn is_late(last_checkin_ms: i64, interval_ms: i64, tolerance_ms: i64, now_ms: i64) -> bool {
-    is_dead(last_checkin_ms, interval_ms, 0, lateness_ms(tolerance_ms), now_ms)
+pub(crate) fn is_late(row: &InstanceRow, tolerance_ms: i64, now_ms: i64) -> bool {
+    is_dead(row, lateness_ms(tolerance_ms), now_ms)
 }
 
 /// A member, in the order of names.
@@ -44,6 +46,8 @@ pub(crate) fn neighbours<'a>(me: &str, members: &[Neighbour<'a>]) -> BTreeSet<&'
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::failover::{Observations, Observer, Suspect};
+    use std::time::Duration;
 
     #[test]
     fn in_a_large_cluster_each_looks_at_those_before_it() {
@@ -70,5 +74,19 @@ mod tests {
         assert_eq!(all.into_iter().collect::<Vec<_>>(), names);
         let few = &members(&[], &[])[..ALL_LOOK];
         assert_eq!(neighbours("n3", few).len(), ALL_LOOK - 1);
+    }
+
+    #[test]
+    fn of_several_clocks_only_silence_that_was_seen_convicts() {
+        let peer = Suspect { instance: "peer", last_checkin_ms: 100_000, interval_ms: 15_000, foreign: false };
+        let mut seen = Observations::default();
+        let mut convicts = |now_ms: i64, ticks_ms: u64| {
+            let ticks = Duration::from_millis(ticks_ms);
+            let (answered, gap_ms, tolerance_ms) = (ticks, 0, 7_500);
+            seen.convicts(peer, &Observer { now_ms, ticks, answered, gap_ms, tolerance_ms, has_several_clocks: true })
+        };
+        assert!(!convicts(130_000, 0), "the peer's clock may be behind");
+        assert!(!convicts(152_500, 22_500));
+        assert!(convicts(152_501, 22_501));
     }
 }

@@ -37,8 +37,8 @@ pub(crate) fn launch(node: &Arc<Node>, registry: &Arc<Registry>, workers: usize,
     };
     let freed = Arc::clone(&node.services.acquirer.signal);
     let begin_log = Arc::new(StoredBeginLog::new(node));
-    let pool =
-        Arc::new(WorkerPool::start(workers, &worker_prefix, freed, Some(begin_log), move |task| shell.run(task))?);
+    let run_fire = move |fire: FireTask| shell.run(fire);
+    let pool = Arc::new(WorkerPool::start(workers, &worker_prefix, freed, Some(begin_log), run_fire)?);
 
     let services = services(node, registry, cluster, &pool, sender, queue);
     let mut threads = Threads { pool, services: Vec::with_capacity(services.len()) };

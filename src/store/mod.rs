@@ -48,7 +48,7 @@ pub use catalogue::{
 
 pub use database::{
     ChangeRows, ClusterRows, Database, ExecutionRows, FastPath, Fences, FiredRows, HistoryRows, JobRows, ListingRows,
-    Lock, LostCommits, MissingPart, NotificationSource, Owner, PlacementRows, Rows, Session, SnapshotRows,
+    Lock, LostCommits, MissingPart, NotificationSource, Owner, PlacementRows, PollRows, Rows, Session, SnapshotRows,
     StatementCounts, TableRows, TriggerRows, TxMode,
 };
 pub use diagnosis::{CheckBounds, CheckReport, Explanation, Finding, Repair, SubmittedWork, TriggerCheck};

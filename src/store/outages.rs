@@ -123,9 +123,7 @@ impl Outages<'_> {
         let tolerance_ms = millis(self.store.tolerance());
         let reports = NodeReports::read(s)?;
         let works = |row: &&InstanceRow| reports.takes_work(row, now_ms);
-        let lives = |row: &InstanceRow| {
-            row.name != instance && !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, tolerance_ms, now_ms)
-        };
+        let lives = |row: &InstanceRow| row.name != instance && !is_dead(row, tolerance_ms, now_ms);
         let seen = instances.iter().filter(works).map(|row| row.last_checkin_ms.min(now_ms));
         let last_seen_ms = seen.chain(before.iter().map(|row| row.last_seen_ms)).max();
         let window_ms = millis(self.store.settings.job_store.checkin_interval).saturating_add(tolerance_ms);

@@ -6,36 +6,17 @@ use super::jobs;
 use super::link::Link;
 use super::plan::{MS, Plan, SECOND};
 use super::world::World;
-use carnelian::machine::{Machine, MachineReading};
 use carnelian::settings::{PollingStrategy, Settings};
 use carnelian::stepped::{Began, SteppedFire, SteppedNode, SteppedRun};
 use carnelian::store::JobStore;
+use carnelian::testing::UnknownMachine;
 use carnelian::{Result, Scheduler};
 use std::cell::{Cell, RefCell};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The time after which a worker looks again whether its fire is its own.
 const LOOK_AGAIN: u64 = 200 * MS;
-
-/// A machine of which nothing is known.
-#[derive(Debug)]
-struct NoMachine;
-
-impl Machine for NoMachine {
-    fn read(&self) -> MachineReading {
-        MachineReading::default()
-    }
-
-    fn host(&self) -> Option<String> {
-        None
-    }
-
-    fn address(&self) -> Option<IpAddr> {
-        None
-    }
-}
 
 /// The settings of all nodes.
 pub fn settings(plan: &Plan) -> Arc<Settings> {
@@ -69,7 +50,7 @@ pub fn scheduler(settings: &Arc<Settings>, name: &str, clock: &Arc<SimClock>, li
     Scheduler::builder()
         .store(store)
         .clock(clock)
-        .machine(Arc::new(NoMachine))
+        .machine(Arc::new(UnknownMachine))
         .instance_id(name)
         .job_fn(jobs::WORK, jobs::run)
         .build()

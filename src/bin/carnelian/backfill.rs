@@ -1,5 +1,6 @@
 //! `trigger backfill`: makes up for the fires of a trigger in a range of the past.
 
+use crate::bar::Bar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, table, time};
 use crate::value::{self, Moment};
@@ -40,7 +41,10 @@ pub fn run(store: &JobStore, output: Output, options: &Backfill) -> Outcome {
     let wanted =
         carnelian::backfill::Backfill::new(options.trigger.clone(), moment(options.from)?, moment(options.to)?);
     let wanted = wanted.most(options.most).may_overlap(options.may_overlap).dry_run(options.dry_run);
+    let bar = Bar::new(output);
+    bar.begin(if options.dry_run { "planning the fires" } else { "storing the fires" }, None);
     let done = store.catalogue().backfill(&wanted)?;
+    drop(bar);
     let fires = done.fires.iter().map(|fire| {
         json!({
             "scheduled_fire_ms": fire.scheduled_fire_time.timestamp_millis(),

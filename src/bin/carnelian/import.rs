@@ -1,6 +1,7 @@
 //! `import`: stores what job files say.
 
 use crate::args::Import;
+use crate::bar::Bar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, complain, time};
 use carnelian::definitions::Imported;
@@ -12,10 +13,17 @@ use serde_json::{Value, json};
 pub fn run(store: &JobStore, output: Output, options: &Import) -> Outcome {
     let mut done = Vec::new();
     store.job_types().learn(false)?;
-    for file in read(store, options)? {
+    let files = read(store, options)?;
+    let bar = Bar::new(output);
+    bar.begin("importing files", Some(files.len() as u64));
+    for file in files {
         match store.catalogue().import(&file) {
-            Ok(imported) => done.push((file, imported)),
+            Ok(imported) => {
+                done.push((file, imported));
+                bar.set(done.len());
+            }
             Err(error) => {
+                drop(bar);
                 // Files that were stored before the error are reported.
                 if !done.is_empty() {
                     say(output, &done)?;
@@ -24,6 +32,7 @@ pub fn run(store: &JobStore, output: Output, options: &Import) -> Outcome {
             }
         }
     }
+    drop(bar);
     say(output, &done)
 }
 

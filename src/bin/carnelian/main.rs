@@ -4,6 +4,7 @@
 mod actions;
 mod args;
 mod backfill;
+mod bar;
 mod bench;
 mod calendar;
 mod check;
@@ -53,6 +54,7 @@ mod watch;
 mod when;
 
 use args::{Cli, Command};
+use bar::Bar;
 use config::Config;
 use failure::Outcome;
 use output::Output;
@@ -133,7 +135,10 @@ fn run(cli: &Cli) -> Outcome {
 /// Creates or upgrades the tables, and says what was done.
 fn migrate(config: &Config, output: Output) -> Outcome {
     let store = config.open_any()?;
+    let bar = Bar::new(output);
+    bar.begin("migrating the tables", None);
     let steps = store.database().migrate()?;
+    drop(bar);
     output.answer(json!({"database": store.database().describe(), "done": steps}), || match steps.as_slice() {
         [] => "the tables are up to date\n".to_owned(),
         steps => steps.iter().map(|step| format!("{step}\n")).collect(),

@@ -76,6 +76,11 @@ impl Output {
         })
     }
 
+    /// True if nothing is to be said of what is done.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// True if the answer is JSON.
     pub fn is_json(&self) -> bool {
         self.json

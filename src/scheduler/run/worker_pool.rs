@@ -293,7 +293,9 @@ fn own_task() -> Option<PathBuf> {
     Some(PathBuf::from("/proc/self/task").join(own.file_name()?))
 }
 
-/// The loop of a worker until the pool is closed. Nothing that happens in a task ends it.
+/// The loop of a worker until the pool is closed. The work of a node's pool is
+/// [`RunShell::run`](super::run_shell::RunShell::run). Nothing that happens in a task ends the
+/// loop.
 fn worker_loop<T>(tasks: &TaskQueue<T>, load: &Load, work: &(dyn Fn(T) + Send + Sync)) {
     while let Some(task) = tasks.take() {
         if let Err(panic) = guarded(|| work(task)) {

@@ -89,7 +89,7 @@ impl Acquirer {
         self.prefetch.measure(&self.node);
         self.await_room(1);
         self.forget_if_revoked();
-        self.hand_over.submit();
+        self.hand_over.pool.submit(&mut self.hand_over.tasks);
         self.return_waiting();
         let Some(owner) = self.node.lease.owner_for_new_work() else {
             // The cluster manager wakes this service after the next good check-in; what is reserved
@@ -160,7 +160,8 @@ impl Acquirer {
         if self.reservations.is_empty() {
             return self.poll_for_runs();
         }
-        let PollResult { now_ms, earliest_ms: earliest, .. } = self.poll(job_types)?;
+        let PollResult { now_ms, earliest_ms: earliest, .. } =
+            self.polling.poll(&self.node, Some(owner), &mut self.reservations, job_types)?;
         let next_poll = self.polling.within(&self.node, i64::MAX);
         // Reservations that others have taken back are gone by now.
         let Some(last_ms) = self.reservations.last_ms() else { return Ok(Next::Now) };
@@ -190,14 +191,10 @@ impl Acquirer {
         }
     }
 
-    fn poll(&mut self, job_types: &[String]) -> Result<PollResult> {
-        self.polling.poll(&self.node, self.owner.as_ref(), &mut self.reservations, job_types)
-    }
-
     /// Without room for new work, there may be news for what runs.
     fn poll_for_runs(&mut self) -> Result<Next> {
         if self.polling.is_due(&self.node) {
-            self.poll(&[])?;
+            self.polling.poll(&self.node, self.owner.as_ref(), &mut self.reservations, &[])?;
         }
         Ok(self.next_at(Some(self.polling.next(&self.node))))
     }

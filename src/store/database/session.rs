@@ -10,6 +10,7 @@ use super::jobs::JobRows;
 use super::listing::ListingRows;
 use super::locking::Lock;
 use super::placement::PlacementRows;
+use super::polls::PollRows;
 use super::snapshot::SnapshotRows;
 use super::table::TableRows;
 use super::triggers::TriggerRows;
@@ -26,6 +27,7 @@ pub trait Session:
     + FiredRows
     + ClusterRows
     + ChangeRows
+    + PollRows
     + ExecutionRows
     + HistoryRows
     + PlacementRows

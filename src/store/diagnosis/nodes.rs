@@ -27,8 +27,7 @@ pub(super) struct Members<'s> {
 impl<'s> Members<'s> {
     pub(super) fn of(store: &JobStore, snapshot: &'s Snapshot, now_ms: i64) -> Self {
         let tolerance_ms = millis(store.tolerance());
-        let lives =
-            |node: &&InstanceRow| !is_dead(node.last_checkin_ms, node.checkin_interval_ms, 0, tolerance_ms, now_ms);
+        let lives = |node: &&InstanceRow| !is_dead(node, tolerance_ms, now_ms);
         let names = |nodes: Vec<&'s InstanceRow>| nodes.into_iter().map(|node| node.name.as_str()).collect();
         let dead = |node: &&InstanceRow| store.upkeep().is_dead_at_once(node, now_ms);
         Self {

@@ -68,28 +68,19 @@ impl Firing<'_> {
     /// it was declared dead.
     pub fn acquire(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
         // If the database does not say what it can do, the lock is right on any of them.
-        match self.store.polling_strategy().unwrap_or_default() {
-            PollingStrategy::Lock => self.acquire_under_lock(owner, request, None),
-            PollingStrategy::LockAndFetch => self.acquire_by_claims(owner, request),
+        if self.store.polling_strategy().unwrap_or_default() == PollingStrategy::LockAndFetch {
+            return self.acquire_by_claims(owner, request);
         }
-    }
-
-    /// Takes due triggers under the lock; of those that were seen before, if that was looked for.
-    pub(super) fn acquire_under_lock(
-        &self,
-        owner: &Owner,
-        request: &AcquireRequest<'_>,
-        seen: Option<&[&SeenTrigger]>,
-    ) -> Result<Acquisition> {
         let outcome = self.store.retrying_or_doubt(
             "acquire triggers",
             TxMode::BesideClaims,
-            |s| self.acquire_in_session(s, owner, request, seen),
+            |s| self.acquire_in_session(s, owner, request, None),
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
         )?;
         Ok(Acquisition::of(outcome, false))
     }
 
+    /// Takes due triggers under the lock; of those that were seen before, if that was looked for.
     pub(super) fn acquire_in_session(
         &self,
         s: &mut dyn Session,

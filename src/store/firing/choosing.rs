@@ -83,10 +83,30 @@ impl Firing<'_> {
             if choice.batch.is_full() || choice.acquisition.withheld > 0 {
                 break;
             }
-            let candidates = choice.read_page(s, among, limit, seen)?;
+            let mut candidates = s.due(&DueQuery {
+                among,
+                order: choice.order,
+                now_ms,
+                no_later_than_ms: now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
+                misfired_before_ms: self.store.misfired_before(now_ms),
+                job_types: request.job_types,
+                versions: &self.node.types.read().reader().versions,
+                excluded: choice.admission.excluded(),
+                limit,
+                offset: seen - choice.admission.hidden().min(seen),
+            })?;
             let found = candidates.len();
             seen += found;
-            choice.add_page(s, candidates, page > 0)?;
+            // Candidates are large: a vector that grows would copy them over and over.
+            choice.taken.reserve(found);
+            if page > 0 {
+                choice.leave_out_earlier(&mut candidates);
+            }
+            // Among equals a database has an order of its own.
+            candidates.sort_by(|a, b| order(choice.order, now_ms, &a.trigger, &b.trigger));
+            let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
+            self.store.read_calendars(s, &mut choice.calendars, names)?;
+            candidates.into_iter().for_each(|candidate| choice.consider(candidate));
             if found < limit {
                 break;
             }
@@ -96,61 +116,32 @@ impl Firing<'_> {
 }
 
 impl Choice<'_, '_> {
-    fn read_page(
-        &self,
-        s: &mut dyn Session,
-        among: Option<&[TriggerKey]>,
-        limit: usize,
-        seen: usize,
-    ) -> Result<Vec<Candidate>> {
-        let request = self.request;
-        s.due(&DueQuery {
-            among,
-            order: self.order,
-            now_ms: self.now_ms,
-            no_later_than_ms: self.now_ms.saturating_add(request.look_ahead_ms.max(request.fire_ahead_ms)),
-            misfired_before_ms: self.firing.store.misfired_before(self.now_ms),
-            job_types: request.job_types,
-            versions: &self.firing.node.types.read().reader().versions,
-            excluded: self.admission.excluded(),
-            limit,
-            offset: seen - self.admission.hidden().min(seen),
-        })
+    /// Pages are read one after the other, while others fire triggers and move them on: a trigger
+    /// may be in two pages.
+    fn leave_out_earlier(&self, candidates: &mut Vec<Candidate>) {
+        let earlier = self.taken.iter().map(|one| &one.trigger.key);
+        let earlier = earlier.chain(self.deferred.iter().map(|one| &one.advance.key));
+        let earlier: BTreeSet<&TriggerKey> =
+            earlier.chain(self.acquisition.unreadable.iter().map(|(key, _)| key)).collect();
+        candidates.retain(|candidate| !earlier.contains(&candidate.trigger.key));
     }
 
-    fn add_page(&mut self, s: &mut dyn Session, mut candidates: Vec<Candidate>, is_later: bool) -> Result<()> {
-        // Candidates are large: a vector that grows would copy them over and over.
-        self.taken.reserve(candidates.len());
-        if is_later {
-            // Pages are read one after the other, while others fire triggers and move them on: one
-            // may be in two pages.
-            let earlier = self.taken.iter().map(|one| &one.trigger.key);
-            let earlier = earlier.chain(self.deferred.iter().map(|one| &one.advance.key));
-            let earlier: BTreeSet<&TriggerKey> =
-                earlier.chain(self.acquisition.unreadable.iter().map(|(key, _)| key)).collect();
-            candidates.retain(|candidate| !earlier.contains(&candidate.trigger.key));
+    /// Takes, defers or leaves a trigger.
+    fn consider(&mut self, candidate: Candidate) {
+        let key = candidate.trigger.key.clone();
+        self.admission.sees(candidate.job.key.group());
+        if !self.admission.admits_part(&key) {
+            return;
         }
-        // Among equals a database has an order of its own.
-        candidates.sort_by(|a, b| order(self.order, self.now_ms, &a.trigger, &b.trigger));
-        let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
-        self.firing.store.read_calendars(s, &mut self.calendars, names)?;
-        for candidate in candidates {
-            let key = candidate.trigger.key.clone();
-            self.admission.sees(candidate.job.key.group());
-            if !self.admission.admits_part(&key) {
-                continue;
+        let firable = match self.firing.firable(candidate, &self.calendars) {
+            Ok(firable) => firable,
+            Err(error) => {
+                if !self.request.quarantined.contains(&key) {
+                    self.acquisition.unreadable.push((key, error.to_string()));
+                }
+                return;
             }
-            match self.firing.firable(candidate, &self.calendars) {
-                Ok(firable) => self.take_or_defer(firable),
-                Err(_) if self.request.quarantined.contains(&key) => {}
-                Err(error) => self.acquisition.unreadable.push((key, error.to_string())),
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes, defers or leaves a trigger that can be read.
-    fn take_or_defer(&mut self, firable: Firable) {
+        };
         let due_ms = firable.trigger.next_ms.unwrap_or(self.now_ms);
         let policy = firable.candidate.job.policy.as_deref();
         let is_admitted = self.admission.admits_tick(&firable.job, policy, &firable.trigger.key)

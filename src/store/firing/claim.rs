@@ -49,8 +49,14 @@ impl Firing<'_> {
             acquisition = Acquisition { unreserved_ms, ..self.claim(owner, request, &claimable)? };
         }
         if !others.is_empty() && acquisition.doubt.is_none() {
-            match self.acquire_under_lock(owner, request, Some(&others)) {
-                Ok(more) => acquisition.add(more),
+            let outcome = self.store.retrying_or_doubt(
+                "acquire triggers",
+                TxMode::BesideClaims,
+                |s| self.acquire_in_session(s, owner, request, Some(&others)),
+                &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
+            );
+            match outcome {
+                Ok(outcome) => acquisition.add(Acquisition::of(outcome, false)),
                 // A claim of a node that was declared dead since is its successor's.
                 Err(error) if acquisition.fired.is_empty() || error.is_fenced() => return Err(error),
                 // Fires that have begun must run; the next poll finds the others again.

@@ -93,7 +93,7 @@ impl JobTypes<'_> {
     pub(super) fn living_nodes(&self, s: &mut dyn Session) -> Result<Nodes> {
         let now_ms = s.now_ms()?;
         let tolerance_ms = millis(self.store.tolerance());
-        let lives = |row: &InstanceRow| !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, tolerance_ms, now_ms);
+        let lives = |row: &InstanceRow| !is_dead(row, tolerance_ms, now_ms);
         let mut types: BTreeMap<String, Vec<JobTypeInfo>> = BTreeMap::new();
         for row in s.job_types()? {
             let of_node = types.entry(row.instance.clone()).or_default();

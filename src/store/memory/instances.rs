@@ -9,16 +9,15 @@ use crate::store::row::{
     InstanceRow, JobTypeRow, Late, LoadRow, NodeRow, ParkedRow, PlacementView, RecoveryModeRow, RecoveryRow, TableDef,
 };
 use crate::trigger::TriggerState;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl ClusterRows for MemorySession<'_> {
     fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
-        let members = ClusterMembers {
-            now_ms: self.now_ms()?,
-            instances: self.instances()?,
-            with_fires: self.instances_with_fires(),
-            fence: FiredRows::draw_fences(self, None, 0)?,
-        };
+        let (now_ms, instances) = (self.now_ms()?, self.instances()?);
+        let with_fires: BTreeSet<&String> = self.tables.fired.values().map(|fire| &fire.instance).collect();
+        let with_fires = with_fires.into_iter().cloned().collect();
+        let fence = FiredRows::draw_fences(self, None, 0)?;
+        let members = ClusterMembers { now_ms, instances, with_fires, fence };
         Ok((members, self.placement_view()?))
     }
 

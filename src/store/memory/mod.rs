@@ -15,6 +15,7 @@ mod jobs;
 mod journal;
 mod listing;
 mod placement;
+mod polls;
 #[cfg(any(test, feature = "test-util"))]
 mod rehearsal;
 mod tables;

@@ -1,11 +1,10 @@
 //! Check-in: say "I am alive", learn who is not, learn whether we were thought dead.
 
-use super::verdicts::{MembersSeen, suspect};
+use super::verdicts::MembersSeen;
 use super::{Checkin, Membership, Recovered, nodes};
 use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
-use crate::node::NodeReport;
 use crate::rules::failover::Namesake;
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
@@ -30,8 +29,15 @@ impl Upkeep<'_> {
     /// [`Error::AlreadyRunning`] for a first check-in under the name of a node that lives; what the
     /// database reports, and nothing has changed then but what a committed transaction changed.
     pub fn check_in(&self, me: &mut Membership) -> Result<Checkin> {
-        let was_cut_off = me.is_cut_off;
-        let checkin = self.try_to_check_in(me);
+        self.node.note_identity(match &me.node {
+            Some(report) => NodeIdentity::of_info(&me.instance, &report.info),
+            None => NodeIdentity::of_instance(&me.instance),
+        });
+        let (was_cut_off, begun) = (me.is_cut_off, self.store.clock.ticks());
+        let checkin = match me.owner() {
+            Some(owner) => self.renew(me, &owner, begun),
+            None => self.register(me, begun),
+        };
         me.is_cut_off = match &checkin {
             // A node that was declared dead was away as well. Of a twin nobody has judged anything
             // yet.
@@ -42,19 +48,23 @@ impl Upkeep<'_> {
         checkin
     }
 
-    fn try_to_check_in(&self, me: &mut Membership) -> Result<Checkin> {
-        let identity = match &me.node {
-            Some(report) => NodeIdentity::of_info(&me.instance, &report.info),
-            None => NodeIdentity::of_instance(&me.instance),
-        };
-        self.node.note_identity(identity);
-        let begun = self.store.clock.ticks();
+    /// The check-in of a node that is registered: everybody's rows and then the own, in a short
+    /// transaction without a lock.
+    fn renew(&self, me: &mut Membership, owner: &Owner, begun: Duration) -> Result<Checkin> {
+        let (mut registered, mut seen) = (false, MembersSeen::default());
+        self.store.once("check in", TxMode::OwnRows, &mut |s| {
+            let largest = self.largest_fence();
+            seen = self.see_members(s)?;
+            for name in &seen.replaced {
+                s.forget_replaced(name)?;
+            }
+            registered = match &me.node {
+                Some(node) => s.touch_node(owner, &nodes::row(&owner.instance, node, seen.now_ms))?,
+                None => s.touch_instance(owner, seen.now_ms)?,
+            };
+            if registered { self.compare_fence(s, seen.fence, largest) } else { Ok(()) }
+        })?;
         let mut checkin = Checkin::default();
-
-        let Some(owner) = me.owner() else {
-            return self.register(me, begun, checkin);
-        };
-        let (registered, seen) = self.touch_and_see_members(&owner, me.node.as_ref())?;
         if !registered {
             // H6: somebody convicted us while we lived. Our fires and reservations are lost; we
             // come back as another incarnation.
@@ -78,7 +88,7 @@ impl Upkeep<'_> {
         if me.published != self.node.types.read().generation() {
             // A type was added since. That it cannot be told is no failure of the check-in: the
             // next one tries again.
-            match self.publish_types(&owner) {
+            match self.publish_types(owner) {
                 Ok(generation) => me.published = generation.unwrap_or(me.published),
                 Err(error) => log::warn!("job types not published instance={} error={error}", me.instance),
             }
@@ -103,32 +113,11 @@ impl Upkeep<'_> {
         me.worked = works;
     }
 
-    /// The short transaction without a lock: everybody's rows, then the own.
-    fn touch_and_see_members(&self, owner: &Owner, node: Option<&NodeReport>) -> Result<(bool, MembersSeen)> {
-        let mut answer = (false, MembersSeen::default());
-        self.store.once("check in", TxMode::OwnRows, &mut |s| {
-            let largest = self.largest_fence();
-            let seen = self.see_members(s)?;
-            for name in &seen.replaced {
-                s.forget_replaced(name)?;
-            }
-            let registered = match node {
-                Some(node) => s.touch_node(owner, &nodes::row(&owner.instance, node, seen.now_ms))?,
-                None => s.touch_instance(owner, seen.now_ms)?,
-            };
-            if registered {
-                self.compare_fence(s, seen.fence, largest)?;
-            }
-            answer = (registered, seen);
-            Ok(())
-        })?;
-        Ok(answer)
-    }
-
     /// The first check-in, or the first after a conviction: left-overs under our name are
     /// recovered, then we register under a new incarnation. Only then may anything be acquired
     /// (H25).
-    fn register(&self, me: &mut Membership, begun: Duration, mut checkin: Checkin) -> Result<Checkin> {
+    fn register(&self, me: &mut Membership, begun: Duration) -> Result<Checkin> {
+        let mut checkin = Checkin::default();
         let seen = self.look_at_members()?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
         // A row that an earlier try of this node has registered, whose answer was lost, is no twin.
@@ -136,11 +125,11 @@ impl Upkeep<'_> {
         if let Some(row) = namesake.filter(|row| !is_own(row)) {
             let observer = self.observer(&seen, Duration::ZERO);
             let (is_gone, location) = self.locate(me, row)?;
-            let verdict = me.observations.judge_namesake(suspect(row), is_gone, &observer);
+            let verdict = me.observations.judge_namesake(row, is_gone, &observer);
             // A node that was declared dead while it lived leaves its name to a later namesake for
             // the whole window: two that convict each other in turn would help nobody.
             let is_free = match me.was_failed_out {
-                true => is_gone == Some(true) || me.observations.convicts(suspect(row), &observer),
+                true => is_gone == Some(true) || me.observations.convicts(row, &observer),
                 false => verdict == Namesake::Gone,
             };
             if verdict == Namesake::Lives && !me.was_failed_out {

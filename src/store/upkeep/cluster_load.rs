@@ -71,7 +71,7 @@ impl Upkeep<'_> {
         let mut longest_serving: Option<(i64, String)> = None;
         let mut instances = Vec::with_capacity(row.instances.len());
         for (instance, running) in row.instances {
-            let alive = !is_dead(instance.last_checkin_ms, instance.checkin_interval_ms, 0, tolerance, now_ms);
+            let alive = !is_dead(&instance, tolerance, now_ms);
             let comes_first = longest_serving.as_ref().is_none_or(|(joined, _)| instance.joined < *joined);
             if alive && instance.incarnation.is_some() && comes_first {
                 longest_serving = Some((instance.joined, instance.name.clone()));

@@ -6,7 +6,7 @@ use super::recovery::FireHolder;
 use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::key::JobKey;
-use crate::rules::failover::{Observations, Observer, Suspect};
+use crate::rules::failover::{Observations, Observer};
 use crate::store::action_log::Action;
 use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
 use crate::store::transaction::fenced;
@@ -126,7 +126,7 @@ impl Upkeep<'_> {
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
         let dead: BTreeMap<String, i64> = silent
             .into_iter()
-            .filter(|row| seen.observations.convicts(suspect(row), &observer))
+            .filter(|row| seen.observations.convicts(*row, &observer))
             .map(|row| (row.fire_id.clone(), row.beat_ms))
             .collect();
         let recovered = if dead.is_empty() { Vec::new() } else { self.recover_silent(&dead)? };
@@ -313,8 +313,4 @@ fn row(owner: &Owner, beat: &FireHeartbeat, beat_ms: i64) -> HeartbeatRow {
         progress_ms: beat.silence.map(|silence| beat_ms.saturating_sub(millis(silence))),
         progress_limit_ms: beat.silence_limit.map(millis),
     }
-}
-
-fn suspect(row: &HeartbeatRow) -> Suspect<'_> {
-    Suspect { instance: &row.fire_id, last_checkin_ms: row.beat_ms, interval_ms: row.limit_ms, foreign: false }
 }

@@ -6,7 +6,6 @@ mod clean_up;
 mod cluster;
 mod cluster_load;
 mod dead_fire_handler;
-mod dead_fires;
 mod fences;
 mod heartbeat;
 mod leaving;

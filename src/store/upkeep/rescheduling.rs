@@ -1,29 +1,37 @@
-//! Rescheduling: the work of dead fires goes on in recovery triggers, or in the triggers
-//! themselves.
+//! Rescheduling: what becomes of the work of dead fires, by the policies of their jobs or a handler
+//! of the application's: it goes on in recovery triggers, in the triggers themselves, or not at
+//! all.
 
 use super::Recovered;
-use super::dead_fires::{DeadWorkRows, policy_of};
+use super::dead_fire_handler::DeadFire;
 use crate::data_map::JobDataMap;
+use crate::epoch::moment;
 use crate::error::Result;
-use crate::job::JobPolicy;
+use crate::job::{JobPolicy, OnDead};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
 use crate::rules::recovery::{
-    DeadWork, WorkFate, can_be_revived, fate, recovery_names, recovery_row, recovery_trigger, unrequested,
+    DeadFireDecision, DeadWork, WorkFate, can_be_revived, fate, recovery_names, recovery_row, recovery_trigger,
+    unrequested,
 };
-use crate::store::row::{FiredRow, JobRow, Parked, RecoveryRow, Selection, TriggerRow, TriggerSelection};
+use crate::store::row::{
+    FiredRow, JobRow, JobSelection, Parked, RecoveryRow, Selection, TriggerRow, TriggerSelection, TypePolicyRow,
+};
 use crate::store::{Session, Upkeep};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The rows of dead fires, before anything is decided.
 struct Dead {
+    /// The jobs that still exist, with their data if a handler is asked about their fires.
     jobs: BTreeMap<JobKey, JobRow>,
-    type_policies: BTreeMap<String, String>,
+    /// The policies of those jobs that have one.
+    policies: BTreeMap<JobKey, JobPolicy>,
     recovered_before: BTreeSet<String>,
     triggers: BTreeMap<TriggerKey, TriggerRow>,
     /// The triggers whose rows are gone with a prefetched fire.
     gone: BTreeSet<TriggerKey>,
+    /// The chains of reruns that the fires go on with, by their triggers.
     chains: BTreeMap<TriggerKey, RecoveryRow>,
     pauses: PauseState,
 }
@@ -45,20 +53,6 @@ struct Writes {
     revived: Vec<(TriggerKey, TriggerState, Option<i64>)>,
 }
 
-impl Dead {
-    fn state_of(&self, key: &TriggerKey, job: &JobKey) -> TriggerState {
-        self.pauses.state_of_new(key, job)
-    }
-
-    fn takeovers(&self, fire: &FiredRow) -> i64 {
-        self.chains.get(&fire.trigger).map_or(0, |row| row.takeovers)
-    }
-
-    fn recovery_row(&self, trigger: TriggerKey, fire: &FiredRow, takeovers: i64) -> RecoveryRow {
-        recovery_row(trigger, fire, self.chains.get(&fire.trigger), takeovers)
-    }
-}
-
 impl Upkeep<'_> {
     /// A recovery trigger for each interrupted fire whose job asks for it and still exists. Returns
     /// the triggers that have options and go on.
@@ -73,8 +67,14 @@ impl Upkeep<'_> {
         let dead = self.read_dead(s, executing, gone)?;
         let mut writes = Writes::default();
         let again = self.decide_fates(&dead, executing, &mut writes, done);
-        let names = free_names(s, name, done.now.timestamp_millis(), again.len())?;
-        for (key, again) in names.into_iter().zip(again) {
+        let mut names = recovery_names(name, done.now.timestamp_millis());
+        let mut free: Vec<TriggerKey> = Vec::with_capacity(again.len());
+        while free.len() < again.len() {
+            let some: Vec<TriggerKey> = names.by_ref().take(again.len() - free.len()).collect();
+            let taken = s.trigger_keys(TriggerSelection::Keys(&some))?;
+            free.extend(some.into_iter().filter(|key| !taken.contains(key)));
+        }
+        for (key, again) in free.into_iter().zip(again) {
             self.add_recovery_trigger(&dead, key, again, &mut writes, done)?;
         }
         writes.write(s, &done.parked)?;
@@ -86,32 +86,30 @@ impl Upkeep<'_> {
     fn read_dead(&self, s: &mut dyn Session, fires: &[FiredRow], gone: Vec<TriggerRow>) -> Result<Dead> {
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
-        let mut jobs = self.policies_of(s, fires)?;
-        let type_policies = self.type_policies_of(s, jobs.values())?;
-        self.add_data(s, &mut jobs, &type_policies)?;
+        let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
+        let mut jobs: BTreeMap<JobKey, JobRow> =
+            s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let policies = read_policies(s, &jobs)?;
+        let is_asked = |policy: &JobPolicy| policy.on_dead_policy() == Some(OnDead::Ask);
+        let asked: Vec<JobKey> =
+            policies.iter().filter(|(_, policy)| is_asked(policy)).map(|(job, _)| job.clone()).collect();
+        if !asked.is_empty() {
+            jobs.extend(s.jobs(JobSelection::Whole(&asked))?.into_iter().map(|row| (row.key.clone(), row)));
+        }
+        let rows = |rows: Vec<RecoveryRow>| rows.into_iter();
         Ok(Dead {
-            gone: gone.iter().map(|row| row.key.clone()).collect(),
-            type_policies,
             jobs,
-            recovered_before: s
-                .rows()
-                .any_of(&["origin_fire_id"], &ids)
-                .list()?
-                .into_iter()
-                .map(|row: RecoveryRow| row.origin_fire_id)
+            policies,
+            recovered_before: rows(s.rows().any_of(&["origin_fire_id"], &ids).list()?)
+                .map(|row| row.origin_fire_id)
                 .collect(),
+            gone: gone.iter().map(|row| row.key.clone()).collect(),
             triggers: gone
                 .into_iter()
                 .chain(s.triggers(TriggerSelection::Keys(&keys))?)
                 .map(|row| (row.key.clone(), row))
                 .collect(),
-            chains: s
-                .rows()
-                .any_of(&["trigger"], &keys)
-                .list()?
-                .into_iter()
-                .map(|row: RecoveryRow| (row.trigger.clone(), row))
-                .collect(),
+            chains: rows(s.rows().any_of(&["trigger"], &keys).list()?).map(|row| (row.trigger.clone(), row)).collect(),
             // A recovery trigger waits, like any other, while the job executes elsewhere (QZ-74) or
             // the group is paused.
             pauses: PauseState::read(s, fires.iter().filter_map(|fire| fire.job.as_ref()))?,
@@ -127,30 +125,24 @@ impl Upkeep<'_> {
         done: &mut Recovered,
     ) -> Vec<RecoveredWork<'a>> {
         let mut again = Vec::new();
+        let now_ms = done.now.timestamp_millis();
         for fire in fires {
             let Some(job) = fire.job.as_ref().and_then(|job| dead.jobs.get(job)) else {
                 done.other += 1;
                 continue;
             };
-            let policy = policy_of(job, &dead.type_policies);
-            let attempt = dead.chains.get(&fire.trigger).map_or(0, |row| row.attempt);
-            let revives = self.store.settings.recovery.revive_one_shots;
-            let row = dead.triggers.get(&fire.trigger);
-            let unrequested = unrequested(revives, row, dead.gone.contains(&fire.trigger));
-            let now_ms = done.now.timestamp_millis();
-            let rows = DeadWorkRows { fire, job, trigger: row, attempt };
-            let decision = self.decide_by_policy(rows, policy.as_ref(), unrequested, now_ms);
-            let limit = policy.as_ref().and_then(JobPolicy::takeover_limit);
+            let limit = dead.policies.get(&job.key).and_then(JobPolicy::takeover_limit);
             // A trigger that waits for more than this fire keeps its schedule. Two fires of one
             // trigger cannot both be revived.
             let is_free = !writes.revived.iter().any(|(key, ..)| *key == fire.trigger);
+            let before = dead.chains.get(&fire.trigger);
             let work = DeadWork {
                 was_recovered: dead.recovered_before.contains(&fire.fire_id),
-                takeovers: dead.takeovers(fire),
+                takeovers: before.map_or(0, |row| row.takeovers),
                 max_takeovers: limit.unwrap_or(self.store.settings.recovery.max_takeovers),
-                can_be_revived: is_free && row.is_some_and(can_be_revived),
+                can_be_revived: is_free && dead.triggers.get(&fire.trigger).is_some_and(can_be_revived),
             };
-            match fate(decision, work) {
+            match fate(self.decide(dead, fire, job, now_ms), work) {
                 WorkFate::Lost => done.lost.push(fire.fire_id.clone()),
                 WorkFate::Failed => {
                     done.lost.push(fire.fire_id.clone());
@@ -158,9 +150,9 @@ impl Upkeep<'_> {
                 }
                 WorkFate::Recovered => {}
                 WorkFate::Revived => {
-                    let state = dead.state_of(&fire.trigger, &job.key);
-                    writes.revived.push((fire.trigger.clone(), state, Some(done.now.timestamp_millis())));
-                    writes.rows.push(dead.recovery_row(fire.trigger.clone(), fire, work.takeovers + 1));
+                    let state = dead.pauses.state_of_new(&fire.trigger, &job.key);
+                    writes.revived.push((fire.trigger.clone(), state, Some(now_ms)));
+                    writes.rows.push(recovery_row(fire.trigger.clone(), fire, before, work.takeovers + 1));
                     done.revived.push((fire.fire_id.clone(), fire.trigger.clone()));
                 }
                 WorkFate::Again { delay_ms, parked } => {
@@ -169,6 +161,38 @@ impl Upkeep<'_> {
             }
         }
         again
+    }
+
+    /// The decision on a fire whose job exists: its policy's, or the application's if the policy
+    /// leaves it to a handler.
+    fn decide(&self, dead: &Dead, fire: &FiredRow, job: &JobRow, now_ms: i64) -> DeadFireDecision {
+        let trigger = dead.triggers.get(&fire.trigger);
+        match dead.policies.get(&job.key).and_then(JobPolicy::on_dead_policy) {
+            Some(OnDead::NextFire) => return DeadFireDecision::NextFire,
+            _ if !fire.requests_recovery => {
+                let revives = self.store.settings.recovery.revive_one_shots;
+                return unrequested(revives, trigger, dead.gone.contains(&fire.trigger));
+            }
+            Some(OnDead::Revive) => return DeadFireDecision::Revive,
+            Some(OnDead::RecoveryTrigger) | None => return DeadFireDecision::Recover,
+            Some(OnDead::Ask) => {}
+        }
+        let Some(handler) = &self.store.dead_fires else { return DeadFireDecision::Recover };
+        let data = |bytes: Option<&[u8]>| self.store.decode_data(bytes).unwrap_or_default();
+        let of_trigger = trigger.map(|row| data(row.data.as_deref())).unwrap_or_default();
+        let dead_fire = DeadFire {
+            fire_id: fire.fire_id.clone(),
+            instance: fire.instance.clone(),
+            job: job.key.clone(),
+            job_type: job.job_type.clone(),
+            trigger: fire.trigger.clone(),
+            scheduled_fire_time: moment(fire.scheduled_ms),
+            fire_time: moment(fire.fired_ms),
+            attempt: dead.chains.get(&fire.trigger).map_or(0, |row| row.attempt),
+            data: data(job.data.as_deref()).merged_with(&of_trigger),
+            now: moment(now_ms),
+        };
+        handler.decide(&dead_fire).unwrap_or(DeadFireDecision::Recover)
     }
 
     /// Adds the recovery trigger of this name, and reports it.
@@ -186,7 +210,7 @@ impl Upkeep<'_> {
         if delay_ms > 0 {
             trigger.next_ms = Some(done.now.timestamp_millis().saturating_add(delay_ms));
         }
-        let (row, reason) = match self.store.trigger_row(&trigger, dead.state_of(&key, job)) {
+        let (row, reason) = match self.store.trigger_row(&trigger, dead.pauses.state_of_new(&key, job)) {
             Ok(row) => (row, parked),
             // A trigger that cannot be built holds up itself only. The data of the original are
             // kept as they are.
@@ -197,16 +221,17 @@ impl Upkeep<'_> {
                 (TriggerRow { data, ..bare }, Some(format!("its recovery cannot be built: {why}")))
             }
         };
-        let takeovers = dead.takeovers(fire);
+        let before = dead.chains.get(&fire.trigger);
+        let takeovers = before.map_or(0, |row| row.takeovers);
         let Some(reason) = reason else {
             writes.triggers.push(row);
-            writes.rows.push(dead.recovery_row(key.clone(), fire, takeovers + 1));
+            writes.rows.push(recovery_row(key.clone(), fire, before, takeovers + 1));
             done.recovery_triggers.push((fire.fire_id.clone(), key));
             return Ok(());
         };
         writes.triggers.push(TriggerRow { state: TriggerState::Error.name().to_owned(), ..row });
         // The person who lets it run again begins to count anew.
-        writes.rows.push(dead.recovery_row(key.clone(), fire, 0));
+        writes.rows.push(recovery_row(key.clone(), fire, before, 0));
         done.parked.push(Parked {
             key,
             job: job.clone(),
@@ -252,15 +277,23 @@ impl Writes {
     }
 }
 
-/// Names that no trigger has.
-fn free_names(s: &mut dyn Session, instance: &str, now_ms: i64, count: usize) -> Result<Vec<TriggerKey>> {
-    let mut names = recovery_names(instance, now_ms);
-    let mut free = Vec::with_capacity(count);
-    while free.len() < count {
-        let mut some: Vec<TriggerKey> = names.by_ref().take(count - free.len()).collect();
-        let taken: BTreeSet<TriggerKey> = s.trigger_keys(TriggerSelection::Keys(&some))?.into_iter().collect();
-        some.retain(|key| !taken.contains(key));
-        free.append(&mut some);
+/// The policies of these jobs, with what each leaves open as its type has it. A policy that cannot
+/// be read does not keep the job from being recovered (H12).
+fn read_policies(s: &mut dyn Session, jobs: &BTreeMap<JobKey, JobRow>) -> Result<BTreeMap<JobKey, JobPolicy>> {
+    let types: Vec<String> = distinct(jobs.values().map(|job| &job.job_type));
+    if types.is_empty() {
+        return Ok(BTreeMap::new());
     }
-    Ok(free)
+    let rows: Vec<TypePolicyRow> = s.rows().any_of(&["job_type"], &types).list()?;
+    let of_types: BTreeMap<&str, &str> = rows.iter().map(|row| (&*row.job_type, &*row.policy)).collect();
+    let policy = |job: &JobRow| {
+        let warn = |why: &String| log::warn!("recovering without a policy job={} error={why}", job.key);
+        let read = |text: &str| JobPolicy::decode(text).inspect_err(warn).ok();
+        let of_type = of_types.get(&*job.job_type).and_then(|text| read(text));
+        match (job.policy.as_deref().and_then(read), of_type) {
+            (Some(own), Some(of_type)) => Some(own.or(&of_type)),
+            (own, of_type) => own.or(of_type),
+        }
+    };
+    Ok(jobs.values().filter_map(|job| Some((job.key.clone(), policy(job)?))).collect())
 }

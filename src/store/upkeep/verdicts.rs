@@ -5,7 +5,7 @@ use super::recovery::FireHolder;
 use super::{Checkin, Membership, Recovered};
 use crate::epoch::{millis, moment};
 use crate::error::Result;
-use crate::rules::failover::{self, Observations, Observer, Suspect};
+use crate::rules::failover::{Observations, Observer, window_end};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::neighbours::{self, Neighbour};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
@@ -95,20 +95,15 @@ impl Upkeep<'_> {
         let mut nearest: Option<(i64, &InstanceRow, bool)> = None;
         let mut suspects = Vec::new();
         for peer in peers {
-            if me.observations.convicts(suspect(peer), &observer) {
+            if me.observations.convicts(peer, &observer) {
                 suspects.push((peer.name.clone(), Some(peer.last_checkin_ms)));
             } else {
-                let end = failover::window_end(
-                    peer.last_checkin_ms,
-                    peer.checkin_interval_ms,
-                    own_interval.min(peer.checkin_interval_ms),
-                    observer.tolerance_ms,
-                );
+                let end = window_end(peer, observer.tolerance_ms);
                 let mut wait = end.saturating_sub(seen.now_ms).max(grace).saturating_add(1);
                 if peer.incarnation.is_none() || observer.has_several_clocks {
                     let window = peer.checkin_interval_ms.saturating_add(observer.tolerance_ms);
                     let window = Duration::from_millis(window.unsigned_abs());
-                    let silent = me.observations.silent_until(suspect(peer), window);
+                    let silent = me.observations.silent_until(&peer.name, window);
                     let left = silent.map_or(0, |until| millis(until.saturating_sub(observer.ticks)));
                     wait = wait.max(left.saturating_add(1));
                 }
@@ -215,7 +210,7 @@ impl Upkeep<'_> {
             let later = Observer { now_ms, ticks: now, answered: now, gap_ms, ..*observer };
             let was_away =
                 later.was_away(observer.answered, begun, millis(self.store.settings.job_store.checkin_interval));
-            now >= until && !was_away && me.observations.clone().convicts(suspect(peer), &later)
+            now >= until && !was_away && me.observations.clone().convicts(peer, &later)
         };
         let foreseen = Foreseen { until, is_dead: &is_dead };
         checkin.note(&peer.name, self.recover_instance(&peer.name, Some(peer.last_checkin_ms), Some(&foreseen)));
@@ -302,7 +297,7 @@ impl Upkeep<'_> {
     pub(crate) fn is_dead_at_once(&self, row: &InstanceRow, now_ms: i64) -> bool {
         let seen = MembersSeen { now_ms, ..MembersSeen::default() };
         let observer = Observer { has_several_clocks: false, ..self.observer(&seen, Duration::ZERO) };
-        Observations::default().convicts(suspect(row), &observer)
+        Observations::default().convicts(row, &observer)
     }
 
     /// Recovers what is left under the name of a node that is dead or not registered, as a peer
@@ -379,17 +374,8 @@ fn is_active(me: &Membership, seen: &MembersSeen, suspects: &[(String, Option<i6
 fn neighbours<'s>(me: &str, seen: &'s MembersSeen, tolerance_ms: i64) -> BTreeSet<&'s str> {
     let member = |row: &'s InstanceRow| Neighbour {
         instance: &row.name,
-        is_timely: !neighbours::is_late(row.last_checkin_ms, row.checkin_interval_ms, tolerance_ms, seen.now_ms),
+        is_timely: !neighbours::is_late(row, tolerance_ms, seen.now_ms),
         is_ours: row.incarnation.is_some(),
     };
     neighbours::neighbours(me, &seen.instances.iter().map(member).collect::<Vec<_>>())
-}
-
-pub(super) fn suspect(row: &InstanceRow) -> Suspect<'_> {
-    Suspect {
-        instance: &row.name,
-        last_checkin_ms: row.last_checkin_ms,
-        interval_ms: row.checkin_interval_ms,
-        foreign: row.incarnation.is_none(),
-    }
 }

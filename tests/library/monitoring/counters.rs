@@ -176,8 +176,9 @@ fn health_names_the_living_nodes_and_what_they_run() {
     };
     let expected = [(Some("a".to_owned()), Some(1)), (Some("b".to_owned()), Some(0))];
     wait_until("b sees that a runs a job", LONG, || executors() == expected);
-    let health = a.health();
-    assert!(health.is_live() && health.is_ready() && health.executors.iter().all(|e| e.last_seen.is_some()));
+    // The monitor of `a` looks when it has time, which may be later.
+    wait_until("a sees itself", LONG, || a.health().executors.iter().all(|e| e.last_seen.is_some()));
+    assert!(a.health().is_live() && a.health().is_ready());
     end.send(()).unwrap();
     wait_until("it has ended", LONG, || a.health().completed == 1);
     let json = a.health().to_json();

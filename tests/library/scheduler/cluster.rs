@@ -1,6 +1,6 @@
 //! Several nodes; outages, convictions, lost answers.
 
-use crate::scheduler::fixture::{Cluster, LONG, job, now};
+use crate::scheduler::fixture::{Cluster, LONG, errors_in_a_row, job, now};
 use crate::support::wait_until;
 use carnelian::store::{AcquireRequest, Membership};
 use carnelian::{GroupMatcher, IfExists, JobContext, JobDetail, JobKey, Scheduler, TriggerKey, TriggerState};
@@ -293,7 +293,7 @@ fn fires_whose_acquisition_was_not_answered_are_not_forgotten() {
     cluster.database.lose_answer_of("acquire triggers");
     node.schedule_jobs(work, IfExists::Refuse).unwrap();
     wait_until("the answer was lost", LONG, || cluster.database.is_off());
-    wait_until("the acquirer knows", LONG, || node.health().services[0].errors_in_a_row > 0);
+    wait_until("the acquirer knows", LONG, || errors_in_a_row(&node, "acquirer") > 0);
     cluster.database.turn(true);
     wait_until("all have run", LONG, || runs.lock().len() == 4);
     cluster.await_quiet();
@@ -316,7 +316,7 @@ fn completions_wait_out_an_outage() {
     wait_until("it runs", LONG, || node.running_here().len() == 1);
     cluster.database.turn(false);
     go.send(()).unwrap();
-    wait_until("the completer has failed", LONG, || node.health().services[3].errors_in_a_row > 0);
+    wait_until("the completer has failed", LONG, || errors_in_a_row(&node, "completer") > 0);
     assert_eq!((node.health().unrecorded, node.health().running), (1, 0));
     cluster.database.turn(true);
     wait_until("it is recorded", LONG, || node.health().unrecorded == 0);
@@ -385,7 +385,7 @@ fn after_lost_commits_every_trigger_fires_again_and_no_id_is_used_twice() {
         faults.forget(purpose);
         wait_until("it was lost", LONG, || !faults.is_about_to_forget());
         cluster.database.turn(false);
-        wait_until("the node has noticed", LONG, || node.health().services[0].errors_in_a_row > 0);
+        wait_until("the node has noticed", LONG, || errors_in_a_row(&node, "acquirer") > 0);
         cluster.database.turn(true);
         all_go_on();
     }

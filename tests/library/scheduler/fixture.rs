@@ -336,6 +336,13 @@ pub fn job(name: &str, job_type: &str) -> JobDetail {
     JobDetail::builder(JobKey::new("g", name), job_type).build().expect("a good job")
 }
 
+/// The failed passes in a row of the service of this name.
+#[track_caller]
+pub fn errors_in_a_row(node: &Scheduler, service: &str) -> u64 {
+    let services = node.health().services;
+    services.iter().find(|one| one.name == service).expect("the node has the service").errors_in_a_row
+}
+
 /// Fires once, now.
 pub fn now(name: &str, job: &JobDetail) -> Trigger {
     Trigger::builder(TriggerKey::new("g", name), job.key().clone()).build().expect("a good trigger")

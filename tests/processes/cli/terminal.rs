@@ -62,3 +62,35 @@ fn a_person_sees_colours_and_how_far_a_time_is() {
     let piped = place.fine("trigger list");
     assert!(!piped.contains('\u{1b}') && !piped.contains("(in "), "{piped}");
 }
+
+/// A line with a bar is shown while a long command works, and is gone before the answer comes.
+#[test]
+fn a_person_sees_how_far_a_long_command_has_come() {
+    let place = Place::new();
+    let green = "\u{1b}[32m";
+    let (code, shown) = at_terminal(&place, "bench --triggers 300", "", &[]);
+    assert!(code == 0 && shown.contains("storing triggers [") && shown.contains("/300"), "{code} {shown}");
+    assert!(shown.contains("firing [") && shown.contains(green), "{shown}");
+    let answer = shown.rfind("fires per second").unwrap();
+    assert!(shown[..answer].rfind("\u{1b}[2K").is_some_and(|gone| Some(gone) > shown.rfind("firing [")), "{shown}");
+
+    let (code, shown) = at_terminal(&place, "bench --triggers 30", "", &[("NO_COLOR", "1")]);
+    assert!(code == 0 && shown.contains("storing triggers [") && !shown.contains(green), "{code} {shown}");
+    for (line, environment) in [("bench --triggers 30 --quiet", [("NO_COLOR", "")]), ("migrate", [("TERM", "dumb")])] {
+        let (code, shown) = at_terminal(&place, line, "", &environment);
+        assert!(code == 0 && !shown.contains("storing triggers") && !shown.contains("migrating"), "{line}: {shown}");
+    }
+    let piped = place.run(&["bench", "--triggers", "30"]).with(0, "bench");
+    assert_eq!(piped.err, "");
+
+    assert!(at_terminal(&place, "migrate", "", &[]).1.contains("migrating the tables ("));
+    place.fine("schedule --job g.j --type demo --trigger g.t --every 1h --start 2027-01-15T08:00:00Z");
+    let job_file =
+        "<job-scheduling-data xmlns=\"http://www.quartz-scheduler.org/xml/JobSchedulingData\" version=\"2.0\"/>";
+    std::fs::write(place.path("jobs.xml"), job_file).unwrap();
+    let (_, shown) = at_terminal(&place, "import jobs.xml", "", &[]);
+    assert!(shown.contains("importing files [") && shown.contains("/1"), "{shown}");
+    let line = "trigger backfill g.t --from 2020-01-15T08:00:00Z --to 2020-01-15T10:00:00Z --dry-run";
+    let (_, shown) = at_terminal(&place, line, "", &[]);
+    assert!(shown.contains("planning the fires ("), "{shown}");
+}

@@ -105,6 +105,7 @@ fn counts(nodes: &[(Scheduler, Arc<AtomicUsize>)]) -> StatementCounts {
 /// Waits for the last fire, and gives the moment at which it began.
 fn drain(scratch: &Scratch, fires: &Fires) -> Outcome<Duration> {
     let (mut seen, mut last_news) = (0, fires.now());
+    scratch.bar.begin("firing", Some(fires.expected() as u64));
     loop {
         if let Some(last) = fires.wait(POLL) {
             return Ok(last);
@@ -112,6 +113,7 @@ fn drain(scratch: &Scratch, fires: &Fires) -> Outcome<Duration> {
         scratch.check_interrupted()?;
         let began = fires.began();
         if began > seen {
+            scratch.bar.set(began);
             (seen, last_news) = (began, fires.now());
         }
         if fires.now() > last_news + STALLED {

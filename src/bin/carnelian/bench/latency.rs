@@ -74,6 +74,7 @@ fn samples_of(
 ) -> Outcome<Vec<Sample>> {
     let warm_up = 10;
     let mut timed = Vec::new();
+    scratch.bar.begin("timing calls", Some((warm_up + samples).into()));
     for number in 0..warm_up + samples {
         // The node has gone to sleep again, and not always at the same phase of anything.
         scratch.pause(Duration::from_millis(5 + u64::from(number * 7 % 20)));
@@ -83,6 +84,7 @@ fn samples_of(
         caller.schedule_trigger(trigger)?;
         let called = scratch.now();
         let started = wait(scratch, start)?;
+        scratch.bar.add_one();
         if number >= warm_up {
             timed.push(Sample { call_us: micros(called - begun), start_us: micros(started.saturating_sub(begun)) });
         }

@@ -7,6 +7,7 @@ mod scheduling;
 mod scratch;
 mod spread;
 
+use crate::bar::Bar;
 use crate::config::Config;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
@@ -86,9 +87,11 @@ pub fn run(config: &Config, output: Output, options: &Bench) -> Outcome {
     if !memory {
         config.open()?;
     }
-    let scratch = Scratch::make(config, options)?;
+    let scratch = Scratch::make(config, options, Bar::new(output))?;
     let measured = measure(&scratch, options);
+    scratch.bar.begin("deleting what was stored", None);
     let cleaned = scratch.clean();
+    drop(scratch);
     let figures = measured?;
     cleaned?;
     output.answer(figures.json, || figures.text)

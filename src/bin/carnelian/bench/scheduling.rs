@@ -104,6 +104,7 @@ impl Calls<'_> {
     /// Calls on several threads, each of which takes the next number.
     fn rate(&self, name: &str, calls: u32, threads: u32, call: impl Fn(&str) -> Outcome + Sync) -> Outcome<Rate> {
         let next = AtomicU32::new(0);
+        self.scratch.bar.begin("scheduling", Some(calls.into()));
         let work = || -> Outcome {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
@@ -112,6 +113,7 @@ impl Calls<'_> {
                 }
                 self.scratch.check_interrupted()?;
                 call(&format!("{name}-{number}"))?;
+                self.scratch.bar.add_one();
             }
         };
         let (before, begun) = (self.counts(), self.scratch.now());
@@ -132,6 +134,7 @@ impl Calls<'_> {
     fn bulk(&self, triggers: u32) -> Outcome<Rate> {
         let size = BULK.min(triggers);
         let bulks = triggers / size;
+        self.scratch.bar.begin("scheduling in bulk", Some(bulks.into()));
         let (before, begun) = (self.counts(), self.scratch.now());
         for bulk in 0..bulks {
             self.scratch.check_interrupted()?;
@@ -139,6 +142,7 @@ impl Calls<'_> {
             let one = |number| trigger(&format!("bulk-{number}"), job.key(), Some(self.due_ms), SimpleSchedule::once());
             let triggers = (bulk * size..(bulk + 1) * size).map(one).collect::<Outcome<Vec<_>>>()?;
             self.node.schedule_jobs(vec![(job, triggers)], IfExists::Refuse)?;
+            self.scratch.bar.add_one();
         }
         Ok(self.since(begun, before, bulks * size))
     }

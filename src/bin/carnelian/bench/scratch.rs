@@ -1,6 +1,7 @@
 //! `Scratch`: the scheduler that a bench makes for itself, its triggers, and the end of both.
 
 use super::{Bench, History};
+use crate::bar::Bar;
 use crate::config::{Config, open};
 use crate::failure::{Failure, Outcome};
 use crate::output::complain;
@@ -25,6 +26,7 @@ pub struct Scratch {
     pub settings: Settings,
     pub store: JobStore,
     pub clock: Arc<SystemClock>,
+    pub bar: Bar,
     requests_recovery: bool,
     interrupted: Arc<AtomicBool>,
     is_clean: AtomicBool,
@@ -32,7 +34,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// The settings of the database that `config` leads to, with what the options ask for.
-    pub fn make(config: &Config, options: &Bench) -> Outcome<Self> {
+    pub fn make(config: &Config, options: &Bench, bar: Bar) -> Outcome<Self> {
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))
@@ -60,6 +62,7 @@ impl Scratch {
             settings,
             store,
             clock,
+            bar,
             requests_recovery: options.recovery,
             interrupted,
             is_clean: AtomicBool::new(false),
@@ -116,6 +119,7 @@ impl Scratch {
     /// schedule.
     pub fn fill(&self, name: &str, triggers: u32, plan: impl Fn(u32) -> (i64, SimpleSchedule)) -> Outcome {
         let mut stored = 0;
+        self.bar.begin("storing triggers", Some(triggers.into()));
         while stored < triggers {
             self.check_interrupted()?;
             let until = stored + BULK.min(triggers - stored);
@@ -127,6 +131,7 @@ impl Scratch {
             let triggers = (stored..until).map(trigger).collect::<Outcome<Vec<Trigger>>>()?;
             self.store.catalogue().schedule(vec![(job, triggers)], false)?;
             stored = until;
+            self.bar.set(stored as usize);
         }
         Ok(())
     }

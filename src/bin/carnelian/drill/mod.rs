@@ -1,6 +1,7 @@
 //! `drill`: loses a whole cluster of scratch nodes on purpose, and checks what becomes of its work;
 //! cleans up.
 
+use crate::bar::Bar;
 use crate::config::{Config, open};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
@@ -88,9 +89,12 @@ pub fn run(config: &Config, output: Output, options: &Drill) -> Outcome {
     let store = open(&settings)?;
     store.database().check_schema()?; // makes the rows of the scratch name
     let mut nodes = Nodes(Vec::new());
-    let done = lose_all(&store, &settings, options, &name, &mut nodes);
+    let bar = Bar::new(output);
+    let done = lose_all(&store, &settings, options, &name, &mut nodes, &bar);
     drop(nodes);
+    bar.begin("deleting what was stored", None);
     let cleaned = store.database().forget_scheduler();
+    drop(bar);
     let checks = done?;
     cleaned?;
     show(output, &checks)
@@ -177,13 +181,18 @@ fn lose_all(
     options: &Drill,
     name: &str,
     nodes: &mut Nodes,
+    bar: &Bar,
 ) -> Outcome<Vec<Check>> {
+    bar.begin("starting nodes", Some(options.nodes.into()));
     for _ in 0..options.nodes {
         nodes.start(name)?;
+        bar.add_one();
     }
+    bar.begin("storing triggers", None);
     let alive = store.upkeep().instances()?.iter().filter(|node| node.alive).count();
     let due_ms = store.now_ms()? + 60_000;
     fill(store, options, due_ms)?;
+    bar.begin("killing all nodes, and waiting until their work is late", None);
     nodes.kill();
     let began_ms = store.upkeep().instances()?.iter().map(|node| epoch_ms(node.last_checkin)).max().unwrap_or(0);
     // Triggers that were due in a minute are due now: nobody waits for that.
@@ -205,7 +214,9 @@ fn lose_all(
     let builder = Scheduler::builder().settings(settings.clone()).store(open(settings)?);
     let node = builder.job_fn(TYPE, work).scheduler_listener(recorder.clone()).build()?;
     node.start()?;
+    bar.begin("running what was missed", Some(options.triggers.into()));
     let drained = wait(store, "the backlog to be drained", |store| {
+        bar.set(runs.lock().unwrap_or_else(PoisonError::into_inner).len());
         Ok(recorder.ended.load(Ordering::SeqCst) > 0
             && store.catalogue().trigger_summaries(&GroupMatcher::any())?.len() <= left())
     });

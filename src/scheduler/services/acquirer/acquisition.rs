@@ -25,7 +25,8 @@ impl Acquirer {
         let has_notice = self.polling.take_notice(&node);
         let has_polled = self.polling.is_first(&node, has_notice);
         if has_polled {
-            let PollResult { now_ms, earliest_ms: earliest, .. } = self.poll(job_types)?;
+            let PollResult { now_ms, earliest_ms: earliest, .. } =
+                self.polling.poll(&node, Some(owner), &mut self.reservations, job_types)?;
             self.polling.expect_more(false);
             let soon_ms = self.prefetch.soon_ms(&node);
             let wait_ms = earliest.map_or(i64::MAX, |earliest| earliest.saturating_sub(soon_ms.saturating_add(now_ms)));
@@ -177,10 +178,11 @@ impl Acquirer {
         acquisition.skipped.len() + acquisition.waiting.len()
     }
 
-    /// Hands fires to workers, at their times if they were precommitted.
+    /// Hands fires to workers, or to the dispatcher if they were precommitted and their times are
+    /// to come.
     fn hand_over_fires(&mut self, owner: &Owner, bundles: Vec<FireBundle>, is_precommitted: bool) {
         if bundles.is_empty() {
-            return self.hand_over.submit();
+            return self.hand_over.pool.submit(&mut self.hand_over.tasks);
         }
         let node = &*self.node;
         let was_idle = node.running_fires.count() == 0;
@@ -198,12 +200,15 @@ impl Acquirer {
             let due = if is_precommitted { store_time.ticks_at(bundle.scheduled_ms) } else { Duration::ZERO };
             let task = FireTask::new(bundle, Arc::clone(&owner), lines, due.max(now));
             node.running_fires.enter(Arc::clone(&task.handle), &node.lease);
-            self.hand_over.add(node, task);
+            match task.due > now {
+                true => self.hand_over.precommitted.add(node, task),
+                false => self.hand_over.tasks.push_back(task),
+            }
         }
         if was_idle {
             // From now on there are heartbeats to give, and runs to watch.
             node.services.heartbeat.wake();
         }
-        self.hand_over.submit();
+        self.hand_over.pool.submit(&mut self.hand_over.tasks);
     }
 }

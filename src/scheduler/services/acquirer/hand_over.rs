@@ -13,9 +13,9 @@ use std::time::Duration;
 pub(super) struct HandOver {
     pub(super) pool: Arc<WorkerPool<FireTask>>,
     /// Fired in the store before their time.
-    precommitted: Arc<Precommitted>,
+    pub(super) precommitted: Arc<Precommitted>,
     /// Fired, and not handed over; normally empty.
-    tasks: VecDeque<FireTask>,
+    pub(super) tasks: VecDeque<FireTask>,
     /// The time at which fires were last handed over, in ticks.
     at: Duration,
 }
@@ -23,11 +23,6 @@ pub(super) struct HandOver {
 impl HandOver {
     pub(super) fn new(pool: Arc<WorkerPool<FireTask>>, precommitted: Arc<Precommitted>) -> Self {
         Self { pool, precommitted, tasks: VecDeque::new(), at: Duration::ZERO }
-    }
-
-    /// Fires that are here and not with the pool: without those that the dispatcher hands over.
-    pub(super) fn len(&self) -> usize {
-        self.tasks.len()
     }
 
     /// Fires that have a worker, or will have one.
@@ -45,34 +40,11 @@ impl HandOver {
         self.at = now;
     }
 
-    /// Takes a fire for the workers, or for the dispatcher if its time is to come.
-    pub(super) fn add(&mut self, node: &Node, task: FireTask) {
-        match task.due > self.at {
-            true => self.precommitted.add(node, task),
-            false => self.tasks.push_back(task),
-        }
-    }
-
-    /// Keeps fires that were withdrawn for the next hand-over.
-    pub(super) fn keep(&mut self, tasks: Vec<FireTask>) {
-        self.tasks.extend(tasks);
-    }
-
-    /// Gives fires to workers, and to their queue those for which none is free.
-    pub(super) fn submit(&mut self) {
-        self.pool.submit(&mut self.tasks);
-    }
-
     /// Takes back what no worker has begun.
     pub(super) fn withdraw_begun_by_none(&self) -> VecDeque<FireTask> {
         let mut waiting = self.pool.withdraw(|_| true);
         waiting.append(&mut self.precommitted.withdraw());
         waiting
-    }
-
-    /// Takes back what is kept here.
-    pub(super) fn withdraw_kept(&mut self) -> VecDeque<FireTask> {
-        std::mem::take(&mut self.tasks)
     }
 
     /// The time at which to look at fires that wait for a worker; none if none waits. Workers that

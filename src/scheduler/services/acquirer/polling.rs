@@ -42,12 +42,23 @@ impl Polling {
         reservations: &mut Reservations,
         job_types: &[String],
     ) -> Result<PollResult> {
-        let mut look = self.read(node, job_types)?;
-        if !job_types.is_empty() && self.overdue.take_back(node, owner, &self.store_time, look.now_ms)? {
-            look = self.read(node, job_types)?;
-        }
-        node.notifications.note_changes(look.changes);
-        let news = (look.changes, look.cancels);
+        // A trigger that is due later is seen by the next poll in time.
+        let horizon = node.reservation_lead().saturating_add(node.poll_interval());
+        let mut has_taken_back = false;
+        let poll = loop {
+            let poll = node.store.firing().poll(Some(horizon), &node.instance, job_types)?;
+            self.last = node.clock.ticks();
+            self.polls = self.polls.wrapping_add(1);
+            self.store_time.note(self.last, poll.now_ms);
+            // A node without a worker takes nothing back, and does not poll for the sake of it.
+            self.overdue.note(&node.instance, poll.reserved_ms.filter(|_| !job_types.is_empty()));
+            if has_taken_back || !self.overdue.take_back(node, owner, &self.store_time, poll.now_ms)? {
+                break poll;
+            }
+            has_taken_back = true;
+        };
+        node.notifications.note_changes(poll.changes);
+        let news = (poll.changes, poll.cancels);
         let before = self.seen.replace(news).unwrap_or(news);
         if before.1 != news.1 {
             node.check_cancels();
@@ -56,19 +67,7 @@ impl Polling {
             let lost = node.store.firing().lost_reservations(reservations.held())?;
             reservations.drop_fires(|fire_id| lost.contains(fire_id));
         }
-        Ok(look)
-    }
-
-    fn read(&mut self, node: &Node, job_types: &[String]) -> Result<PollResult> {
-        // A trigger that is due later is seen by the next poll in time.
-        let horizon = node.reservation_lead().saturating_add(node.poll_interval());
-        let look = node.store.firing().poll(Some(horizon), &node.instance, job_types)?;
-        self.last = node.clock.ticks();
-        self.polls = self.polls.wrapping_add(1);
-        self.store_time.note(self.last, look.now_ms);
-        // A node without a worker takes nothing back, and does not poll for the sake of it.
-        self.overdue.note(&node.instance, look.reserved_ms.filter(|_| !job_types.is_empty()));
-        Ok(look)
+        Ok(poll)
     }
 
     /// The time from the last poll to the next: each time another part of the interval, so that

@@ -92,7 +92,7 @@ impl Acquirer {
     /// From now on the acquirer is woken when there is room for so many more.
     pub(super) fn await_room(&self, count: usize) {
         // Precommitted fires become the pool's while the acquirer sleeps.
-        let taken = count + self.reservations.len() + self.hand_over.len();
+        let taken = count + self.reservations.len() + self.hand_over.tasks.len();
         self.hand_over.pool.await_busy(self.capacity().saturating_sub(taken));
     }
 
@@ -152,7 +152,7 @@ impl Acquirer {
     /// At the end of the node what was fired begins, if workers get to it soon, and else is given
     /// back.
     pub(super) fn leave_nothing_waiting(&mut self) {
-        self.hand_over.submit();
+        self.hand_over.pool.submit(&mut self.hand_over.tasks);
         // By no clock but the machine's: nobody may be there any more to move another.
         let (clock, nobody) = (SystemClock::default(), Signal::default());
         for _ in 0..LAST_CHECKS {
@@ -162,11 +162,11 @@ impl Acquirer {
             clock.wait(&nobody, Some(clock.ticks().saturating_add(BETWEEN_CHECKS)));
         }
         let mut waiting = self.hand_over.withdraw_begun_by_none();
-        waiting.append(&mut self.hand_over.withdraw_kept());
+        waiting.append(&mut self.hand_over.tasks);
         self.give_back(waiting, "the node ends");
         // The rows of these fires say that they have not begun: a node that finds this one gone
         // gives them back.
-        for task in self.hand_over.withdraw_kept() {
+        for task in std::mem::take(&mut self.hand_over.tasks) {
             let fire_id = task.handle.fire_id();
             lifecycle_log::not_started(fire_id, "the node ends, and the store cannot take it back");
             self.node.running_fires.remove(fire_id);
@@ -176,7 +176,7 @@ impl Acquirer {
     /// Gives fires back that have not begun, to whichever node has a free worker.
     fn give_back(&mut self, tasks: impl IntoIterator<Item = FireTask>, why: &str) {
         let (ended, kept) = unfire(&self.node, tasks, why);
-        self.hand_over.keep(kept);
+        self.hand_over.tasks.extend(kept);
         if !ended.is_empty() {
             self.combined.queue.hand_back(&self.node, ended);
         }

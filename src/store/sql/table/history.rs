@@ -187,7 +187,13 @@ impl SqlSession<'_, '_> {
                 rows.push(row(fired, end));
             }
         }
-        match self.insert_history(&rows) {
+        // The columns of marks are the last.
+        let mut columns = written(HistoryRow::DEF);
+        if rows.iter().all(|row| row.marks.is_empty()) {
+            columns.truncate(columns.len() - OF_MARKS.len());
+        }
+        let cells = |row: &HistoryRow| values(HistoryRow::DEF, row.cells()).into_iter().take(columns.len()).collect();
+        match self.insert_rows("CN_HISTORY", &columns, rows.iter().map(cells).collect()) {
             // Of a fire that ended before, in a database that has lost commits since.
             Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => {
                 let session: &mut dyn Session = self;
@@ -204,17 +210,6 @@ impl SqlSession<'_, '_> {
         let gone: Vec<FiredColumns> =
             self.load_for_keys_and(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
         self.write_moved(gone, ends)
-    }
-
-    fn insert_history(&mut self, rows: &[HistoryRow]) -> Result<()> {
-        // The columns of marks are the last.
-        let mut columns = written(HistoryRow::DEF);
-        if rows.iter().all(|row| row.marks.is_empty()) {
-            columns.truncate(columns.len() - OF_MARKS.len());
-        }
-        let written = |row: &HistoryRow| values(HistoryRow::DEF, row.cells()).into_iter().take(columns.len()).collect();
-        let rows = rows.iter().map(written).collect();
-        self.insert_rows("CN_HISTORY", &columns, rows)
     }
 }
 
