@@ -67,8 +67,8 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
                     // MariaDB would make `IN` of `EXISTS` and look through all rows of the
                     // scheduler, where it has no statistics.
                     may("SET SESSION optimizer_switch = 'exists_to_in=off'"),
-                    // On Galera: a transaction first waits until its member has applied all that was
-                    // committed on others before. Without effect elsewhere.
+                    // On Galera: a transaction first waits until its member has applied all that
+                    // was committed on others before. Without effect elsewhere.
                     may("SET SESSION wsrep_sync_wait = 7"),
                 ]
             }
