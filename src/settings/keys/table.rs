@@ -277,7 +277,7 @@ pub const KEYS: &[Key] = &[
         "How often a node looks for work that other nodes have stored, one statement each time. At most scheduler.idleWaitTime.")
         .derived("240ms, and 1s while the node hears of it (PostgreSQL)"),
     key("carnelian.scheduler.listen", Kind::Bool, "true",
-        "Whether a node on PostgreSQL listens for notifications of other nodes, by a connection of its own beside the pool; `false` behind a proxy that hands out connections by the transaction."),
+        "Whether a node on PostgreSQL listens for notifications of other nodes, by a connection of its own beside the pool; behind a pooler see `carnelian.dataSource.listenUrl`."),
     key("carnelian.scheduler.heartbeatInterval", Kind::Duration { least: 100, most: YEAR }, "5s",
         "How often running fires say that they are alive, all of a node in one statement."),
     key("carnelian.scheduler.missedHeartbeatLimit", Kind::Count { least: 1, most: 1_000_000 }, "3",
@@ -302,6 +302,11 @@ pub const KEYS: &[Key] = &[
         "How long a thread waits for a connection before it is a database failure."),
     key("carnelian.dataSource.synchronous", Kind::Choice(&["full", "normal"]), "full",
         "What a commit waits for on SQLite: the disk, so that nothing is lost whatever crashes; or the operating system, so that a crash of the machine (not of the process) may take the last commits."),
+    key("carnelian.dataSource.pooler", Kind::Choice(&["auto", "session", "transaction"]), "auto",
+        "Whether a pooler such as PgBouncer stands before PostgreSQL that lends a session for one `transaction`; or a connection has a `session` to itself. `auto` looks by itself, with one connection more at the start."),
+    optional("carnelian.dataSource.listenUrl", Kind::Url,
+        "The PostgreSQL itself, where a pooler that lends sessions by the transaction stands before it: nodes listen there, by one connection each. User and password as with the data source.")
+        .derived("the data source's, and nowhere behind such a pooler"),
     key("carnelian.cluster.mode", Kind::Choice(&["active-active", "active-passive"]), "active-active",
         "Whether all nodes fire, or one while the others stand by."),
     key("carnelian.cluster.onOwnershipLost", Kind::Choice(&["notify", "abort"]), "notify",

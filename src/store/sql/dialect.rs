@@ -84,19 +84,26 @@ pub(super) fn begin(backend: Backend, mode: TxMode) -> &'static str {
     }
 }
 
-/// The statement that begins a transaction on a connection of the caller's. On PostgreSQL the
-/// session's settings come with the transaction and go with it; elsewhere the session was set up
-/// when the connection was lent.
-pub(super) fn begin_lent(backend: Backend, mode: TxMode) -> &'static str {
+/// The end of a statement that begins a transaction in a session of which nothing may stay: what
+/// [`session_setup`] sets for the session.
+macro_rules! begin_apart {
+    ($begin:literal) => {
+        concat!(
+            $begin,
+            "; SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '5s'; \
+             SET LOCAL statement_timeout = '60s'; SET LOCAL jit = off; \
+             SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off"
+        )
+    };
+}
+
+/// The statement that begins a transaction in a session that is ours for this transaction only. On
+/// PostgreSQL the session's settings come with the transaction and go with it; elsewhere the session
+/// was set up when the connection was lent.
+pub(super) fn begin_apart(backend: Backend, mode: TxMode) -> &'static str {
     match (backend, mode) {
-        (Backend::Postgres, TxMode::ReadOnly) => {
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL lock_timeout = '10s'; \
-             SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '60s'"
-        }
-        (Backend::Postgres, _) => {
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '10s'; \
-             SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '60s'"
-        }
+        (Backend::Postgres, TxMode::ReadOnly) => begin_apart!("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"),
+        (Backend::Postgres, _) => begin_apart!("BEGIN ISOLATION LEVEL READ COMMITTED"),
         _ => self::begin(backend, mode),
     }
 }
@@ -258,13 +265,38 @@ pub(super) fn returns_updated(backend: Backend) -> bool {
     backend != Backend::Mysql
 }
 
-/// Makes concurrent migrations wait for each other, outside any transaction.
-pub(super) fn migration_lock(backend: Backend) -> (&'static str, &'static str) {
+/// The statements that make concurrent migrations wait for each other.
+pub(super) struct MigrationLock {
+    pub take: &'static str,
+    pub release: &'static str,
+    /// Takes the place of `release` after a failure.
+    pub give_up: &'static str,
+}
+
+/// The lock of migrations: of the session where it is ours, else of one transaction, in which they
+/// are made then. SQLite has locks of transactions only.
+pub(super) fn migration_lock(backend: Backend, keeps_session: bool) -> MigrationLock {
+    let of_session = |take, release| MigrationLock { take, release, give_up: release };
+    let of_transaction = |take| MigrationLock { take, release: "COMMIT", give_up: "ROLLBACK" };
     match backend {
-        Backend::Sqlite => ("BEGIN EXCLUSIVE", "COMMIT"),
-        Backend::Postgres => ("SELECT pg_advisory_lock(20071126)", "SELECT pg_advisory_unlock(20071126)"),
-        Backend::Mysql => ("SELECT GET_LOCK('carnelian.migrate', 60)", "SELECT RELEASE_LOCK('carnelian.migrate')"),
+        Backend::Sqlite => of_transaction("BEGIN EXCLUSIVE"),
+        Backend::Postgres if keeps_session => {
+            of_session("SELECT pg_advisory_lock(20071126)", "SELECT pg_advisory_unlock(20071126)")
+        }
+        Backend::Postgres => of_transaction(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '60s'; \
+             SELECT pg_advisory_xact_lock(20071126)",
+        ),
+        Backend::Mysql => {
+            of_session("SELECT GET_LOCK('carnelian.migrate', 60)", "SELECT RELEASE_LOCK('carnelian.migrate')")
+        }
     }
+}
+
+/// The query that tells whether a table is there, where a transaction that has failed once fails for
+/// good; none where the table can be tried.
+pub(super) fn has_table(backend: Backend) -> Option<&'static str> {
+    (backend == Backend::Postgres).then_some("SELECT CAST(to_regclass(?) IS NOT NULL AS int)::bigint AS n")
 }
 
 /// The query for the names of the indexes of a table.
@@ -299,7 +331,20 @@ pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
         Error::RollbackErrorOnCommit { commit_error, .. } => return classify(backend, commit_error),
         _ => by_words(backend, &message),
     };
-    Failure { class, message }
+    let advice = if backend == Backend::Postgres { pooler_advice(&message) } else { None };
+    Failure { class, message: advice.map_or(message.clone(), |advice| format!("{message}: {advice}")) }
+}
+
+/// What is to be done where a pooler is in the way; none where it is not.
+fn pooler_advice(message: &str) -> Option<&'static str> {
+    const BY_TRANSACTION: &str = "a pooler lends sessions by the transaction, and their prepared statements with them: set \
+         carnelian.dataSource.pooler = transaction";
+    const PARAMETER: &str = "a pooler refuses a parameter of the URL: leave it out and set it for the role, or have it \
+         ignored, ignore_startup_parameters in PgBouncer";
+    let says = |words: &str| message.contains(words);
+    let has_lost = says("prepared statement \"__diesel_stmt_") && (says("already exists") || says("does not exist"));
+    let is_refused = says("unsupported startup parameter");
+    has_lost.then_some(BY_TRANSACTION).or(is_refused.then_some(PARAMETER))
 }
 
 fn by_words(backend: Backend, message: &str) -> FailureClass {
@@ -327,6 +372,14 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("in a read-only transaction", Unavailable),
             ("during recovery", Unavailable),
             ("recovery is in progress", Unavailable),
+            // Words of PgBouncer.
+            ("query_wait_timeout", Unavailable),
+            ("cannot connect to server", Unavailable),
+            ("server login has been failing", Unavailable),
+            ("server login failed", Unavailable),
+            ("server conn crashed", ConnectionLost),
+            ("client_idle_timeout", ConnectionLost),
+            ("idle transaction timeout", ConnectionLost),
         ],
         Backend::Mysql => &[
             ("Deadlock found", Deadlock),
@@ -360,12 +413,14 @@ pub(super) fn classify_connect(url: &DataSourceUrl, message: &str) -> Failure {
             "is not permitted to log in",
             "permission denied for database",
             "server does not support SSL",
+            "unsupported startup parameter",
         ],
         DataSourceUrl::MySql { .. } => &["Access denied", "Unknown database", "is not allowed to connect"],
     };
     let is_refused = refusals.iter().any(|words| message.contains(words));
     let class = if is_refused { FailureClass::Permanent } else { FailureClass::Unavailable };
-    Failure { class, message: format!("cannot connect: {message}") }
+    let advice = pooler_advice(message).map(|advice| format!(": {advice}")).unwrap_or_default();
+    Failure { class, message: format!("cannot connect: {message}{advice}") }
 }
 
 /// SQLite says neither which file cannot be opened nor why.
@@ -390,6 +445,21 @@ pub(super) fn is_missing_table(failure: &Failure) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pooler_in_the_way_is_named_with_what_is_to_be_done() {
+        for (message, advice) in [
+            ("prepared statement \"__diesel_stmt_1\" already exists", "carnelian.dataSource.pooler = transaction"),
+            ("prepared statement \"__diesel_stmt_17\" does not exist", "carnelian.dataSource.pooler = transaction"),
+            ("FATAL:  unsupported startup parameter: options", "ignore_startup_parameters"),
+        ] {
+            let said = pooler_advice(message);
+            assert!(said.is_some_and(|said| said.contains(advice)), "{message}: {said:?}");
+        }
+        for message in ["relation \"qrtz_jobs\" does not exist", "prepared statement \"mine\" does not exist"] {
+            assert_eq!(pooler_advice(message), None, "{message}");
+        }
+    }
 
     #[test]
     fn a_server_that_takes_no_writes_is_one_that_cannot_be_reached() {

@@ -20,6 +20,7 @@ mod parts;
 #[cfg(any(test, feature = "test-util"))]
 mod plans;
 mod pool;
+mod pooler;
 mod raw;
 mod server;
 mod session;
@@ -201,8 +202,8 @@ impl Database for SqlDatabase {
             self.statements.fetch_add(session.statements(), Ordering::Relaxed);
             return worked;
         }
-        // The settings of a session of the caller's come with a transaction only.
-        if mode == TxMode::SingleStatement && !connection.is_lent() {
+        // Where no session is kept, the settings come with a transaction only.
+        if mode == TxMode::SingleStatement && connection.keeps_session() {
             #[cfg(any(test, feature = "test-util"))]
             if let Some(told) = self.context.faults.at_commit(purpose, &mut |apply| match apply {
                 true => work(&mut SqlSession::new(&self.context, connection, purpose)),
@@ -330,8 +331,8 @@ impl Database for SqlDatabase {
 
     #[cfg(feature = "postgres")]
     fn notification_source(&self) -> Option<Box<dyn NotificationSource>> {
-        let url = self.connections.url().filter(|_| self.backend == Backend::Postgres)?;
-        Some(Box::new(notification_source::PostgresListener::new(url, &self.context.options)))
+        let way = self.connections.way_of_notifications().filter(|_| self.backend == Backend::Postgres)?;
+        Some(Box::new(notification_source::PostgresListener::new(way, &self.context.options)))
     }
 
     fn begins_apart(&self) -> bool {

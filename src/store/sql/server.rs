@@ -140,7 +140,14 @@ impl Connection<'_> {
                 )
             }
         };
-        Ok(format!("{name}{server}: {what}"))
+        let pooler = match self.backend() {
+            Backend::Postgres if !self.keeps_session() && !self.is_lent() => {
+                "; a pooler lends its sessions by the transaction: nothing is left in them, statements are not prepared, and \
+                 nodes poll unless carnelian.dataSource.listenUrl leads to the server itself"
+            }
+            _ => "",
+        };
+        Ok(format!("{name}{server}: {what}{pooler}"))
     }
 
     /// The server's name and version in its own words; nothing on SQLite.
