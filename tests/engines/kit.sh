@@ -39,7 +39,7 @@ finish() {
     local status=$? pid
     trap '' INT TERM
     for pid in "${NODES[@]}"; do kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
-    for pid in "${PROCESSES[@]}"; do end_server "$pid" INT; done
+    for pid in "${PROCESSES[@]}"; do end_server "$pid" TERM; done
     stop_servers
     # What failed leaves what somebody may want to read.
     if [ "$status" = 0 ] && [ -z "${CARNELIAN_ENGINES_KEEP-}" ]; then rm -rf "$WORK"; else say "files that are left: $WORK"; fi

@@ -112,7 +112,7 @@ fn a_pooler_by_session_is_as_none() {
     drop_tables(&settings);
 }
 
-/// Where the settings are wrong the error names the pooler and the setting.
+/// The error names the pooler and the setting if the settings are wrong.
 #[test]
 fn a_pooler_that_is_taken_for_none_is_named() {
     let pooler = PgBouncer::before(&support::postgres_url(), "transaction");

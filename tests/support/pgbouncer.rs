@@ -22,7 +22,7 @@ impl PgBouncer {
         let (host, port) = server.split_once(':').expect("the server's port");
         let (login, _) = url.split_once("://").and_then(|(_, rest)| rest.split_once('@')).expect("a login");
         let (user, password) = login.split_once(':').expect("a password");
-        // It refuses to run as root, and its folder must be one for all.
+        // PgBouncer refuses to run as root, so that its folder must be one for all.
         let folder = tempfile::Builder::new().prefix("carnelian-pgbouncer").tempdir_in("/tmp").expect("a folder");
         let path = |name: &str| folder.path().join(name);
         let write = |name: &str, text: String| {

@@ -2,6 +2,7 @@
 
 use super::backend::Backend;
 use super::failure::Failure;
+use super::pooler_advice::pooler_advice;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::{Lock, TxMode};
@@ -98,8 +99,8 @@ macro_rules! begin_apart {
 }
 
 /// The statement that begins a transaction in a session that is ours for this transaction only. On
-/// PostgreSQL the session's settings come with the transaction and go with it; elsewhere the session
-/// was set up when the connection was lent.
+/// PostgreSQL the session's settings come with the transaction and go with it; elsewhere the
+/// session was set up when the connection was lent.
 pub(super) fn begin_apart(backend: Backend, mode: TxMode) -> &'static str {
     match (backend, mode) {
         (Backend::Postgres, TxMode::ReadOnly) => begin_apart!("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"),
@@ -265,40 +266,6 @@ pub(super) fn returns_updated(backend: Backend) -> bool {
     backend != Backend::Mysql
 }
 
-/// The statements that make concurrent migrations wait for each other.
-pub(super) struct MigrationLock {
-    pub take: &'static str,
-    pub release: &'static str,
-    /// Takes the place of `release` after a failure.
-    pub give_up: &'static str,
-}
-
-/// The lock of migrations: of the session where it is ours, else of one transaction, in which they
-/// are made then. SQLite has locks of transactions only.
-pub(super) fn migration_lock(backend: Backend, keeps_session: bool) -> MigrationLock {
-    let of_session = |take, release| MigrationLock { take, release, give_up: release };
-    let of_transaction = |take| MigrationLock { take, release: "COMMIT", give_up: "ROLLBACK" };
-    match backend {
-        Backend::Sqlite => of_transaction("BEGIN EXCLUSIVE"),
-        Backend::Postgres if keeps_session => {
-            of_session("SELECT pg_advisory_lock(20071126)", "SELECT pg_advisory_unlock(20071126)")
-        }
-        Backend::Postgres => of_transaction(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '60s'; \
-             SELECT pg_advisory_xact_lock(20071126)",
-        ),
-        Backend::Mysql => {
-            of_session("SELECT GET_LOCK('carnelian.migrate', 60)", "SELECT RELEASE_LOCK('carnelian.migrate')")
-        }
-    }
-}
-
-/// The query that tells whether a table is there, where a transaction that has failed once fails for
-/// good; none where the table can be tried.
-pub(super) fn has_table(backend: Backend) -> Option<&'static str> {
-    (backend == Backend::Postgres).then_some("SELECT CAST(to_regclass(?) IS NOT NULL AS int)::bigint AS n")
-}
-
 /// The query for the names of the indexes of a table.
 pub(super) fn indexes_of(backend: Backend) -> &'static str {
     match backend {
@@ -333,18 +300,6 @@ pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
     };
     let advice = if backend == Backend::Postgres { pooler_advice(&message) } else { None };
     Failure { class, message: advice.map_or(message.clone(), |advice| format!("{message}: {advice}")) }
-}
-
-/// What is to be done where a pooler is in the way; none where it is not.
-fn pooler_advice(message: &str) -> Option<&'static str> {
-    const BY_TRANSACTION: &str = "a pooler lends sessions by the transaction, and their prepared statements with them: set \
-         carnelian.dataSource.pooler = transaction";
-    const PARAMETER: &str = "a pooler refuses a parameter of the URL: leave it out and set it for the role, or have it \
-         ignored, ignore_startup_parameters in PgBouncer";
-    let says = |words: &str| message.contains(words);
-    let has_lost = says("prepared statement \"__diesel_stmt_") && (says("already exists") || says("does not exist"));
-    let is_refused = says("unsupported startup parameter");
-    has_lost.then_some(BY_TRANSACTION).or(is_refused.then_some(PARAMETER))
 }
 
 fn by_words(backend: Backend, message: &str) -> FailureClass {
@@ -445,21 +400,6 @@ pub(super) fn is_missing_table(failure: &Failure) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_pooler_in_the_way_is_named_with_what_is_to_be_done() {
-        for (message, advice) in [
-            ("prepared statement \"__diesel_stmt_1\" already exists", "carnelian.dataSource.pooler = transaction"),
-            ("prepared statement \"__diesel_stmt_17\" does not exist", "carnelian.dataSource.pooler = transaction"),
-            ("FATAL:  unsupported startup parameter: options", "ignore_startup_parameters"),
-        ] {
-            let said = pooler_advice(message);
-            assert!(said.is_some_and(|said| said.contains(advice)), "{message}: {said:?}");
-        }
-        for message in ["relation \"qrtz_jobs\" does not exist", "prepared statement \"mine\" does not exist"] {
-            assert_eq!(pooler_advice(message), None, "{message}");
-        }
-    }
 
     #[test]
     fn a_server_that_takes_no_writes_is_one_that_cannot_be_reached() {

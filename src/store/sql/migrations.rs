@@ -7,6 +7,7 @@ use super::connection::Connection;
 use super::dialect;
 use super::failure::{Failure, MAKE_TABLES};
 use super::harness::{Filled, Scripts};
+use super::migration_lock::{has_table, migration_lock};
 use super::sql_options::SqlOptions;
 use super::statement::{Count, Statement, Value};
 use crate::error::{DatabaseError, Error, FailureClass, Result};
@@ -214,7 +215,7 @@ pub(super) struct Work<'a, 'c> {
 impl Work<'_, '_> {
     /// Works while no other process makes or mends tables.
     pub(super) fn locked<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let lock = dialect::migration_lock(self.connection.backend(), self.connection.keeps_session());
+        let lock = migration_lock(self.connection.backend(), self.connection.keeps_session());
         self.run(lock.take)?;
         let done = work(self);
         // The lock goes with the session if this fails.
@@ -380,7 +381,7 @@ impl Work<'_, '_> {
 
     /// True if the table is known not to be there without trying it.
     fn lacks_table(&mut self, table: &str) -> Result<bool> {
-        let Some(text) = dialect::has_table(self.connection.backend()) else { return Ok(false) };
+        let Some(text) = has_table(self.connection.backend()) else { return Ok(false) };
         let name = self.fill(&format!("{{p}}{table}"));
         let statement = Statement { text, prefix: &self.options.table_prefix, values: &[name.as_str().into()] };
         Ok(self.connection.load::<Count>(statement).map_err(error)?.iter().all(|row| row.n == 0))

@@ -13,6 +13,7 @@ mod fast_path_breaker;
 mod harness;
 mod held_connection;
 mod joined;
+mod migration_lock;
 mod migrations;
 #[cfg(feature = "postgres")]
 mod notification_source;
@@ -21,10 +22,12 @@ mod parts;
 mod plans;
 mod pool;
 mod pooler;
+mod pooler_advice;
 mod raw;
 mod server;
 mod session;
 mod session_context;
+mod silence;
 mod sql_options;
 mod statement;
 mod table;
@@ -202,7 +205,7 @@ impl Database for SqlDatabase {
             self.statements.fetch_add(session.statements(), Ordering::Relaxed);
             return worked;
         }
-        // Where no session is kept, the settings come with a transaction only.
+        // The settings come with a transaction only, unless the session is kept.
         if mode == TxMode::SingleStatement && connection.keeps_session() {
             #[cfg(any(test, feature = "test-util"))]
             if let Some(told) = self.context.faults.at_commit(purpose, &mut |apply| match apply {

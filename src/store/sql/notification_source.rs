@@ -4,22 +4,12 @@ use super::connection::Connection;
 use super::failure::Failure;
 use super::pool::WayOfNotifications;
 use super::pooler::lends_by_transaction;
+use super::silence::NOTICE_SILENCE;
 use super::sql_options::SqlOptions;
 use crate::error::{Error, FailureClass, Result};
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::database::NotificationSource;
 use crate::store::row::Notifications;
-
-/// The parameters of a connection that mostly waits, so that a server that is gone without a word
-/// is noticed within half a minute. A parameter that the URL names stays as the URL says.
-const PARAMETERS: [(&str, &str); 6] = [
-    ("connect_timeout", "5"),
-    ("keepalives", "1"),
-    ("keepalives_idle", "10"),
-    ("keepalives_interval", "5"),
-    ("keepalives_count", "3"),
-    ("tcp_user_timeout", "25000"),
-];
 
 /// One connection that listens, outside of every pool.
 pub(super) struct PostgresListener {
@@ -36,7 +26,8 @@ impl PostgresListener {
             WayOfNotifications::AsThePool(url) => (url, false),
             WayOfNotifications::Apart(url) => (url, true),
         };
-        Self { url: url.with_parameters(&PARAMETERS), is_apart, channel: options.channel(), connection: None }
+        let url = url.with_parameters(&[("connect_timeout", "5")]).with_parameters(&NOTICE_SILENCE);
+        Self { url, is_apart, channel: options.channel(), connection: None }
     }
 }
 

@@ -7,6 +7,7 @@ use super::failure::Failure;
 use super::held_connection::HeldConnection;
 use super::pooler::SessionLoan;
 use super::server::{Guard, LONGEST_REST};
+use super::silence::answering_within;
 use crate::clock::Clock;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceSettings, DataSourceUrl, Synchronous};
@@ -28,10 +29,12 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// On PostgreSQL the store sets what it needs (READ COMMITTED, time-outs for locks and for idle
 /// transactions) for its own transactions only. If your pool leads to a pooler that lends sessions
 /// by the transaction, and knows no prepared statements, its connections must prepare none: a
-/// customizer of the pool calls `set_prepared_statement_cache_size(CacheSize::Disabled)`. On MySQL, MariaDB and SQLite it sets it each time
-/// it takes a connection, a few statements, and the settings stay with the session: give it a pool
-/// of its own if other users of the pool would mind, or name a data source in the settings. A
-/// connection that fails is given back so that the pool throws it away.
+/// customizer of the pool calls `set_prepared_statement_cache_size(CacheSize::Disabled)`.
+///
+/// On MySQL, MariaDB and SQLite the store sets it each time it takes a connection, a few
+/// statements, and the settings stay with the session: give it a pool of its own if other users of
+/// the pool would mind, or name a data source in the settings. A connection that fails is given
+/// back so that the pool throws it away.
 ///
 /// MySQL, other than MariaDB, ends a session that stops while it holds a lock after the session's
 /// `wait_timeout` only, which is left as it is: hours, if you set no other.
@@ -153,7 +156,7 @@ impl OwnPool {
 pub(super) enum WayOfNotifications<'a> {
     /// That of the pool.
     AsThePool(&'a DataSourceUrl),
-    /// One that is to lead to the server itself.
+    /// A URL that is to lead to the server itself.
     Apart(&'a DataSourceUrl),
 }
 
@@ -316,18 +319,6 @@ impl Manager {
         }
         Ok(Opened { connection, after_losses, guard, used: self.clock.ticks() })
     }
-}
-
-/// The URL by which a try ends with the wait of the one who asked for it, also where the host is
-/// silent: the network would have it wait for minutes.
-fn answering_within(url: &DataSourceUrl, time: Duration) -> DataSourceUrl {
-    #[cfg(feature = "postgres")]
-    if matches!(url, DataSourceUrl::Postgres { .. }) {
-        // libpq takes one second for two.
-        return url.with_parameters(&[("connect_timeout", &time.as_secs().max(2).to_string())]);
-    }
-    let _ = time;
-    url.clone()
 }
 
 impl r2d2::ManageConnection for Manager {

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 /// came back last, so that one look suffices, unless others use it as well.
 const LOOKS: usize = 4;
 
-/// Whether a pooler lends sessions by the transaction: as the settings say, or as was found.
+/// The way in which a pooler lends sessions: as the settings say, or as was found.
 pub(super) struct SessionLoan {
     setting: Pooler,
     found: OnceLock<bool>,
@@ -49,7 +49,7 @@ impl SessionLoan {
 /// turn, or one has another session with its next transaction.
 pub(super) fn lends_by_transaction(first: &mut Connection<'_>, url: &DataSourceUrl) -> Result<bool, Failure> {
     let mut second = Connection::open(url)?;
-    // What is prepared would be in the way of the other connection.
+    // A prepared statement would be in the way of the other connection.
     first.prepare_statements(false);
     second.prepare_statements(false);
     let own = session(first)?;
