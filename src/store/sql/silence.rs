@@ -4,7 +4,7 @@ use crate::settings::DataSourceUrl;
 use std::time::Duration;
 
 /// The parameters by which a server that is gone without a word, as a machine without power is, is
-/// noticed within half a minute; a system waits for a quarter of an hour or more. A parameter that
+/// noticed within half a minute; the system alone waits for many minutes. A parameter that
 /// the URL names stays as the URL says.
 #[cfg(feature = "postgres")]
 pub(super) const NOTICE_SILENCE: [(&str, &str); 5] = [
