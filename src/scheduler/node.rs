@@ -37,9 +37,9 @@ use std::time::Duration;
 /// The time before its own time at which a trigger is reserved.
 pub(crate) const RESERVATION_LEAD: Duration = Duration::from_secs(1);
 
-/// The time between two polls of a node that is not notified: other nodes' changes are seen within
-/// a quarter of a second, and an idle node sends no more than five statements a second.
-const POLL: Duration = Duration::from_millis(240);
+/// The time between two polls of a node that is not notified: work that others store as due begins
+/// within 200 ms, and an idle node sends less than eight statements a second.
+const POLL: Duration = Duration::from_millis(160);
 
 /// The time between two polls while notifications arrive.
 const POLL_WHILE_LISTENING: Duration = Duration::from_secs(1);

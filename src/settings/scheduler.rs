@@ -30,7 +30,7 @@ pub struct SchedulerSettings {
     /// Property `carnelian.scheduler.enabled`.
     pub enabled: bool,
     /// The interval at which a node polls for work that other nodes have stored, by one statement;
-    /// at most `scheduler.idleWaitTime`. None is 240 ms, and 1 s while the node hears notifications
+    /// at most `scheduler.idleWaitTime`. None is 160 ms, and 1 s while the node hears notifications
     /// ([`SchedulerSettings::listen`]).
     ///
     /// Work stored by this node is seen at once. Nodes of Quartz send no notifications.

@@ -275,7 +275,7 @@ pub const KEYS: &[Key] = &[
     optional("carnelian.application.version", Kind::Name { most: 120 }, "Its version, for people: what a rolling update looks at."),
     optional("carnelian.scheduler.pollInterval", Kind::Duration { least: 10, most: YEAR },
         "How often a node looks for work that other nodes have stored, one statement each time. At most scheduler.idleWaitTime.")
-        .derived("240ms, and 1s while the node hears of it (PostgreSQL)"),
+        .derived("160ms, and 1s while the node hears of it (PostgreSQL)"),
     key("carnelian.scheduler.listen", Kind::Bool, "true",
         "Whether a node on PostgreSQL listens for notifications of other nodes, by a connection of its own beside the pool; behind a pooler see `carnelian.dataSource.listenUrl`."),
     key("carnelian.scheduler.heartbeatInterval", Kind::Duration { least: 100, most: YEAR }, "5s",

@@ -9,9 +9,9 @@ use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest lateness of a begin, on a machine that others use too. On an idle machine it is the
-/// time until two of three nodes poll: less than 240 ms without notifications, and a few
+/// time until two of three nodes poll: less than 160 ms without notifications, and a few
 /// milliseconds with them.
-const LATEST_MS: i64 = 500;
+const LATEST_MS: i64 = 400;
 
 fn all_begin_at_their_time(place: &Place) {
     let mut nodes = ["a", "b", "c"].map(|name| place.node(name));
