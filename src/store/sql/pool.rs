@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::held_connection::HeldConnection;
 use super::pooler::SessionLoan;
 use super::server::{Guard, LONGEST_REST};
-use super::silence::answering_within;
+use super::silence::{answering_within, longest_wait};
 use crate::clock::Clock;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceSettings, DataSourceUrl, Synchronous};
@@ -202,7 +202,8 @@ impl Connections {
                 losses: AtomicU64::new(0),
             });
         let (url, listen_url) = (url.clone(), source.listen_url.clone());
-        let own = OwnPool { pool, url, listen_url, loan, longest: source.connection_timeout, attempts };
+        let longest = longest_wait(&source.url, source.connection_timeout);
+        let own = OwnPool { pool, url, listen_url, loan, longest, attempts };
         (Connections::Own(own), backend_of(&source.url))
     }
 
