@@ -9,7 +9,7 @@ use super::statement::Statement;
 use crate::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::{CallersConnection, TxMode};
-use diesel::connection::{AnsiTransactionManager, CacheSize, Connection as _, SimpleConnection, TransactionManager};
+use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::deserialize::QueryableByName;
 use diesel::r2d2::R2D2Connection;
 use diesel::result::QueryResult;
@@ -157,12 +157,17 @@ impl Connection<'_> {
     /// Says whether statements are prepared and kept; they are from the beginning. Only PostgreSQL
     /// has poolers that mind.
     pub(super) fn prepare_statements(&mut self, prepares: bool) {
-        let size = if prepares { CacheSize::Unbounded } else { CacheSize::Disabled };
         match self {
             #[cfg(feature = "postgres")]
-            Connection::Postgres(c) => c.connection.set_prepared_statement_cache_size(size),
+            Connection::Postgres(c) => {
+                use diesel::connection::{CacheSize, Connection as _};
+                let size = if prepares { CacheSize::Unbounded } else { CacheSize::Disabled };
+                c.connection.set_prepared_statement_cache_size(size);
+            }
             #[cfg(any(feature = "sqlite", feature = "mysql"))]
-            _ => {}
+            _ => {
+                let _ = prepares;
+            }
         }
     }
 
