@@ -225,9 +225,10 @@ start_postgres() {
 
     seen=$("${admin[@]}" -d postgres -c 'SHOW data_directory')
     [ "$seen" = "$dir/data" ] || die "port $port answers for another PostgreSQL: $seen"
-    # Not a superuser: the tests show that none is needed. pg_monitor is for the tests' own looks at the server.
+    # Not a superuser: the tests show that none is needed. carnelian_rows is given rights on rows. pg_monitor is for the tests' own looks at the server.
     "${admin[@]}" -d postgres >>"$log" 2>&1 <<'SQL' || { show_log "$log"; die "cannot create carnelian_test"; }
 CREATE ROLE carnelian LOGIN CREATEDB PASSWORD 'carnelian';
+CREATE ROLE carnelian_rows LOGIN PASSWORD 'carnelian_rows';
 GRANT pg_monitor TO carnelian;
 CREATE DATABASE carnelian_test OWNER carnelian;
 SQL
@@ -273,7 +274,9 @@ DELETE FROM mysql.global_priv WHERE User = '';
 FLUSH PRIVILEGES;
 CREATE DATABASE carnelian_test;
 CREATE USER carnelian@'%' IDENTIFIED BY 'carnelian';
+CREATE USER carnelian_rows@'%' IDENTIFIED BY 'carnelian_rows';
 GRANT ALL ON `carnelian\_test%`.* TO carnelian@'%';
+GRANT SELECT, INSERT, UPDATE, DELETE ON `carnelian\_test%`.* TO carnelian_rows@'%';
 GRANT PROCESS ON *.* TO carnelian@'%';
 SQL
     # Over the port that the tests will use, as the user that they will use.

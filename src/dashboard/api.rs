@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 /// Every read. Lists are objects with `items`, and `next` where there is more.
 const READINGS: &[Reading] = &[
     reading("overview", "The load of the cluster", &[], |view| Ok(Some(overview(view)))),
-    reading("cluster", "The nodes", &[], |view| items(view.nodes()?.iter().map(report::node))),
+    reading("cluster", "The nodes", &[], |view| items(view.cluster()?.nodes.iter().map(report::node))),
     reading("running", "The fires that run", &[], running),
     reading("triggers", "Triggers, in order of name", &["q", "state", "type", "after"], |view| {
         let found = triggers::find(view.store, &view.query)?;
@@ -149,8 +149,8 @@ fn overview(view: &View<'_>) -> Value {
 }
 
 fn running(view: &View<'_>) -> Result<Option<Value>> {
-    let fires = view.fires()?;
-    items(fires.iter().filter(|fire| fire.state == FiredState::Executing).map(report::fire))
+    let cluster = view.cluster()?;
+    items(cluster.fires.iter().filter(|fire| fire.state == FiredState::Executing).map(report::fire))
 }
 
 /// The key that a query names: whole, or in its two parts.

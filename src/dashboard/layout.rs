@@ -63,7 +63,7 @@ pub(super) fn page(view: &View<'_>, section: &str, page: &Page, flash: Option<&F
                     }
                 }
             }
-            main #main tabindex="-1" {
+            main #main tabindex="-1" data-every=(page.every_s) {
                 @if let Some(flash) = flash { (flashed(view, flash)) }
                 h1 { (page.title) }
                 (page.body)

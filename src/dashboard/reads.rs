@@ -1,15 +1,14 @@
-//! Reads that pages have in common: each is made at most every two seconds, for all pages together.
+//! Reads that pages have in common: each is made at most every five seconds, for all pages.
 
 use crate::error::Result;
 use crate::history::{FireOutcome, HistoryQuery, HistoryRow};
-use crate::monitoring::InstanceStatus;
-use crate::store::{ClusterLoad, FiredTrigger, JobStore, TriggerSummary};
+use crate::store::{ClusterLoad, ClusterNow, JobStore, TriggerSummary};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The time for which a read serves every page.
-const FRESH: Duration = Duration::from_secs(2);
+const FRESH: Duration = Duration::from_secs(5);
 /// Overdue triggers and parked work beyond so many are not counted.
 pub(super) const MOST_COUNTED: usize = 10_000;
 /// The rows of the short lists of the overview.
@@ -45,8 +44,7 @@ impl<T> Fresh<T> {
 #[derive(Debug, Default)]
 pub(super) struct Reads {
     load: Fresh<ClusterLoad>,
-    nodes: Fresh<Vec<InstanceStatus>>,
-    fires: Fresh<Vec<FiredTrigger>>,
+    cluster: Fresh<ClusterNow>,
     due: Fresh<Vec<TriggerSummary>>,
     failures: Fresh<Vec<HistoryRow>>,
 }
@@ -61,14 +59,9 @@ impl Reads {
         Ok((load, now_ms))
     }
 
-    /// The nodes, in order of their names.
-    pub(super) fn nodes(&self, store: &JobStore, now: Duration) -> Result<Arc<Vec<InstanceStatus>>> {
-        Ok(self.nodes.get(now, || store.upkeep().instances())?.1)
-    }
-
-    /// The fires that are reserved or run.
-    pub(super) fn fires(&self, store: &JobStore, now: Duration) -> Result<Arc<Vec<FiredTrigger>>> {
-        Ok(self.fires.get(now, || store.upkeep().fired_triggers())?.1)
+    /// The nodes, and the fires that are reserved or run.
+    pub(super) fn cluster(&self, store: &JobStore, now: Duration) -> Result<Arc<ClusterNow>> {
+        Ok(self.cluster.get(now, || store.upkeep().cluster_now())?.1)
     }
 
     /// The triggers that are due first.
@@ -90,8 +83,7 @@ impl Reads {
     /// Forgets what was read, since somebody has changed something.
     pub(super) fn forget(&self) {
         *self.load.0.lock() = None;
-        *self.nodes.0.lock() = None;
-        *self.fires.0.lock() = None;
+        *self.cluster.0.lock() = None;
         *self.due.0.lock() = None;
         *self.failures.0.lock() = None;
     }
@@ -111,6 +103,6 @@ mod tests {
             };
             *fresh.get(Duration::from_secs(seconds), read).unwrap().1
         };
-        assert_eq!([get(10), get(11), get(12), get(13), get(14)], [1, 1, 2, 2, 3]);
+        assert_eq!([get(10), get(14), get(15), get(19), get(20)], [1, 1, 2, 2, 3]);
     }
 }

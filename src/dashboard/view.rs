@@ -5,8 +5,7 @@ use super::reads::Reads;
 use super::trends::Trends;
 use super::visitor::Visitor;
 use crate::error::Result;
-use crate::monitoring::InstanceStatus;
-use crate::store::{ClusterLoad, FiredTrigger, JobStore};
+use crate::store::{ClusterLoad, ClusterNow, JobStore};
 use maud::Markup;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,14 +32,9 @@ impl View<'_> {
         self.visitor.login.may_act()
     }
 
-    /// The nodes of the cluster.
-    pub(super) fn nodes(&self) -> Result<Arc<Vec<InstanceStatus>>> {
-        self.reads.nodes(self.store, self.ticks)
-    }
-
-    /// The fires that are reserved or run.
-    pub(super) fn fires(&self) -> Result<Arc<Vec<FiredTrigger>>> {
-        self.reads.fires(self.store, self.ticks)
+    /// The nodes of the cluster, and the fires that are reserved or run.
+    pub(super) fn cluster(&self) -> Result<Arc<ClusterNow>> {
+        self.reads.cluster(self.store, self.ticks)
     }
 }
 
@@ -48,10 +42,17 @@ impl View<'_> {
 pub(super) struct Page {
     pub(super) title: String,
     pub(super) body: Markup,
+    /// The seconds after which a browser brings the page up to date.
+    pub(super) every_s: u32,
 }
 
 impl Page {
     pub(super) fn new(title: impl Into<String>, body: Markup) -> Self {
-        Self { title: title.into(), body }
+        Self { title: title.into(), body, every_s: 10 }
+    }
+
+    /// The contents of a page that shows the cluster at work.
+    pub(super) fn at_work(title: impl Into<String>, body: Markup) -> Self {
+        Self { every_s: 5, ..Self::new(title, body) }
     }
 }

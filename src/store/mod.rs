@@ -70,12 +70,12 @@ pub use node_view::NodeView;
 pub use open::open;
 pub use placement::{BlacklistEntry, MayRun, UnplaceableJob};
 pub use row::{Outage, RecoveryModeRow};
-pub(crate) use upkeep::is_order_of_pause;
 pub use upkeep::{
     AuditPass, Checkin, CleanUpPass, ClusterLoad, DeadFire, DeadFireDecision, DeadFireHandler, FireHeartbeat,
     FiredTrigger, Heartbeat, HeartbeatPass, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass,
     Recovered,
 };
+pub(crate) use upkeep::{ClusterNow, is_order_of_pause};
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use callers::{CallersConnection, Join};

@@ -27,6 +27,7 @@ mod plugins;
 mod pool;
 mod pooler;
 mod remote;
+mod rights;
 mod scheduler;
 mod settings;
 mod silent_sessions;

@@ -1,7 +1,7 @@
 // Brings the parts of a page up to date, and helps with lists. Pages work without it.
 "use strict";
 
-const EVERY = 5000;
+const EVERY = 1000 * Number(document.getElementById("main").dataset.every);
 const LONGEST = 60000;
 let wait = EVERY;
 let timer = 0;

@@ -30,8 +30,8 @@ pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields, now_ms: i64) 
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
     let part = find(view.store, &view.query, view.now_ms)?;
-    let nodes = view.nodes()?;
-    let is_node = |name: &str| nodes.iter().any(|node| node.instance == name);
+    let cluster = view.cluster()?;
+    let is_node = |name: &str| cluster.nodes.iter().any(|node| node.instance == name);
     let rows: Vec<Markup> = part.rows.iter().map(|action| row(action, is_node)).collect();
     let heads = ["Time", "Who", "Through", "Action", "On", "Detail"];
     Ok(Some(Page::new(

@@ -14,9 +14,9 @@ use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
     let Some(name) = view.query.get("name") else { return Ok(None) };
-    let nodes = view.nodes()?;
-    let Some(node) = nodes.iter().find(|node| node.instance == name) else { return Ok(None) };
-    let mut fires = view.fires()?.to_vec();
+    let cluster = view.cluster()?;
+    let Some(node) = cluster.nodes.iter().find(|node| node.instance == name) else { return Ok(None) };
+    let mut fires = cluster.fires.clone();
     fires.retain(|fire| fire.instance == name && fire.state == FiredState::Executing);
     let rows: Vec<Markup> = fires
         .iter()
@@ -31,7 +31,7 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
             }
         })
         .collect();
-    Ok(Some(Page::new(
+    Ok(Some(Page::at_work(
         format!("Node {name}"),
         html! {
             div.buttons { (button(view, "node.drain", name)) " " (button(view, "node.undrain", name)) }

@@ -11,14 +11,14 @@ use crate::report::{alarms_in_words, memory_in_use, node_state, percent};
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
-    let nodes = view.nodes()?;
+    let cluster = view.cluster()?;
     let heads = with_tick(
         view,
         &["Node", "State", "Check-in", "Window", "Running", "Workers", "CPU", "Memory", "Labels", "Version"],
     );
-    let rows: Vec<Markup> = nodes.iter().map(|node| row(view, node)).collect();
+    let rows: Vec<Markup> = cluster.nodes.iter().map(|node| row(view, node)).collect();
     let list = table(&heads, &rows, "No node has ever checked in.");
-    Ok(Some(Page::new(
+    Ok(Some(Page::at_work(
         "Nodes",
         html! {
             (card("nodes", "In order of name", &selection(view, &["node.drain", "node.undrain"], &list)))

@@ -16,10 +16,10 @@ use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
     let trends = view.trends.look(view.store, view.ticks, view.now_ms)?;
-    Ok(Some(Page::new(
+    Ok(Some(Page::at_work(
         "Overview",
         html! {
-            (attention(view, &view.nodes()?))
+            (attention(view, &view.cluster()?.nodes))
             div.grid.charts { (charts(&trends)) }
             div.grid { (due_next(view)?) (nodes(view)?) }
             (problems(view)?)
@@ -110,7 +110,7 @@ fn due_next(view: &View<'_>) -> Result<Markup> {
 }
 
 fn nodes(view: &View<'_>) -> Result<Markup> {
-    let rows: Vec<Markup> = view.nodes()?.iter().map(|node| {
+    let rows: Vec<Markup> = view.cluster()?.nodes.iter().map(|node| {
         let checked_in = when(Some(node.last_checkin.timestamp_millis()), view.now_ms);
         let tone = match (node.alive, node.takes_work) { (false, _) => "bad", (_, true) => "good", _ => "warn" };
         html! { tr { td { (node_link(&node.instance)) } td { (badge(tone, &node_state(node))) } td.n { (node.running) } td { (checked_in) } } }
@@ -148,7 +148,8 @@ fn problems(view: &View<'_>) -> Result<Markup> {
 
 /// The actions on all triggers at once.
 fn everything(view: &View<'_>) -> Result<Markup> {
-    let fires = view.fires()?;
+    let cluster = view.cluster()?;
+    let fires = &cluster.fires;
     let running = fires.iter().filter(|fire| fire.state == FiredState::Executing).count();
     let name = view.store.settings().scheduler.instance_name.as_str();
     Ok(html! {

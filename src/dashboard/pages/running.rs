@@ -12,7 +12,7 @@ use crate::store::FiredTrigger;
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
-    let mut fires: Vec<FiredTrigger> = view.fires()?.to_vec();
+    let mut fires: Vec<FiredTrigger> = view.cluster()?.fires.clone();
     fires.sort_by(|a, b| (a.fire_time, &a.fire_id).cmp(&(b.fire_time, &b.fire_id)));
     let (running, reserved): (Vec<_>, Vec<_>) = fires.iter().partition(|fire| fire.state == FiredState::Executing);
     let heads = with_tick(view, &["Job", "Trigger", "Node", "Runs for", "Late by", "Progress", "Silent for", "Run"]);
@@ -21,7 +21,7 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
     let reserved: Vec<Markup> = reserved.iter().map(|fire| html! {
         tr { td { (trigger_link(&fire.trigger)) } td { (node_link(&fire.instance)) } td { (when(Some(fire.scheduled_fire_time.timestamp_millis()), view.now_ms)) } }
     }).collect();
-    Ok(Some(Page::new(
+    Ok(Some(Page::at_work(
         "Running",
         html! {
             (card("running", "Executing", &selection(view, &["run.stop"], &list)))

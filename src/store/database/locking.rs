@@ -25,7 +25,8 @@ pub enum TxMode {
     /// Reads only, each statement for itself: no transaction is around them, and what they see need
     /// not be one moment.
     Autocommit,
-    /// Reads only.
+    /// Reads only: one moment on SQLite; elsewhere each statement sees what was committed before
+    /// the statement began, with and without a transaction.
     ReadOnly,
     /// Writes rows that only their owner writes (the check-in), without a lock.
     OwnRows,

@@ -7,7 +7,8 @@ use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::job::Parent;
 use crate::key::TriggerKey;
-use crate::store::{Diagnosis, FiredTrigger, JobStore, TriggerSummary};
+use crate::store::row::TriggerSelection;
+use crate::store::{ClusterNow, Diagnosis, FiredTrigger, JobStore, TriggerSummary};
 use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Overlap, Trigger, TriggerOption, TriggerState};
 
 impl Diagnosis<'_> {
@@ -37,8 +38,9 @@ impl Diagnosis<'_> {
 }
 
 fn gather(store: &JobStore, key: &TriggerKey) -> Result<Facts> {
-    let stored = store.catalogue().trigger_summary(key)?;
-    let fires = store.upkeep().fired_triggers()?;
+    let row = store.read("read a trigger", |s| s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))))?.pop();
+    let ClusterNow { now_ms, nodes, fires } = store.upkeep().cluster_now()?;
+    let stored = row.clone().map(TriggerSummary::from);
     let trigger = stored.or_else(|| gone_with_its_fire(key, &fires)).ok_or_else(|| Error::not_found("trigger", key))?;
     let mut unreadable = None;
     let mut note = |error: Error| match error {
@@ -54,9 +56,9 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Result<Facts> {
         Ok(())
     };
     let mut read = None;
-    store
-        .catalogue()
-        .trigger(key)
+    row.as_ref()
+        .map(|row| store.trigger_value(row))
+        .transpose()
         .and_then(|trigger| {
             let name = trigger.as_ref().and_then(Trigger::calendar_name).map(str::to_owned);
             read = trigger;
@@ -70,7 +72,6 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Result<Facts> {
             None
         }
     };
-    let now_ms = store.now_ms()?;
     let due_ms = trigger.next_fire_time.map_or(now_ms, |time| time.timestamp_millis());
     Ok(Facts {
         may_run: job.as_ref().map_or_else(|| Ok(Vec::new()), |job| store.placement().who_may_run(job, due_ms))?,
@@ -81,7 +82,7 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Result<Facts> {
         fires,
         schedule: read.as_ref().map(|trigger| trigger.schedule().in_words()),
         paused_groups: store.catalogue().paused_groups()?,
-        nodes: store.upkeep().instances()?,
+        nodes,
         misfire_threshold_ms: millis(store.settings().job_store.misfire_threshold),
         now_ms,
         overlap: read.as_ref().map_or(Overlap::AllowAll, Trigger::overlap),

@@ -79,7 +79,6 @@ pub(super) fn begin(backend: Backend, mode: TxMode) -> &'static str {
     match (backend, mode) {
         (Backend::Sqlite, TxMode::ReadOnly) => "BEGIN DEFERRED",
         (Backend::Sqlite, _) => "BEGIN IMMEDIATE",
-        (Backend::Postgres, TxMode::ReadOnly) => "BEGIN READ ONLY",
         (Backend::Postgres, _) => "BEGIN",
         (Backend::Mysql, _) => "START TRANSACTION",
     }

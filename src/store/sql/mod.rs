@@ -199,7 +199,9 @@ impl Database for SqlDatabase {
     ) -> Result<()> {
         let mut lease = self.connection(purpose)?;
         let connection: &mut Connection<'_> = &mut lease;
-        if mode == TxMode::Autocommit {
+        // Reads do without a transaction where a transaction is not one moment either.
+        let is_alone = self.backend != Backend::Sqlite && !connection.is_lent();
+        if mode == TxMode::Autocommit || mode == TxMode::ReadOnly && is_alone {
             let mut session = SqlSession::new(&self.context, connection, purpose);
             let worked = work(&mut session);
             self.statements.fetch_add(session.statements(), Ordering::Relaxed);

@@ -1,11 +1,11 @@
 //! The cluster as its rows show it: instances and fires.
 
-use super::{FiredTrigger, Heartbeat, InstanceStatus};
+use super::{ClusterNow, FiredTrigger, Heartbeat, InstanceStatus};
 use crate::epoch::{length, millis, moment};
 use crate::error::Result;
 use crate::rules::failover::is_dead;
 use crate::store::placement::NodeReports;
-use crate::store::row::{FiredRow, FiredSelection, FiredState, HeartbeatRow, Snapshot, SnapshotPlace};
+use crate::store::row::{FiredRow, FiredSelection, FiredState, HeartbeatRow, InstanceRow, Snapshot, SnapshotPlace};
 use crate::store::{Session, Upkeep};
 use std::collections::BTreeMap;
 
@@ -16,22 +16,36 @@ impl Upkeep<'_> {
     /// The error of the database that is left after the bounded retries.
     pub fn instances(&self) -> Result<Vec<InstanceStatus>> {
         self.store.read("list instances", |s| {
-            let now = s.now_ms()?;
-            let rows = s.instances()?;
+            let now_ms = s.now_ms()?;
             let fired = s.fired(FiredSelection::All)?;
-            let mut reports = NodeReports::read(s)?;
-            let mut status = |row: &crate::store::row::InstanceRow| InstanceStatus {
-                alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.store.tolerance()), now),
-                takes_work: reports.takes_work(row, now),
-                running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
-                foreign: row.incarnation.is_none(),
-                instance: row.name.clone(),
-                last_checkin: moment(row.last_checkin_ms),
-                checkin_interval: length(row.checkin_interval_ms),
-                node: reports.take(row),
-            };
-            Ok(rows.iter().map(&mut status).collect())
+            self.statuses(s, &fired, now_ms)
         })
+    }
+
+    /// The nodes and the fires of the cluster, and the time.
+    pub(crate) fn cluster_now(&self) -> Result<ClusterNow> {
+        self.store.read("look at the cluster", |s| {
+            let now_ms = s.now_ms()?;
+            let fired = s.fired(FiredSelection::All)?;
+            let nodes = self.statuses(s, &fired, now_ms)?;
+            Ok(ClusterNow { now_ms, nodes, fires: shown(fired, s.rows::<HeartbeatRow>().list()?) })
+        })
+    }
+
+    fn statuses(&self, s: &mut dyn Session, fired: &[FiredRow], now_ms: i64) -> Result<Vec<InstanceStatus>> {
+        let rows = s.instances()?;
+        let mut reports = NodeReports::read(s)?;
+        let mut status = |row: &InstanceRow| InstanceStatus {
+            alive: !is_dead(row.last_checkin_ms, row.checkin_interval_ms, 0, millis(self.store.tolerance()), now_ms),
+            takes_work: reports.takes_work(row, now_ms),
+            running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
+            foreign: row.incarnation.is_none(),
+            instance: row.name.clone(),
+            last_checkin: moment(row.last_checkin_ms),
+            checkin_interval: length(row.checkin_interval_ms),
+            node: reports.take(row),
+        };
+        Ok(rows.iter().map(&mut status).collect())
     }
 
     /// A node of the cluster, by the name of its instance (QZ-49).

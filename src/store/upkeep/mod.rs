@@ -30,4 +30,5 @@ pub use membership::Membership;
 pub use misfires::LateInOrder;
 pub use passes::{AuditPass, CleanUpPass, MisfirePass};
 pub use reports::{Checkin, Recovered};
+pub(crate) use status::ClusterNow;
 pub use status::{FiredTrigger, Heartbeat, InstanceStatus};

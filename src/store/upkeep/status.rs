@@ -85,3 +85,14 @@ impl InstanceStatus {
         self.alive && self.takes_work
     }
 }
+
+/// The nodes and the fires of a cluster at a time.
+#[derive(Debug)]
+pub(crate) struct ClusterNow {
+    /// The time, epoch milliseconds.
+    pub(crate) now_ms: i64,
+    /// The nodes, in order of their names.
+    pub(crate) nodes: Vec<InstanceStatus>,
+    /// The fires that are reserved or run.
+    pub(crate) fires: Vec<FiredTrigger>,
+}
