@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Throw-away database servers for tests. Sourced by tests/run and .ci/run (bash, `set -u`), never run by itself.
 #
-#   need_packages KIND…   install what is missing (build, postgres, mariadb, interop, prometheus, browser), or fail with what to install
+#   need_packages KIND…   install what is missing (build, postgres, mariadb, galera, interop, prometheus, browser), or fail with what to install
 #   compile_interop       compiles the Java node of tests/interop; exports CARNELIAN_TEST_INTEROP
 #   start_postgres        exports CARNELIAN_TEST_POSTGRES
 #   start_mariadb         exports CARNELIAN_TEST_MYSQL
@@ -52,6 +52,11 @@ missing_packages() {
         postgres) postgres_bin >/dev/null && have psql || echo postgresql ;;
         mariadb)
             mariadb_program mariadbd >/dev/null && have mariadb-install-db && have mariadb || echo mariadb-server
+            ;;
+        # Beside mariadb. rsync brings the data of one member to another.
+        galera)
+            compgen -G '/usr/lib*/galera*/libgalera_smm.so' >/dev/null || echo galera-4
+            have rsync || echo rsync
             ;;
         interop)
             have javac && have java && have jar || echo default-jdk-headless

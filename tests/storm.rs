@@ -13,9 +13,13 @@ mod checker;
 mod cluster;
 #[path = "storm/effects.rs"]
 mod effects;
+#[path = "storm/galera.rs"]
+mod galera;
 #[path = "storm/grids.rs"]
 mod grids;
 mod support;
+#[path = "storm/thousand.rs"]
+mod thousand;
 
 use carnelian::{JobDataMap, JobDetail, JobKey, MisfireInstruction, SimpleSchedule, Trigger, TriggerKey};
 use cluster::{Cluster, Death};
@@ -160,8 +164,10 @@ fn pauses(database: &str) {
 /// end of their fires (`ctx.complete_in`): each due time has one effect, none has two; and of the
 /// fences only the largest is kept.
 fn effects_happen_once(database: &str) {
-    let blows = number("CARNELIAN_STORM_EFFECTS", 2);
-    let mut cluster = Cluster::new("effects", database);
+    effects_happen_once_on(Cluster::new("effects", database), database, number("CARNELIAN_STORM_EFFECTS", 2));
+}
+
+fn effects_happen_once_on(mut cluster: Cluster, database: &str, blows: u32) {
     let group = cluster.store.settings().scheduler.instance_name.clone();
     let fires = blows * 16 + 12;
     let of_type = |name: &str, job_type: &str| {

@@ -40,14 +40,27 @@ pub fn write(url: &DataSourceUrl, what: Entry<'_>, ctx: Option<&mut JobContext>)
             connection.transaction(|c| write_on(c, what, ctx))
         }
         #[cfg(feature = "mysql")]
-        DataSourceUrl::MySql { url } => {
-            let mut connection = diesel::MysqlConnection::establish(url.reveal())?;
+        DataSourceUrl::MySql { .. } => {
+            let mut connection = any_server(url)?;
             connection.batch_execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")?;
             connection.transaction(|c| write_on(c, what, ctx))
         }
         #[allow(unreachable_patterns, reason = "reached when a database's feature is off")]
         _ => Err(JobError::new("this program was built without the database that holds its jobs")),
     }
+}
+
+/// A connection to the first server of a URL that answers.
+#[cfg(feature = "mysql")]
+fn any_server(url: &DataSourceUrl) -> Result<diesel::MysqlConnection, diesel::ConnectionError> {
+    let mut tried = Err(diesel::ConnectionError::BadConnection("the URL names no server".to_owned()));
+    for server in url.of_each_server() {
+        tried = diesel::MysqlConnection::establish(server.reveal());
+        if tried.is_ok() {
+            break;
+        }
+    }
+    tried
 }
 
 fn write_on<C>(connection: &mut C, what: Entry<'_>, ctx: Option<&mut JobContext>) -> Result<bool, JobError>

@@ -99,6 +99,8 @@ pub(crate) struct Observer {
     pub gap_ms: i64,
     /// The tolerance of the rule.
     pub tolerance_ms: i64,
+    /// Nodes check in by clocks of their own: only silence that was seen convicts.
+    pub has_several_clocks: bool,
 }
 
 impl Observer {
@@ -180,10 +182,9 @@ impl Observations {
         if from_the_future || older_than_jump {
             return silent_ms > window_ms;
         }
-        // By a clock that is behind it is dead from its first check-in on; only silence that was
-        // seen convicts it.
+        // By a clock that is behind, the peer is dead from its first check-in on.
         let recent = suspect.last_checkin_ms > observer.now_ms.saturating_sub(LARGEST_SKEW_MS);
-        if suspect.foreign && recent && silent_ms <= window_ms {
+        if (suspect.foreign || observer.has_several_clocks) && recent && silent_ms <= window_ms {
             return false;
         }
         suspect.last_checkin_ms.saturating_add(window_ms) < observer.now_ms
@@ -276,7 +277,7 @@ mod tests {
 
     fn slow(now_ms: i64, asked_ms: u64, answered_ms: u64, gap_ms: i64) -> Observer {
         let (ticks, answered) = (Duration::from_millis(asked_ms), Duration::from_millis(answered_ms));
-        Observer { now_ms, ticks, answered, gap_ms, tolerance_ms: 7500 }
+        Observer { now_ms, ticks, answered, gap_ms, tolerance_ms: 7500, has_several_clocks: false }
     }
 
     #[test]
@@ -284,6 +285,14 @@ mod tests {
         let mut seen = Observations::default();
         assert!(!seen.convicts(PEER, &observer(122_500, 0, 0)));
         assert!(seen.convicts(PEER, &observer(122_501, 0, 0)));
+    }
+
+    #[test]
+    fn of_several_clocks_only_silence_that_was_seen_convicts() {
+        let mut seen = Observations::default();
+        let [first, last, later] = [(130_000, 0), (152_500, 22_500), (152_501, 22_501)]
+            .map(|(now, ticks)| Observer { has_several_clocks: true, ..observer(now, ticks, 0) });
+        assert!(!seen.convicts(PEER, &first) && !seen.convicts(PEER, &last) && seen.convicts(PEER, &later));
     }
 
     #[test]

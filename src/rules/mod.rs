@@ -15,6 +15,7 @@ pub(crate) mod invariants;
 #[cfg(feature = "test-util")]
 pub mod measured;
 pub(crate) mod misfire;
+pub(crate) mod neighbours;
 pub(crate) mod new_calendar;
 pub(crate) mod new_trigger;
 pub(crate) mod one_shot;

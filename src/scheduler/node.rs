@@ -133,6 +133,13 @@ impl Node {
         settings.idle_wait_time.min(settings.poll_interval.unwrap_or(default))
     }
 
+    /// By how much less often this node may do what every node of the cluster does for all of it:
+    /// half the number of nodes, and `most`.
+    pub(crate) fn shared_among(&self, most: u32) -> u32 {
+        let nodes = u32::try_from(self.store.members().len()).unwrap_or(u32::MAX);
+        (nodes / 2).clamp(1, most)
+    }
+
     /// Has the heartbeat read the orders to stop.
     pub(crate) fn check_cancels(&self) {
         self.notifications.note_cancel();

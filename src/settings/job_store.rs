@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::trigger::TriggerOrder;
 
+use super::lock_form::LockForm;
 use super::polling::PollingStrategy;
 use super::reader::{Reader, is_class};
 use super::thread_pool::misnamed;
@@ -65,6 +66,10 @@ pub struct JobStoreSettings {
     /// Way in which due triggers are taken beside other nodes; under the lock.
     /// Property `carnelian.jobStore.pollingStrategy`.
     pub polling_strategy: PollingStrategy,
+    /// The form in which locks of the cluster are taken; written where the server is a member of a
+    /// Galera cluster.
+    /// Property `carnelian.jobStore.lockForm`.
+    pub lock_form: LockForm,
     /// Time between two audits for jobs that no live node can run; 24 h.
     /// Property `carnelian.jobStore.orphanAuditInterval` (ms, or a text such as `24h`).
     pub orphan_audit_interval: Duration,
@@ -133,6 +138,7 @@ impl JobStoreSettings {
                 false => TriggerOrder::TimeThenPriority,
             },
             polling_strategy: PollingStrategy::read(reader),
+            lock_form: LockForm::read(reader),
             orphan_audit_interval: reader.duration("carnelian.jobStore.orphanAuditInterval"),
             delete_unresolved_after: reader.duration_if_any("carnelian.jobStore.deleteUnresolvedAfter"),
         }

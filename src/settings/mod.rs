@@ -20,6 +20,7 @@ mod intervals;
 mod job_store;
 pub mod keys;
 mod loader;
+mod lock_form;
 mod monitoring;
 mod nearest;
 mod node;
@@ -54,6 +55,7 @@ pub use history::{HistoryRecord, HistorySettings};
 pub use intervals::UnsafeInterval;
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
+pub use lock_form::LockForm;
 pub use monitoring::{AlarmSettings, MonitorSettings};
 pub use node::NodeSettings;
 pub use plugin::{

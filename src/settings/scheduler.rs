@@ -41,6 +41,9 @@ pub struct SchedulerSettings {
     /// connections by the transaction. A node with a pool of the caller's does not listen.
     /// Property `carnelian.scheduler.listen`.
     pub listen: bool,
+    /// A switch: other nodes are notified of changes, on PostgreSQL; yes. Equal on all nodes.
+    /// Property `carnelian.scheduler.notify`.
+    pub notify: bool,
     /// By how many percent a poll interval is shortened at most, at random, so that nodes do not
     /// look in step; 5. Property `carnelian.scheduler.pollJitter`.
     pub poll_jitter: u32,
@@ -110,6 +113,7 @@ impl SchedulerSettings {
             enabled: reader.flag("carnelian.scheduler.enabled"),
             poll_interval: reader.duration_if_any("carnelian.scheduler.pollInterval"),
             listen: reader.flag("carnelian.scheduler.listen"),
+            notify: reader.flag("carnelian.scheduler.notify"),
             poll_jitter: reader.count("carnelian.scheduler.pollJitter"),
             db_failure_retry_interval: reader.duration("scheduler.dbFailureRetryInterval"),
             batch_max_count: reader
@@ -136,6 +140,7 @@ impl fmt::Debug for SchedulerSettings {
             .field("enabled", &self.enabled)
             .field("poll_interval", &self.poll_interval)
             .field("listen", &self.listen)
+            .field("notify", &self.notify)
             .field("poll_jitter", &self.poll_jitter)
             .field("db_failure_retry_interval", &self.db_failure_retry_interval)
             .field("batch_max_count", &self.batch_max_count)

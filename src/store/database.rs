@@ -179,6 +179,13 @@ pub trait Database: Send + Sync {
         false
     }
 
+    /// Tells whether transactions on other members of a cluster of databases meet those of this
+    /// process at their commit only: of two that hold the same lock, one has to be tried again
+    /// then. False as long as nobody has asked the server.
+    fn has_several_writers(&self) -> bool {
+        false
+    }
+
     /// Tells whether the database has a fast path: one statement that stores new work, see
     /// [`FastPath::store_fast_path`].
     fn has_fast_path(&self) -> bool {

@@ -275,9 +275,12 @@ impl HistorySettings {
 
 /// The fired rows of fires that run, as rows of the history. The newest come first.
 fn running(store: &JobStore, s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
-    let now_ms = s.now_ms()?;
     let mut fires = s.fired(filter.job.map_or(FiredSelection::All, FiredSelection::ExecutingOfJob))?;
     fires.retain(|fire| fire.state == FiredState::Executing);
+    if fires.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now_ms = s.now_ms()?;
     let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
     let jobs: BTreeMap<JobKey, JobRow> =
         s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect();

@@ -15,6 +15,13 @@ const MAX_TRIES: u32 = 6;
 /// The wait before the second try; doubled for each further one.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(20);
 
+/// The time for which a transaction is tried again while others on other members of a cluster of
+/// databases are committed first: as long as it would wait for a lock that they hold.
+const LONGEST_CONFLICT: Duration = Duration::from_secs(10);
+
+/// The longest pause before the next of these tries: whoever was first has been committed already.
+const AFTER_CONFLICT: Duration = Duration::from_millis(20);
+
 /// The outcome of a transaction.
 pub(super) enum TxOutcome<T> {
     /// The transaction was committed.
@@ -160,8 +167,28 @@ impl JobStore {
         }
     }
 
-    /// A single try, no retry.
+    /// A single try, no retry. A try that others on other members of a cluster of databases have
+    /// overtaken has waited for a lock, and goes on waiting.
     pub(super) fn once(
+        &self,
+        purpose: &'static str,
+        mode: TxMode,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+    ) -> Result<()> {
+        let begun = self.clock.ticks();
+        loop {
+            let outcome = self.try_once(purpose, mode, work);
+            let gave_way = matches!(&outcome, Err(error) if error.failure_class() == Some(FailureClass::Deadlock));
+            let waited = self.clock.ticks().saturating_sub(begun);
+            if !gave_way || !self.database.has_several_writers() || waited >= LONGEST_CONFLICT {
+                return outcome;
+            }
+            self.meters.note_retry(Some(FailureClass::Deadlock));
+            self.clock.wait(&Signal::default(), Some(self.clock.ticks() + AFTER_CONFLICT.mul_f64(random::share())));
+        }
+    }
+
+    fn try_once(
         &self,
         purpose: &'static str,
         mode: TxMode,
@@ -208,7 +235,14 @@ impl JobStore {
                 Ok(())
             }) {
                 Ok(()) => return Ok(answer),
-                Err(error) if error.failure_class() == Some(FailureClass::CommitUnknown) => return Ok(answer),
+                // The lock was held when the answer was read; where it has to be committed, it may
+                // not have been.
+                Err(error)
+                    if error.failure_class() == Some(FailureClass::CommitUnknown)
+                        && !self.database.has_several_writers() =>
+                {
+                    return Ok(answer);
+                }
                 Err(error) if error.is_transient() && tries < MAX_TRIES => {
                     self.meters.note_retry(error.failure_class());
                     self.back_off(tries);

@@ -280,6 +280,42 @@ fn what_is_announced_is_heard_also_after_the_ear_was_killed() {
     teller.database.forget_scheduler().unwrap();
 }
 
+/// New work that a poll of every node sees in time is not announced, nor is any where the settings
+/// say so.
+#[test]
+fn what_is_due_later_is_not_announced() {
+    const SILENT: &str = "carnelian.scheduler.notify = false\n";
+    for (properties, in_ms, is_heard) in [("", 20_000, true), ("", 3_600_000, false), (SILENT, 20_000, false)] {
+        let cluster = Cluster::postgres();
+        let (name, url) = (&cluster.name, &cluster.url);
+        let text = format!(
+            "scheduler.instanceName = {name}\njobStore.dataSource = db\ndataSource.db.URL = {url}\n{properties}"
+        );
+        let settings = Settings::from_text("test", &text, |_| None).unwrap();
+        let store = carnelian::store::open(&settings, Arc::new(SystemClock::default())).unwrap();
+        store.database().migrate().unwrap();
+        let mut source = store.database().notification_source().unwrap();
+        source.connect().unwrap();
+        let later = job("later");
+        let trigger = due("t", &later, in_ms);
+        assert!(store.database().has_fast_path());
+        store.catalogue().schedule(vec![(later, vec![trigger])], false).unwrap();
+        // Of another kind, on the same channel, and so the last that is heard.
+        cluster.run_sql(
+            "SELECT pg_notify(substring(query FROM 'carnelian_[0-9a-f]+'), 'cancels') FROM pg_stat_activity \
+             WHERE application_name = '{name}' AND query LIKE 'LISTEN%'",
+        );
+        let (mut change, mut cancel) = (false, false);
+        wait_until("the last is heard", LONG, || {
+            let heard = source.received().unwrap();
+            (change, cancel) = (change || heard.change, cancel || heard.cancel);
+            cancel
+        });
+        assert_eq!(change, is_heard, "{properties} in {in_ms} ms");
+        store.database().forget_scheduler().unwrap();
+    }
+}
+
 /// A change that nobody announces, as a node of Quartz makes them, is found by the look at what is
 /// due, whether the node listens or not.
 #[test]

@@ -29,6 +29,8 @@ pub struct Cluster {
     pub folder: PathBuf,
     random: u64,
     nodes: Vec<NodeProcess>,
+    /// The URLs that nodes get in turn.
+    urls: Vec<String>,
     started: usize,
     keep: bool,
 }
@@ -36,13 +38,41 @@ pub struct Cluster {
 impl Cluster {
     pub fn new(what: &str, database: &str) -> Self {
         let name = fresh_name(&format!("{what}{}", &database[..2]));
-        let folder = std::env::temp_dir().join(format!("carnelian-storm-{name}"));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = Self::folder(&name);
         let url = match database {
             "sqlite" => format!("sqlite:{}", folder.join("jobs.db").display()),
             "postgres" => postgres_url(),
             _ => mysql_url(),
         };
+        Self::made(&name, folder, vec![url], "")
+    }
+
+    /// On the members of a cluster of databases: each node has another of these URLs. With further
+    /// lines for the properties.
+    pub fn at(what: &str, urls: Vec<String>, lines: &str) -> Self {
+        let name = fresh_name(what);
+        Self::made(&name, Self::folder(&name), urls, lines)
+    }
+
+    /// This scheduler by another URL, without nodes.
+    pub fn elsewhere(&self, url: &str) -> Self {
+        let text = std::fs::read_to_string(self.properties()).unwrap();
+        let folder = Self::folder(&fresh_name("elsewhere"));
+        std::fs::write(folder.join("node.properties"), text.replace(&self.urls[0], url)).unwrap();
+        let settings = Settings::from_file(folder.join("node.properties")).unwrap();
+        let store = carnelian::store::open(&settings, Arc::new(SystemClock::default())).unwrap();
+        let urls = vec![url.to_owned()];
+        Self { store, seed: self.seed, folder, random: self.seed, nodes: Vec::new(), urls, started: 0, keep: true }
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("carnelian-storm-{name}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn made(name: &str, folder: PathBuf, urls: Vec<String>, lines: &str) -> Self {
+        let url = &urls[0];
         let config = format!(
             "org.quartz.scheduler.instanceName={name}\n\
              org.quartz.scheduler.instanceId=AUTO\n\
@@ -53,7 +83,7 @@ impl Cluster {
              org.quartz.jobStore.clusterCheckinInterval={}\n\
              org.quartz.jobStore.dataSource=db\n\
              org.quartz.dataSource.db.URL={url}\n\
-             demo.log.file={}\n",
+             demo.log.file={}\n{lines}",
             INTERVAL.as_millis(),
             folder.join("events.jsonl").display()
         );
@@ -63,7 +93,7 @@ impl Cluster {
         store.database().migrate().unwrap();
         let seed = getrandom::u64().unwrap() | 1;
         println!("storm {name} seed={seed} folder={}", folder.display());
-        Self { store, seed, folder, random: seed, nodes: Vec::new(), started: 0, keep: true }
+        Self { store, seed, folder, random: seed, nodes: Vec::new(), urls, started: 0, keep: true }
     }
 
     /// The properties of the nodes.
@@ -89,7 +119,11 @@ impl Cluster {
     pub fn start_node(&mut self) {
         self.started += 1;
         let errors = self.folder.join(format!("node-{}.err", self.started));
-        self.nodes.push(NodeProcess::demo(&self.folder.join("node.properties"), &errors));
+        let properties = self.folder.join(format!("node-{}.properties", self.started));
+        let text = std::fs::read_to_string(self.properties()).unwrap();
+        let url = &self.urls[self.started % self.urls.len()];
+        std::fs::write(&properties, text.replace(&self.urls[0], url)).unwrap();
+        self.nodes.push(NodeProcess::demo(&properties, &errors));
     }
 
     /// Reads the READY line of every node.

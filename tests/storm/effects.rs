@@ -30,9 +30,14 @@ macro_rules! on {
         match &$self.0 {
             DataSourceUrl::Sqlite { path } => $do(&mut SqliteConnection::establish(path).unwrap(), $($argument),*),
             DataSourceUrl::Postgres { url } => $do(&mut PgConnection::establish(url.reveal()).unwrap(), $($argument),*),
-            DataSourceUrl::MySql { url } => $do(&mut MysqlConnection::establish(url.reveal()).unwrap(), $($argument),*),
+            url => $do(&mut any_server(url), $($argument),*),
         }
     };
+}
+
+fn any_server(url: &DataSourceUrl) -> MysqlConnection {
+    let servers = url.of_each_server();
+    servers.iter().find_map(|server| MysqlConnection::establish(server.reveal()).ok()).expect("a server answers")
 }
 
 impl Effects {

@@ -20,6 +20,10 @@ const CHECKINS_PER_AUDIT: u64 = 4;
 /// A whole audit follows every so many check-ins in any case.
 const CHECKINS_PER_IDLE_AUDIT: u64 = 16;
 
+/// The largest factor by which such an audit is rarer on a node that has not served longest, since
+/// other nodes audit too.
+const MOST_SHARED_AUDITS: u32 = 8;
+
 /// An audit takes no larger share of the time than one in so many: it may have to go through all
 /// triggers.
 const SHARE_OF_AUDITS: u32 = 200;
@@ -92,7 +96,8 @@ impl Service for Auditor {
         if !is_over(CHECKINS_PER_AUDIT) || begun < self.next_audit {
             return Ok(Next::WhenSignalled);
         }
-        let is_whole_due = is_over(CHECKINS_PER_IDLE_AUDIT);
+        let share = if self.node.firing.is_longest_serving() { 1 } else { self.node.shared_among(MOST_SHARED_AUDITS) };
+        let is_whole_due = is_over(CHECKINS_PER_IDLE_AUDIT * u64::from(share));
         self.checkins = checkins;
         // The next one follows with a later check-in, whether this one fails or not.
         if let Err(error) = self.audit(is_whole_due) {

@@ -5,7 +5,7 @@ use super::auditor::Auditor;
 use super::reporter::Reporter;
 use super::service::{Next, Service};
 use crate::clock::Moment;
-use crate::error::{Error, Result};
+use crate::error::{Error, FailureClass, Result};
 use crate::listener::lifecycle_log;
 use crate::scheduler::node::Node;
 use crate::settings::{ClusterMode, PollingStrategy};
@@ -24,6 +24,10 @@ const WHEN_SUSPICIOUS: Duration = Duration::from_secs(1);
 
 /// The time between two looks of a starting node for its namesake's check-in.
 const BETWEEN_LOOKS_FOR_NAMESAKE: Duration = Duration::from_millis(250);
+
+/// The number of times that a starting node waits once more for the lock, 10 s each time: of a
+/// thousand that start together the last waits until the others are registered.
+const MOST_WAITS: u32 = 5;
 
 /// The skew from which on the clock of a node of Quartz is named.
 const NOTABLE_SKEW_MS: i64 = 1000;
@@ -64,9 +68,15 @@ impl ClusterManager {
     pub(crate) fn begin(&mut self, stopped: &Signal) -> Result<()> {
         // A node that was declared dead learns it from one check-in and registers again with the
         // next.
-        let mut tries = 0;
+        let (mut tries, mut waits) = (0, 0);
         loop {
-            let next = self.run_once()?;
+            let next = match self.run_once() {
+                Err(error) if error.failure_class() == Some(FailureClass::LockWait) && waits < MOST_WAITS => {
+                    waits += 1;
+                    continue;
+                }
+                next => next?,
+            };
             match next {
                 Next::At(at) if self.twin_named => {
                     if self.node.clock.wait(stopped, Some(at)) == Woken::Stopped {

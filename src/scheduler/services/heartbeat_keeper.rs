@@ -20,6 +20,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The largest factor by which a node without runs looks less often after the heartbeats of others,
+/// since other nodes look too.
+const MOST_SHARED_LOOKS: u32 = 6;
+
 /// The heartbeat service, which goes on in standby, and while jobs end during a shutdown.
 pub(crate) struct HeartbeatKeeper {
     node: Arc<Node>,
@@ -260,11 +264,11 @@ impl HeartbeatKeeper {
     }
 
     /// The time at which the next beat is due, in ticks. A node without runs has none to give, and
-    /// looks after those of others half as often.
+    /// looks after those of others half as often, and less where many nodes do.
     fn next_heartbeat(&self) -> Option<Duration> {
         let interval = self.node.settings.executions.heartbeat_interval;
-        let interval = if self.is_idle() { interval.saturating_mul(2) } else { interval };
-        self.last.map(|last| last.saturating_add(interval))
+        let lookers = if self.is_idle() { 2 * self.node.shared_among(MOST_SHARED_LOOKS) } else { 1 };
+        self.last.map(|last| last.saturating_add(interval.saturating_mul(lookers)))
     }
 
     fn is_idle(&self) -> bool {

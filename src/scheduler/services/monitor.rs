@@ -25,6 +25,9 @@ const MOST_OVERDUE: usize = 10_000;
 /// Without looks at the cluster: how often the alarms of this node are looked at.
 const WITHOUT_LOOKS: Duration = Duration::from_secs(15);
 
+/// The largest factor by which a node looks less often at the cluster, since other nodes look too.
+const MOST_SHARED_LOOKS: u32 = 4;
+
 /// The monitor service, which goes on in standby.
 pub(crate) struct Monitor {
     node: Arc<Node>,
@@ -120,6 +123,10 @@ impl Service for Monitor {
         }
         looked?;
         if is_due {
+            // The longest-serving node speaks for the cluster.
+            let is_first = self.node.firing.is_longest_serving();
+            let lookers = if is_first { 1 } else { self.node.shared_among(MOST_SHARED_LOOKS) };
+            let interval = interval.saturating_mul(lookers);
             self.next_look = now.saturating_add(if interval.is_zero() { WITHOUT_LOOKS } else { interval });
         }
         let again = self.board.next(self.node.clock.ticks());

@@ -3,6 +3,7 @@
 
 use super::service::{Next, Service};
 use crate::error::Result;
+use crate::random;
 use crate::scheduler::node::Node;
 use crate::store;
 use std::sync::Arc;
@@ -14,6 +15,15 @@ const BETWEEN_HEARINGS: Duration = Duration::from_millis(25);
 /// The longest time before the next try to connect. The acquirer polls as often as on other
 /// databases meanwhile: there is no hurry.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
+
+/// The number of nodes that poll at once after a notification, more or less; the others poll when
+/// they would anyway. A thousand polls for one trigger would be the load of the server.
+const HEEDING: f64 = 16.0;
+
+/// True if this node polls at once after a notification that a cluster of so many members hears.
+fn heeds(members: usize) -> bool {
+    random::share() * members as f64 <= HEEDING
+}
 
 /// The listening service.
 pub(crate) struct NotificationListener {
@@ -53,7 +63,7 @@ impl Service for NotificationListener {
             // on.
             self.node.services.acquirer.wake();
         })?;
-        if heard.change {
+        if heard.change && heeds(self.node.store.members().len()) {
             self.node.services.acquirer.wake();
         }
         if heard.cancel {
@@ -64,5 +74,17 @@ impl Service for NotificationListener {
 
     fn longest_retry(&self, settings: Duration) -> Duration {
         settings.max(LONGEST_RETRY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notification_has_a_few_nodes_of_many_poll() {
+        assert!((0..1000).all(|_| heeds(0) && heeds(1) && heeds(16)));
+        let heeding = (0..100_000).filter(|_| heeds(1000)).count();
+        assert!((1200..2000).contains(&heeding), "{heeding} of 100,000, where 1,600 are expected");
     }
 }

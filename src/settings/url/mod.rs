@@ -45,7 +45,7 @@ pub enum DataSourceUrl {
     },
     /// A MySQL or MariaDB server.
     MySql {
-        /// `mysql://user:password@host:port/database?parameters`, for diesel.
+        /// `mysql://user:password@host:port/database?parameters`, for diesel if there is one host.
         url: Secret,
     },
 }
@@ -119,6 +119,27 @@ impl DataSourceUrl {
             }
         }
         Self::Postgres { url: Secret::new(text) }
+    }
+
+    /// The URLs of the servers that are tried in turn, each with one server: those of MySQL and
+    /// MariaDB, whose driver takes one. PostgreSQL's takes them all.
+    ///
+    /// ```
+    /// use carnelian::settings::DataSourceUrl;
+    ///
+    /// let url: DataSourceUrl = "mysql://db1,db2:3307/jobs".parse()?;
+    /// let servers: Vec<_> = url.of_each_server().iter().map(ToString::to_string).collect();
+    /// assert_eq!(servers, ["mysql://db1/jobs", "mysql://db2:3307/jobs"]);
+    /// # Ok::<(), carnelian::settings::DataSourceUrlError>(())
+    /// ```
+    pub fn of_each_server(&self) -> Vec<Self> {
+        match self {
+            Self::MySql { url } => {
+                let urls = mysql::of_each_server(url.reveal()).into_iter();
+                urls.map(|url| Self::MySql { url: Secret::new(url) }).collect()
+            }
+            other => vec![other.clone()],
+        }
     }
 
     /// Says if this is a SQLite database that lives in memory only.

@@ -1,7 +1,7 @@
 //! MySQL and MariaDB: the URL for diesel, which knows few parameters and silently drops all others.
 
 use super::DataSourceUrlError as Error;
-use super::parts::{Parts, encode};
+use super::parts::{Host, Parts, encode};
 use crate::settings::redact::bounded;
 
 /// Parameters that diesel takes over from the URL.
@@ -11,7 +11,7 @@ const DIESEL: &[&str] = &["ssl_mode", "ssl_ca", "ssl_cert", "ssl_key", "unix_soc
 pub(super) fn without_balancing<'a>(rest: &'a str, warnings: &mut Vec<String>) -> &'a str {
     match rest.split_once(':') {
         Some((word, after)) if after.starts_with("//") && !word.is_empty() && !word.contains('/') => {
-            warnings.push("connections are not balanced here: the first server is used".to_owned());
+            warnings.push("connections are not balanced here: the first server that answers is used".to_owned());
             after
         }
         _ => rest,
@@ -34,37 +34,48 @@ pub(super) fn url(parts: Parts, jdbc: bool, warnings: &mut Vec<String>) -> Resul
             }
         }
     }
-    if parts.hosts.len() > 1 {
-        warnings.push("there is no failover between servers here: the first one is used".to_owned());
-    }
     let database = parts.database.as_deref().ok_or(Error::NoDatabase)?;
     if !database.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$')) {
         return Err(Error::DatabaseName);
     }
-    let place = match parts.hosts.first() {
-        Some(host) => {
-            if host.name.contains(['(', ')', '=']) {
-                return Err(Error::ManyServers);
-            }
-            let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-            if host.name.is_empty() || !(host.name.starts_with('[') || host.name.chars().all(is_letter)) {
-                return Err(Error::Host);
-            }
-            // JDBC always means TCP; the C client takes `localhost` for the local socket.
-            let on_socket = query.iter().any(|(name, value)| *name == "unix_socket" || value == "verify_identity");
-            let name = match host.name.as_str() {
-                "localhost" if jdbc && !on_socket => "127.0.0.1",
-                name => name,
-            };
-            host.port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"))
-        }
-        None if jdbc => "127.0.0.1".to_owned(),
+    // JDBC always means TCP; the C client takes `localhost` for the local socket.
+    let on_socket = query.iter().any(|(name, value)| *name == "unix_socket" || value == "verify_identity");
+    let of_this_machine = if jdbc && !on_socket { "127.0.0.1" } else { "localhost" };
+    let servers = parts.hosts.iter().map(|host| server(host, of_this_machine)).collect::<Result<Vec<_>, _>>()?;
+    let place = match servers.as_slice() {
+        [] if jdbc => "127.0.0.1".to_owned(),
         // diesel's URL parser wants a host before a user.
-        None => "localhost".to_owned(),
+        [] => "localhost".to_owned(),
+        servers => servers.join(","),
     };
     let pairs: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
     let query = if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) };
     Ok(format!("mysql://{}{place}/{database}{query}", parts.login()))
+}
+
+/// A server as the URL names it.
+fn server(host: &Host, of_this_machine: &str) -> Result<String, Error> {
+    if host.name.contains(['(', ')', '=']) {
+        return Err(Error::ManyServers);
+    }
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if host.name.is_empty() || !(host.name.starts_with('[') || host.name.chars().all(is_letter)) {
+        return Err(Error::Host);
+    }
+    let name = if host.name == "localhost" { of_this_machine } else { &host.name };
+    Ok(host.port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}")))
+}
+
+/// The URLs of the servers that a URL of this module names, each with one server.
+pub(super) fn of_each_server(url: &str) -> Vec<String> {
+    let parts = || {
+        let (scheme, rest) = url.split_once("://")?;
+        let (authority, path) = rest.split_once('/')?;
+        let (login, servers) = authority.rsplit_once('@').map_or(("", authority), |(login, servers)| (login, servers));
+        let login = if login.is_empty() { String::new() } else { format!("{login}@") };
+        Some(servers.split(',').map(|server| format!("{scheme}://{login}{server}/{path}")).collect())
+    };
+    parts().unwrap_or_else(|| vec![url.to_owned()])
 }
 
 fn native(name: &str, value: &str) -> Result<Option<(&'static str, String)>, Error> {
@@ -138,18 +149,31 @@ mod tests {
             ("jdbc:mariadb://localhost/j?localSocket=/run/my.sock", "mysql://localhost/j?unix_socket=%2Frun%2Fmy.sock"),
             ("mysql://a@localhost/j?ssl-mode=REQUIRED", "mysql://a@localhost/j?ssl_mode=required"),
             ("mariadb://h/j", "mysql://h/j"),
+            ("jdbc:mysql://localhost:1,[::1],c:2/j?user=a", "mysql://a@127.0.0.1:1,[::1],c:2/j"),
         ] {
             assert_eq!(parse(text), (url.to_owned(), vec![]), "{text}");
         }
     }
 
     #[test]
+    fn several_servers_are_taken_apart() {
+        let of_each = |text: &str| super::of_each_server(&parse(text).0);
+        assert_eq!(
+            of_each("mysql://a:b%40@h:1,[::1]:2,c/j?ssl_ca=x"),
+            ["mysql://a:b%40@h:1/j?ssl_ca=x", "mysql://a:b%40@[::1]:2/j?ssl_ca=x", "mysql://a:b%40@c/j?ssl_ca=x"]
+        );
+        assert_eq!(of_each("mysql://h/j"), ["mysql://h/j"]);
+        let refused = DataSourceUrl::parse("mysql://a,/j", None, None);
+        assert_eq!(refused.unwrap_err(), Error::Host);
+    }
+
+    #[test]
     fn what_has_no_effect_is_said() {
         for (text, count) in [
             ("jdbc:mysql://h/j?serverTimezone=UTC&useUnicode=true&characterEncoding=utf8", 3),
-            ("jdbc:mysql://a:1,b:2/j", 1),
+            ("jdbc:mysql://a:1,b:2/j", 0),
             ("jdbc:mysql:loadbalance://a/j", 1),
-            ("jdbc:mariadb:sequential://a,b/j?requireSSL=false", 3),
+            ("jdbc:mariadb:sequential://a,b/j?requireSSL=false", 2),
             ("mysql://h/j?charset=utf8", 1),
         ] {
             let (_, warnings) = parse(text);

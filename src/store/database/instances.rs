@@ -2,7 +2,7 @@
 
 use super::owner::Owner;
 use crate::error::Result;
-use crate::store::row::{ClusterMembers, InstanceRow, Late, LoadRow, PlacementView};
+use crate::store::row::{ClusterMembers, InstanceRow, Late, LoadRow, NodeRow, PlacementView};
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.
 pub trait ClusterRows {
@@ -14,6 +14,8 @@ pub trait ClusterRows {
     /// Sets the check-in time of `owner`'s row, if it is still of this incarnation; returns whether
     /// it was.
     fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool>;
+    /// As [`ClusterRows::touch_instance`] at the time of the node's row, which is written then too.
+    fn touch_node(&mut self, owner: &Owner, node: &NodeRow) -> Result<bool>;
     /// Writes the row of an instance, whether or not there is one.
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()>;
 

@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::key::TriggerKey;
-use crate::store::database::{ClusterRows, Owner, PlacementRows, Session};
+use crate::store::database::{ClusterRows, FiredRows, Owner, PlacementRows, Session};
 use crate::store::row::{
     CancelRow, Cell, CheckpointRow, ClusterMembers, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow,
     InstanceRow, JobTypeRow, Late, LoadRow, NodeRow, ParkedRow, PlacementView, RecoveryModeRow, RecoveryRow, TableDef,
@@ -16,7 +16,8 @@ impl ClusterRows for MemorySession<'_> {
         let (now_ms, instances) = (self.now_ms()?, self.instances()?);
         let with_fires: BTreeSet<&String> = self.tables.fired.values().map(|fire| &fire.instance).collect();
         let with_fires = with_fires.into_iter().cloned().collect();
-        let members = ClusterMembers { now_ms, instances, with_fires };
+        let fence = FiredRows::draw_fences(self, None, 0)?;
+        let members = ClusterMembers { now_ms, instances, with_fires, fence };
         Ok((members, self.placement_view()?))
     }
 
@@ -41,6 +42,15 @@ impl ClusterRows for MemorySession<'_> {
             return Ok(false);
         }
         Ok(self.tables.instances.change(&owner.instance, |i| i.last_checkin_ms = now_ms))
+    }
+
+    fn touch_node(&mut self, owner: &Owner, node: &NodeRow) -> Result<bool> {
+        let touched = self.touch_instance(owner, node.seen_ms)?;
+        if touched {
+            let session: &mut dyn Session = self;
+            session.upsert(node, &["started_ms"])?;
+        }
+        Ok(touched)
     }
 
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {

@@ -16,8 +16,11 @@ pub(in crate::store) struct NodeReports {
 
 impl NodeReports {
     pub(in crate::store) fn read(s: &mut dyn Session) -> Result<Self> {
-        let nodes = s.rows::<NodeRow>().list()?.into_iter().map(|node| (node.instance.clone(), node)).collect();
-        Ok(Self { nodes, blacklist: s.rows().by(&["node", "kind"]).list()? })
+        Ok(Self::new(s.rows().list()?, s.rows().by(&["node", "kind"]).list()?))
+    }
+
+    pub(in crate::store) fn new(nodes: Vec<NodeRow>, blacklist: Vec<BlacklistRow>) -> Self {
+        Self { nodes: nodes.into_iter().map(|node| (node.instance.clone(), node)).collect(), blacklist }
     }
 
     /// A node takes work.

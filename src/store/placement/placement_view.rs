@@ -6,7 +6,7 @@ use crate::job::{JobDetail, Placement};
 use crate::key::JobKey;
 use crate::rules::failover::is_dead;
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
-use crate::store::row::{InstanceRow, JobSelection, NodePlace};
+use crate::store::row::{InstanceRow, JobSelection, NodePlace, PlacementView};
 use crate::store::{ClusterPlacement, Session};
 use std::collections::BTreeMap;
 
@@ -42,8 +42,9 @@ impl ClusterPlacement<'_> {
     /// The error of the database that is left after the bounded retries.
     pub fn who_may_run(&self, job: &JobDetail, due_ms: i64) -> Result<Vec<MayRun>> {
         self.store.read("look who may run a job", |s| {
-            let now_ms = s.now_ms()?;
-            let view = self.read_cluster(s, now_ms)?;
+            let (members, found) = s.read_members()?;
+            let now_ms = members.now_ms;
+            let view = self.cluster_view(members.instances, found, now_ms);
             let group = job.key().group();
             let limited = view.limits.iter().any(|limit| limit.group == group);
             let runs = if limited { s.runs_of_groups(&[group.to_owned()])? } else { Vec::new() };
@@ -83,16 +84,20 @@ impl ClusterPlacement<'_> {
 
     /// The cluster as its rows show it now.
     pub(in crate::store) fn read_cluster(&self, s: &mut dyn Session, now_ms: i64) -> Result<ClusterView> {
+        let (instances, found) = (s.instances()?, s.placement_view()?);
+        Ok(self.cluster_view(instances, found, now_ms))
+    }
+
+    fn cluster_view(&self, instances: Vec<InstanceRow>, found: PlacementView, now_ms: i64) -> ClusterView {
         let lives = |row: &InstanceRow| !is_dead(row, millis(self.store.tolerance()), now_ms);
-        let instances: Vec<InstanceRow> = s.instances()?.into_iter().filter(lives).collect();
-        let found = s.placement_view()?;
+        let instances: Vec<InstanceRow> = instances.into_iter().filter(lives).collect();
         let nodes = identities(found.nodes, &instances).into_iter();
-        Ok(ClusterView {
+        ClusterView {
             alive: nodes.filter(|node| !is_of_quartz(node, &instances)).collect(),
             blacklist: found.blacklist,
             limits: found.limits,
             grace_ms: millis(self.store.settings.job_store.checkin_interval),
-        })
+        }
     }
 }
 

@@ -45,6 +45,8 @@ pub struct ClusterMembers {
     pub instances: Vec<InstanceRow>,
     /// The names of instances that have fired rows.
     pub with_fires: Vec<String>,
+    /// The last fence; none if the scheduler's row is missing.
+    pub fence: Option<i64>,
 }
 
 /// A counter that has come so far begins anew: it must fit into the number type of every database.

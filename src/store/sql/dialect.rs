@@ -67,6 +67,9 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
                     // MariaDB would make `IN` of `EXISTS` and look through all rows of the
                     // scheduler, where it has no statistics.
                     may("SET SESSION optimizer_switch = 'exists_to_in=off'"),
+                    // On Galera: a transaction first waits until its member has applied all that was
+                    // committed on others before. Without effect elsewhere.
+                    may("SET SESSION wsrep_sync_wait = 7"),
                 ]
             }
         }
@@ -165,6 +168,20 @@ pub(super) fn fence_row_lock(backend: Backend, hold: LockStrength) -> Option<&'s
          FROM {p}CN_FENCES WHERE sched_name = ? FOR UPDATE",
     )
 }
+
+/// Writes the row of the fences, where a lock that is only held excludes nobody on another member
+/// of the cluster: of two transactions that have written it side by side, the cluster lets one be
+/// committed. As the first statement it makes the transaction read what was committed before. None
+/// where the transaction is the lock.
+///
+/// The number is a fence that nobody gets: fences need only grow.
+pub(super) fn write_lock(backend: Backend) -> Option<&'static str> {
+    (backend != Backend::Sqlite).then_some("UPDATE {p}CN_FENCES SET fence = fence + 1 WHERE sched_name = ?")
+}
+
+/// Writes the row of a fire for the same reason: its time moves by a millisecond, to and fro.
+pub(super) const WRITE_FIRE: &str = "UPDATE {p}FIRED_TRIGGERS SET fired_time = fired_time + 1 - 2 * MOD(fired_time, 2) \
+     WHERE sched_name = ? AND entry_id = ?";
 
 /// Keeps the rows of a `SELECT` from being changed until the transaction ends. On SQLite nobody
 /// else can write then.
@@ -329,6 +346,7 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
         ],
         Backend::Mysql => &[
             ("Deadlock found", Deadlock),
+            ("WSREP detected deadlock", Deadlock),
             ("Lock wait timeout exceeded", LockWait),
             ("Record has changed since last read", Serialization),
             ("server has gone away", ConnectionLost),
@@ -336,6 +354,10 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("Connection was killed", ConnectionLost),
             ("Server shutdown in progress", ConnectionLost),
             ("Query execution was interrupted", ConnectionLost),
+            // The member of a cluster lost the others while it committed.
+            ("during COMMIT", ConnectionLost),
+            // A member that has lost the others, or has not caught up: others take writes.
+            ("WSREP has not yet prepared node", Unavailable),
             ("read-only option", Unavailable),
             ("Too many connections", Unavailable),
             ("Can't connect", Unavailable),
@@ -407,6 +429,7 @@ mod tests {
                 Backend::Mysql,
                 "The MySQL server is running with the --super-read-only option so it cannot execute this statement",
             ),
+            (Backend::Mysql, "WSREP has not yet prepared node for application use"),
         ] {
             assert_eq!(by_words(backend, message), FailureClass::Unavailable, "{message}");
         }

@@ -99,7 +99,7 @@ impl SqlDatabase {
         Self {
             connections,
             backend,
-            context: SessionContext::new(options, clock),
+            context: SessionContext::new(options, clock, backend),
             statements: AtomicU64::new(0),
             commits: AtomicU64::new(0),
             fast_path: FastPathBreaker::default(),
@@ -246,7 +246,11 @@ impl Database for SqlDatabase {
                     return told;
                 }
                 connection.commit().map_err(|failure| {
-                    connection.break_off_after(failure.class);
+                    // A transaction that gave way at its commit has failed like any other.
+                    let gave_way = matches!(failure.class, FailureClass::Deadlock | FailureClass::Serialization);
+                    if !gave_way || connection.is_in_transaction() && connection.roll_back().is_err() {
+                        connection.break_off_after(failure.class);
+                    }
                     let class = match failure.class {
                         FailureClass::ConnectionLost => FailureClass::CommitUnknown,
                         other => other,
@@ -341,11 +345,17 @@ impl Database for SqlDatabase {
     }
 
     fn completes_beside(&self) -> bool {
-        self.backend != Backend::Sqlite
+        self.backend != Backend::Sqlite && !self.has_several_writers()
+    }
+
+    fn has_several_writers(&self) -> bool {
+        self.context.writes_locks() == Some(true)
     }
 
     fn has_fast_path(&self) -> bool {
-        self.backend == Backend::Postgres && self.fast_path.is_taken(self.context.clock.ticks())
+        self.backend == Backend::Postgres
+            && !self.has_several_writers()
+            && self.fast_path.is_taken(self.context.clock.ticks())
     }
 
     fn prefers_single_statement(&self) -> bool {
@@ -354,15 +364,17 @@ impl Database for SqlDatabase {
     }
 
     fn claims_rows(&self) -> Result<bool> {
-        let known =
+        let passes_over =
             self.context.passes_over_locked.get().copied().or_else(|| dialect::passes_over_locked(self.backend));
-        if let Some(known) = known {
-            return Ok(known);
+        if let (Some(passes_over), Some(writes_locks)) = (passes_over, self.context.writes_locks()) {
+            return Ok(passes_over && !writes_locks);
         }
         let mut lease = self.connection("ask for the version")?;
-        let server = SqlSession::new(&self.context, &mut lease, "ask for the version").server();
-        let server = server.inspect_err(|_| lease.break_off())?;
-        Ok(*self.context.passes_over_locked.get_or_init(|| server.passes_over_locked()))
+        let mut session = SqlSession::new(&self.context, &mut lease, "ask for the version");
+        let answers = session.server().and_then(|server| Ok((server, session.writes_locks()?)));
+        let (server, writes_locks) = answers.inspect_err(|_| lease.break_off())?;
+        let passes_over = *self.context.passes_over_locked.get_or_init(|| server.passes_over_locked());
+        Ok(passes_over && !writes_locks)
     }
 
     fn guard(&self) -> Result<Option<String>> {

@@ -278,8 +278,21 @@ pub(super) struct Opened {
 }
 
 impl Manager {
+    /// Opens a connection to the first server that can be used.
     fn open(&self, after_losses: u64) -> Result<Opened, Failure> {
-        let mut connection = Connection::establish(&self.url, self.synchronous)?;
+        let urls = self.url.of_each_server();
+        let mut tries = urls.iter().map(|url| self.open_at(url, after_losses));
+        let first = tries.next().unwrap_or_else(|| self.open_at(&self.url, after_losses));
+        first.or_else(|failure| tries.find_map(Result::ok).ok_or(failure))
+    }
+
+    fn open_at(&self, url: &DataSourceUrl, after_losses: u64) -> Result<Opened, Failure> {
+        let mut connection = Connection::establish(url, self.synchronous)?;
+        if *url != self.url {
+            // A member that has lost the others greets, and then refuses all transactions.
+            connection.run("START TRANSACTION")?;
+            connection.run("ROLLBACK")?;
+        }
         let guard = connection.guard(self.taken_for)?;
         if let Some(text) = &self.init_sql {
             let named = |why: Failure| Failure { message: format!("connectionInitSql: {}", why.message), ..why };

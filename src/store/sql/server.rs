@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::session::SqlSession;
 use super::statement::{Count, Statement};
 use crate::error::Result as Outcome;
+use diesel::QueryableByName;
 use diesel::sql_types::Text;
 use std::time::Duration;
 
@@ -66,6 +67,15 @@ impl Server {
     }
 }
 
+/// A member of a Galera cluster has this variable, and so has a MariaDB that could be one.
+const IS_OF_GALERA: &str = "SHOW SESSION VARIABLES WHERE Variable_name = 'wsrep_on'";
+
+#[derive(QueryableByName)]
+struct Variable {
+    #[diesel(sql_type = Text, column_name = "Value")]
+    value: String,
+}
+
 by_place! {
     struct Answer {
         version: String as Text,
@@ -78,6 +88,14 @@ impl SqlSession<'_, '_> {
         let text = question(self.backend()).unwrap_or_default();
         let answer = self.load::<Answer>(text, &[])?.pop();
         Ok(Server::of(answer.as_ref().map_or("", |answer| &answer.version)))
+    }
+
+    /// Tells whether the server is a member of a Galera cluster.
+    pub(super) fn is_of_galera(&mut self) -> Outcome<bool> {
+        if self.backend() != Backend::Mysql {
+            return Ok(false);
+        }
+        Ok(self.load::<Variable>(IS_OF_GALERA, &[])?.iter().any(|variable| variable.value == "ON"))
     }
 }
 
@@ -140,7 +158,20 @@ impl Connection<'_> {
                 )
             }
         };
-        Ok(format!("{name}{server}: {what}"))
+        let cluster = if self.is_of_galera()? {
+            "; it is a member of a Galera cluster, in which locks are written (carnelian.jobStore.lockForm)"
+        } else {
+            ""
+        };
+        Ok(format!("{name}{server}: {what}{cluster}"))
+    }
+
+    fn is_of_galera(&mut self) -> Result<bool, Failure> {
+        if self.backend() != Backend::Mysql {
+            return Ok(false);
+        }
+        let rows: Vec<Variable> = self.load(Statement { text: IS_OF_GALERA, prefix: "", values: &[] })?;
+        Ok(rows.iter().any(|variable| variable.value == "ON"))
     }
 
     /// The server's name and version in its own words; nothing on SQLite.

@@ -204,6 +204,16 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         is_first
     }
 
+    /// Tells whether other nodes are notified, where the database can.
+    pub(super) fn notifies(&self) -> bool {
+        self.context.options.notifies
+    }
+
+    /// See [`SqlOptions::soon_ms`].
+    pub(super) fn soon_ms(&self) -> i64 {
+        self.context.options.soon_ms
+    }
+
     /// See [`SqlOptions::channel`].
     pub(super) fn channel(&self) -> String {
         self.context.options.channel()
@@ -224,9 +234,17 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     pub(super) fn lock_as(&mut self, lock: Lock, hold: LockStrength) -> Result<()> {
         debug_assert!(self.held < Some(lock), "{}: {lock:?} after {:?}", self.purpose, self.held);
         self.held = Some(lock);
-        let Some(text) = dialect::lock(self.backend(), lock, hold) else { return Ok(()) };
+        let (backend, is_written) = (self.backend(), self.writes_locks()?);
+        if let Some(text) = dialect::write_lock(backend).filter(|_| is_written)
+            && self.execute(text, &[self.name()])? == 0
+        {
+            return Err(self.lacks_row("fence", "CN_FENCES"));
+        }
+        // A lock that was written is shared with nobody.
+        let hold = if is_written { LockStrength::Alone } else { hold };
+        let Some(text) = dialect::lock(backend, lock, hold) else { return Ok(()) };
         let mut held = self.hold_row(text, &[self.name(), lock.name().into()], lock.name(), "LOCKS")?;
-        if let Some(text) = dialect::fence_row_lock(self.backend(), hold) {
+        if let Some(text) = dialect::fence_row_lock(backend, hold) {
             held = self.hold_row(text, &[self.name()], "fence", "CN_FENCES")?;
         }
         if self.now_ms.is_none() && !self.context.options.node_clock {
@@ -251,14 +269,26 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         Ok(if passes_over { dialect::hold_free(backend) } else { dialect::hold(backend) })
     }
 
+    /// Tells whether a lock that is only held excludes nobody on other members of a cluster of
+    /// databases, so that what is to exclude others has to be written.
+    pub(super) fn writes_locks(&mut self) -> Result<bool> {
+        if let Some(known) = self.context.writes_locks() {
+            return Ok(known);
+        }
+        let is_galera = self.is_of_galera()?;
+        Ok(*self.context.writes_locks.get_or_init(|| is_galera))
+    }
+
     fn hold_row(&mut self, text: &str, values: &[Value], row: &str, table: &str) -> Result<Locked> {
         let held = self.load::<Locked>(text, values)?.pop().filter(|held| held.found > 0);
+        held.ok_or_else(|| self.lacks_row(row, table))
+    }
+
+    fn lacks_row(&self, row: &str, table: &str) -> Error {
         let SqlOptions { scheduler_name, table_prefix, .. } = &self.context.options;
-        held.ok_or_else(|| {
-            Error::Schema(format!(
-                "the row `{row}` of scheduler `{scheduler_name}` is missing in {table_prefix}{table}: run `carnelian migrate`"
-            ))
-        })
+        Error::Schema(format!(
+            "the row `{row}` of scheduler `{scheduler_name}` is missing in {table_prefix}{table}: run `carnelian migrate`"
+        ))
     }
 
     /// Law 1: triggers, jobs and fires change under `TRIGGER_ACCESS` only.

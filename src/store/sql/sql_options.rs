@@ -1,8 +1,10 @@
 //! `SqlOptions`: the scheduler's name, the prefix of its tables, and whose clock tells the time.
 
+use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::hash::fnv1a;
-use crate::settings::{ClockSource, JobStoreSettings, Settings};
+use crate::settings::{ClockSource, JobStoreSettings, LockForm, Settings};
+use std::time::Duration;
 
 /// The settings that every statement needs.
 pub(super) struct SqlOptions {
@@ -10,7 +12,16 @@ pub(super) struct SqlOptions {
     pub table_prefix: String,
     /// True if the time is the node's instead of the database's. On SQLite it always is.
     pub node_clock: bool,
+    pub lock_form: LockForm,
+    /// Other nodes are notified of changes, where the database can.
+    pub notifies: bool,
+    /// Work that is due later is seen by a poll of every node in time.
+    pub soon_ms: i64,
 }
+
+/// The longest wait between two polls of a node whose settings are unknown here: the default of
+/// `scheduler.idleWaitTime`.
+const USUAL_LONGEST_POLL: Duration = Duration::from_secs(30);
 
 impl SqlOptions {
     /// The prefix is the one text that is put into statements as it is: it is checked here.
@@ -25,7 +36,16 @@ impl SqlOptions {
             ));
         }
         crate::key::check_text("scheduler name", &scheduler_name, 120)?;
-        Ok(Self { scheduler_name, table_prefix, node_clock: settings.job_store.clock == ClockSource::Node })
+        let JobStoreSettings { clock, lock_form, .. } = settings.job_store;
+        let longest_poll = settings.scheduler.idle_wait_time.max(USUAL_LONGEST_POLL);
+        Ok(Self {
+            scheduler_name,
+            table_prefix,
+            node_clock: clock == ClockSource::Node,
+            lock_form,
+            notifies: settings.scheduler.notify,
+            soon_ms: millis(longest_poll),
+        })
     }
 
     /// The channel of PostgreSQL on which nodes of this scheduler listen: one for each scheduler

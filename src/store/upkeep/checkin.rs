@@ -53,18 +53,16 @@ impl Upkeep<'_> {
     fn renew(&self, me: &mut Membership, owner: &Owner, begun: Duration) -> Result<Checkin> {
         let (mut registered, mut seen) = (false, MembersSeen::default());
         self.store.once("check in", TxMode::OwnRows, &mut |s| {
+            let largest = self.largest_fence();
             seen = self.see_members(s)?;
             for name in &seen.replaced {
                 s.forget_replaced(name)?;
             }
-            registered = s.touch_instance(owner, seen.now_ms)?;
-            if !registered {
-                return Ok(());
-            }
-            if let Some(node) = &me.node {
-                s.upsert(&nodes::row(&owner.instance, node, seen.now_ms), &["started_ms"])?;
-            }
-            self.compare_fence(s)
+            registered = match &me.node {
+                Some(node) => s.touch_node(owner, &nodes::row(&owner.instance, node, seen.now_ms))?,
+                None => s.touch_instance(owner, seen.now_ms)?,
+            };
+            if registered { self.compare_fence(s, seen.fence, largest) } else { Ok(()) }
         })?;
         let mut checkin = Checkin::default();
         if !registered {
@@ -120,11 +118,7 @@ impl Upkeep<'_> {
     /// (H25).
     fn register(&self, me: &mut Membership, begun: Duration) -> Result<Checkin> {
         let mut checkin = Checkin::default();
-        let mut seen = MembersSeen::default();
-        self.store.once("look at the cluster", TxMode::ReadOnly, &mut |s| {
-            seen = self.see_members(s)?;
-            Ok(())
-        })?;
+        let seen = self.look_at_members()?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
         // A row that an earlier try of this node has registered, whose answer was lost, is no twin.
         let is_own = |row: &&InstanceRow| row.incarnation.is_some() && row.incarnation == me.attempted;
@@ -157,10 +151,8 @@ impl Upkeep<'_> {
         me.attempted = Some(incarnation.clone());
         let living = Living::new(&incarnation);
         let (mut published, mut outage, mut recovering, mut is_taken) = (0, None, None, false);
-        let asked = self.store.clock.ticks(); // the store's time comes with the lock
         self.store.once("register the instance", TxMode::Exclusive(Lock::StateAccess), &mut |s| {
             let now_ms = s.now_ms()?;
-            let answered = self.store.clock.ticks();
             let instances = s.instances()?;
             is_taken = instances.iter().any(|row| row.name == me.instance);
             if is_taken {
@@ -192,7 +184,6 @@ impl Upkeep<'_> {
                 s.put(&InstanceProcessRow { instance, incarnation: incarnation.clone(), process })?;
             }
             published = self.publish_types_in(s, &me.instance)?;
-            seen = MembersSeen { now_ms, asked, answered, ..self.see_members(s)? };
             Ok(())
         })?;
         if is_taken {
@@ -209,10 +200,22 @@ impl Upkeep<'_> {
         me.was_failed_out = false;
         me.last_checkin = Some(begun);
         checkin.registered = true;
+        // After the lock, for which others wait who register too. If this fails, the look before it
+        // has to do: the node is registered.
+        let seen = self.look_at_members().unwrap_or(seen);
         let verdicts = self.judge(me, &seen, begun, &mut checkin);
         self.recover_dead(me, &seen, verdicts, &mut checkin);
         self.note_last_work(me, checkin.refusal.is_none());
         Ok(checkin)
+    }
+
+    fn look_at_members(&self) -> Result<MembersSeen> {
+        let mut seen = MembersSeen::default();
+        self.store.once("look at the cluster", TxMode::ReadOnly, &mut |s| {
+            seen = self.see_members(s)?;
+            Ok(())
+        })?;
+        Ok(seen)
     }
 
     /// The process of a node is gone, as far as this machine can tell, and where it is or
@@ -245,12 +248,12 @@ impl Upkeep<'_> {
     /// Everybody's rows, and what keeps nodes from work.
     fn see_members(&self, s: &mut dyn Session) -> Result<MembersSeen> {
         let asked = self.store.clock.ticks();
-        let (ClusterMembers { now_ms, instances, with_fires }, PlacementView { nodes, blacklist, limits }) =
+        let (ClusterMembers { now_ms, instances, with_fires, fence }, PlacementView { nodes, blacklist, limits }) =
             s.read_members()?;
         let answered = self.store.clock.ticks();
         let is_foreign = |name: &String| instances.iter().any(|i| i.name == *name && i.incarnation.is_none());
         let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();
         let nodes = identities(nodes, &instances);
-        Ok(MembersSeen { now_ms, asked, answered, nodes, with_fires, blacklist, limits, instances, replaced })
+        Ok(MembersSeen { now_ms, asked, answered, nodes, with_fires, fence, blacklist, limits, instances, replaced })
     }
 }

@@ -16,36 +16,37 @@ impl Upkeep<'_> {
     /// The error of the database that is left after the bounded retries.
     pub fn instances(&self) -> Result<Vec<InstanceStatus>> {
         self.store.read("list instances", |s| {
-            let now_ms = s.now_ms()?;
             let fired = s.fired(FiredSelection::All)?;
-            self.statuses(s, &fired, now_ms)
+            Ok(self.statuses(s, &fired)?.0)
         })
     }
 
     /// The nodes and the fires of the cluster, and the time.
     pub(crate) fn cluster_now(&self) -> Result<ClusterNow> {
         self.store.read("look at the cluster", |s| {
-            let now_ms = s.now_ms()?;
             let fired = s.fired(FiredSelection::All)?;
-            let nodes = self.statuses(s, &fired, now_ms)?;
-            Ok(ClusterNow { now_ms, nodes, fires: shown(fired, s.rows::<HeartbeatRow>().list()?) })
+            let (nodes, now_ms) = self.statuses(s, &fired)?;
+            let beats = if fired.is_empty() { Vec::new() } else { s.rows::<HeartbeatRow>().list()? };
+            Ok(ClusterNow { now_ms, nodes, fires: shown(fired, beats) })
         })
     }
 
-    fn statuses(&self, s: &mut dyn Session, fired: &[FiredRow], now_ms: i64) -> Result<Vec<InstanceStatus>> {
-        let rows = s.instances()?;
-        let mut reports = NodeReports::read(s)?;
-        let mut status = |row: &InstanceRow| InstanceStatus {
-            alive: !is_dead(row, millis(self.store.tolerance()), now_ms),
-            takes_work: reports.takes_work(row, now_ms),
+    /// The nodes, of whose fires these are, and the time.
+    fn statuses(&self, s: &mut dyn Session, fired: &[FiredRow]) -> Result<(Vec<InstanceStatus>, i64)> {
+        let (members, placement) = s.read_members()?;
+        let now_ms = members.now_ms;
+        let mut reports = NodeReports::new(s.rows().list()?, placement.blacklist);
+        let status = |row: InstanceRow| InstanceStatus {
+            alive: !is_dead(&row, millis(self.store.tolerance()), now_ms),
+            takes_work: reports.takes_work(&row, now_ms),
             running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
             foreign: row.incarnation.is_none(),
-            instance: row.name.clone(),
             last_checkin: moment(row.last_checkin_ms),
             checkin_interval: length(row.checkin_interval_ms),
-            node: reports.take(row),
+            node: reports.take(&row),
+            instance: row.name,
         };
-        Ok(rows.iter().map(&mut status).collect())
+        Ok((members.instances.into_iter().map(status).collect(), now_ms))
     }
 
     /// A node of the cluster, by the name of its instance (QZ-49).

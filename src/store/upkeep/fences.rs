@@ -9,11 +9,16 @@ use crate::store::{Fences, LostCommits, Session, Upkeep};
 const RUNS: usize = 1000;
 
 impl Upkeep<'_> {
-    /// Raises the stored fence if this node knows of a larger one, or takes note of it.
-    pub(super) fn compare_fence(&self, s: &mut dyn Session) -> Result<()> {
+    /// The largest fence that this node knows of.
+    pub(super) fn largest_fence(&self) -> i64 {
+        self.store.database.fences().map_or(0, Fences::largest)
+    }
+
+    /// Raises the stored fence if it is smaller than the largest that this node knew of before it
+    /// was read, or takes note of it.
+    pub(super) fn compare_fence(&self, s: &mut dyn Session, stored: Option<i64>, largest: i64) -> Result<()> {
         let Some(fences) = self.store.database.fences() else { return Ok(()) };
-        let largest = fences.largest();
-        match s.draw_fences(None, 0)? {
+        match stored {
             Some(stored) if fences.are_behind(stored, largest) => s.raise_fence(fences.largest()),
             Some(stored) => {
                 fences.note(stored);

@@ -119,7 +119,8 @@ impl Upkeep<'_> {
         let lost = lost.map(|beat| beat.fire_id.clone()).collect();
 
         let (gap_ms, tolerance_ms) = (millis(gap), millis(self.store.tolerance()));
-        let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
+        let has_several_clocks = self.store.database.has_several_writers();
+        let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms, has_several_clocks };
         let silent: Vec<&HeartbeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
         seen.read(&observer, begun, was_cut_off, self.store.settings.job_store.checkin_interval);
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
@@ -154,7 +155,8 @@ impl Upkeep<'_> {
             return self.heartbeat(owner, &[], seen);
         }
         let gap_ms = millis(seen.last.map_or(Duration::ZERO, |last| begun.saturating_sub(last)));
-        let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms };
+        let has_several_clocks = self.store.database.has_several_writers();
+        let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms, has_several_clocks };
         seen.read(&observer, begun, was_cut_off, self.store.settings.job_store.checkin_interval);
         seen.observations.keep_only(std::iter::empty());
         Ok(HeartbeatPass::default())

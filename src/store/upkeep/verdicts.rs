@@ -7,11 +7,13 @@ use crate::epoch::{millis, moment};
 use crate::error::Result;
 use crate::rules::failover::{Observations, Observer, window_end};
 use crate::rules::foresight::{foresight_ms, slowest_read};
+use crate::rules::neighbours::{self, Neighbour};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
 use crate::store::placement::NodeReports;
 use crate::store::row::{BlacklistRow, FiredSelection, InstanceRow, LimitRow, Notification};
 use crate::store::{JobStore, Lock, Session, TxMode, Upkeep};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The time until a recovery that failed is tried again.
@@ -37,6 +39,8 @@ pub(super) struct MembersSeen {
     pub(super) answered: Duration,
     pub(super) instances: Vec<InstanceRow>,
     pub(super) with_fires: Vec<String>,
+    /// The last fence.
+    pub(super) fence: Option<i64>,
     pub(super) nodes: Vec<NodeIdentity>,
     pub(super) blacklist: Vec<BlacklistRow>,
     pub(super) limits: Vec<LimitRow>,
@@ -87,6 +91,7 @@ impl Upkeep<'_> {
         let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
         me.observations.keep_only(peers.iter().map(|i| i.name.as_str()));
 
+        let neighbours = neighbours(&me.instance, seen, observer.tolerance_ms);
         let mut nearest: Option<(i64, &InstanceRow, bool)> = None;
         let mut suspects = Vec::new();
         for peer in peers {
@@ -95,16 +100,19 @@ impl Upkeep<'_> {
             } else {
                 let end = window_end(peer, observer.tolerance_ms);
                 let mut wait = end.saturating_sub(seen.now_ms).max(grace).saturating_add(1);
-                if peer.incarnation.is_none() {
+                if peer.incarnation.is_none() || observer.has_several_clocks {
                     let window = peer.checkin_interval_ms.saturating_add(observer.tolerance_ms);
                     let window = Duration::from_millis(window.unsigned_abs());
                     let silent = me.observations.silent_until(&peer.name, window);
                     let left = silent.map_or(0, |until| millis(until.saturating_sub(observer.ticks)));
                     wait = wait.max(left.saturating_add(1));
+                }
+                if peer.incarnation.is_none() {
                     let skew_ms = me.observations.skew_ms(&peer.name);
                     checkin.foreign_clocks.push((peer.name.clone(), skew_ms));
                 }
-                if nearest.is_none_or(|(shortest, ..)| wait < shortest) {
+                let is_neighbour = neighbours.contains(peer.name.as_str());
+                if is_neighbour && nearest.is_none_or(|(shortest, ..)| wait < shortest) {
                     nearest = Some((wait, peer, end >= seen.now_ms));
                 }
             }
@@ -288,7 +296,8 @@ impl Upkeep<'_> {
     /// True if a node may be taken for dead by one look, as a node that has just started takes it.
     pub(crate) fn is_dead_at_once(&self, row: &InstanceRow, now_ms: i64) -> bool {
         let seen = MembersSeen { now_ms, ..MembersSeen::default() };
-        Observations::default().convicts(row, &self.observer(&seen, Duration::ZERO))
+        let observer = Observer { has_several_clocks: false, ..self.observer(&seen, Duration::ZERO) };
+        Observations::default().convicts(row, &observer)
     }
 
     /// Recovers what is left under the name of a node that is dead or not registered, as a peer
@@ -311,6 +320,7 @@ impl Upkeep<'_> {
             answered: seen.answered,
             gap_ms: millis(gap),
             tolerance_ms: millis(self.store.tolerance()),
+            has_several_clocks: self.store.database.has_several_writers(),
         }
     }
 }
@@ -358,4 +368,14 @@ fn is_active(me: &Membership, seen: &MembersSeen, suspects: &[(String, Option<i6
             && node.is_none_or(|node| takes_any(node, &blacklist, seen.now_ms).is_ok())
     };
     seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
+}
+
+/// The members at whose windows' ends this node looks.
+fn neighbours<'s>(me: &str, seen: &'s MembersSeen, tolerance_ms: i64) -> BTreeSet<&'s str> {
+    let member = |row: &'s InstanceRow| Neighbour {
+        instance: &row.name,
+        is_timely: !neighbours::is_late(row, tolerance_ms, seen.now_ms),
+        is_ours: row.incarnation.is_some(),
+    };
+    neighbours::neighbours(me, &seen.instances.iter().map(member).collect::<Vec<_>>())
 }

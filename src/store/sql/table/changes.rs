@@ -37,12 +37,13 @@ impl ChangeRows for SqlSession<'_, '_> {
         if self.is_joined() {
             let channel = Value::from(&self.channel());
             return match self.backend() {
+                Backend::Postgres if !self.notifies() => Ok(()),
                 Backend::Postgres => self.execute("SELECT pg_notify(?, ?)", &[channel, column.into()]).map(drop),
                 Backend::Mysql => Ok(()),
                 Backend::Sqlite => self.execute(&bump, &[self.name()]).map(drop),
             };
         }
-        if self.backend() != Backend::Postgres {
+        if self.backend() != Backend::Postgres || !self.notifies() {
             return self.execute(&bump, &[self.name()]).map(drop);
         }
         // One statement does both: those that listen hear it at the commit, those that do not see

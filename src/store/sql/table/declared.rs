@@ -135,24 +135,9 @@ impl TableRows for SqlSession<'_, '_> {
 
     fn upsert_into(&mut self, table: &'static TableDef, row: Vec<Cell>, kept: &[&str]) -> Result<()> {
         self.assert_may_change(table);
-        let (columns, key) = (written(table), table.key_columns());
-        let (on_conflict, given): (_, fn(&str) -> String) = match self.backend() {
-            Backend::Mysql => ("ON DUPLICATE KEY UPDATE".to_owned(), |column| format!("{column} = VALUES({column})")),
-            Backend::Postgres | Backend::Sqlite => {
-                let on_conflict = format!("ON CONFLICT (sched_name, {}) DO UPDATE SET", key.join(", "));
-                (on_conflict, |column| format!("{column} = excluded.{column}"))
-            }
-        };
-        let fresh = columns.iter().filter(|column| !key.contains(column) && !kept.contains(column));
-        let text = format!(
-            "INSERT INTO {{p}}{} (sched_name, {}) VALUES (?{}) {on_conflict} {}",
-            table.name,
-            columns.join(", "),
-            ", ?".repeat(columns.len()),
-            fresh.map(|column| given(column)).collect::<Vec<_>>().join(", ")
-        );
-        let mut all = vec![self.name()];
-        all.extend(values(table, row));
+        let marks = "?, ".repeat(written(table).len());
+        let text = self.upserts(table, &format!("VALUES ({marks}?)"), kept);
+        let all: Vec<Value> = [self.name()].into_iter().chain(values(table, row)).collect();
         self.execute(&text, &all).map(drop)
     }
 
@@ -181,5 +166,43 @@ impl TableRows for SqlSession<'_, '_> {
             }
             None => self.execute(&format!("DELETE FROM {{p}}{} WHERE sched_name = ?{tests}", table.name), &all),
         }
+    }
+}
+
+impl SqlSession<'_, '_> {
+    /// Writes a row over the one that is there if a condition holds, in a statement that begins
+    /// with `before`, on PostgreSQL; returns how many rows were written.
+    pub(super) fn upsert_if<T: Table>(
+        &mut self,
+        before: &str,
+        mut all: Vec<Value>,
+        row: &T,
+        kept: &[&str],
+        condition: &str,
+    ) -> Result<usize> {
+        self.assert_may_change(T::DEF);
+        let marks = "?, ".repeat(written(T::DEF).len());
+        let text = self.upserts(T::DEF, &format!("SELECT {marks}? WHERE {condition}"), &T::DEF.columns_of(kept));
+        all.push(self.name());
+        all.extend(values(T::DEF, row.cells()));
+        self.execute(&format!("{before}{text}"), &all)
+    }
+
+    fn upserts(&self, table: &TableDef, rows: &str, kept: &[&str]) -> String {
+        let (columns, key) = (written(table), table.key_columns());
+        let (on_conflict, given): (_, fn(&str) -> String) = match self.backend() {
+            Backend::Mysql => ("ON DUPLICATE KEY UPDATE".to_owned(), |column| format!("{column} = VALUES({column})")),
+            Backend::Postgres | Backend::Sqlite => {
+                let on_conflict = format!("ON CONFLICT (sched_name, {}) DO UPDATE SET", key.join(", "));
+                (on_conflict, |column| format!("{column} = excluded.{column}"))
+            }
+        };
+        let fresh = columns.iter().filter(|column| !key.contains(column) && !kept.contains(column));
+        format!(
+            "INSERT INTO {{p}}{} (sched_name, {}) {rows} {on_conflict} {}",
+            table.name,
+            columns.join(", "),
+            fresh.map(|column| given(column)).collect::<Vec<_>>().join(", ")
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! The fast path of PostgreSQL: new work without special demands, stored by one call of a function.
 //!
 //! A caller that schedules waits for each of its statements in turn, and so do all that wait for
-//! its lock. The fast path is one statement, the function of `migrations/postgres/0030_scheduling`.
+//! its lock. The fast path is one statement, the function of `migrations/postgres/0041_scheduling`.
 
 use crate::error::Result;
 use crate::key::JobKey;
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 /// before have done. In another isolation than READ COMMITTED, which a pooler may bring, the
 /// function is not called, and statements store the work.
 const TEXT: &str = "SELECT CASE WHEN current_setting('transaction_isolation') = 'read committed' \
-     THEN {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) END AS stored_ms";
+     THEN {p}CN_SCHEDULE(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) END AS stored_ms";
 
 by_place! {
     struct StoredRow {
@@ -34,9 +34,9 @@ impl FastPath for SqlSession<'_, '_> {
         }
         let Some(schedules) = work.triggers.iter().map(schedule).collect::<Option<Vec<_>>>() else { return Ok(None) };
         let node_ms = if self.takes_time_of_node() { Some(self.now_ms()?) } else { None };
-        let mut values =
-            vec![self.name(), token.into(), Value::from(&self.channel()), Notification::Change.column().into()];
-        values.extend([LAST_COUNT.into(), node_ms.into(), work.not_beside_quartz.into()]);
+        let channel = Value::Text(self.notifies().then(|| self.channel()));
+        let mut values = vec![self.name(), token.into(), channel, Notification::Change.column().into()];
+        values.extend([LAST_COUNT.into(), node_ms.into(), self.soon_ms().into(), work.not_beside_quartz.into()]);
         values.extend(of_jobs(&work.jobs));
         values.extend(of_triggers(work));
         values.push(Value::Ints(schedules.iter().map(|(repeat_count, _)| Some(*repeat_count)).collect()));

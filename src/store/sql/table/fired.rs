@@ -55,8 +55,12 @@ impl FiredRows for SqlSession<'_, '_> {
                 self.load_for_keys_and(&of(" AND"), &[name], &["entry_id"], &texts(ids), tail)
             }
             FiredSelection::Held(id) => {
-                let tail = format!(" AND entry_id = ?{}", dialect::share_lock(self.backend()));
-                self.load(&of(&tail), &[name, id.into()])
+                let shared = match self.writes_locks()? {
+                    // A row that was written is shared with nobody.
+                    true => self.execute(dialect::WRITE_FIRE, &[name.clone(), id.into()]).map(|_| "")?,
+                    false => dialect::share_lock(self.backend()),
+                };
+                self.load(&of(&format!(" AND entry_id = ?{shared}")), &[name, id.into()])
             }
             FiredSelection::OfInstance(instance) => {
                 self.load(&of(" AND instance_name = ? ORDER BY sched_time, entry_id"), &[name, instance.into()])

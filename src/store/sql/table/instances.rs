@@ -8,7 +8,8 @@ use super::members;
 use super::stray::stray_rows;
 use crate::error::Result;
 use crate::store::database::{ClusterRows, Owner, Session};
-use crate::store::row::{ClusterMembers, InstanceRow, Late, LoadRow, PlacementView};
+use crate::store::row::{ClusterMembers, InstanceRow, Late, LoadRow, NodeRow, PlacementView};
+use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
@@ -42,6 +43,16 @@ pub(super) const SIDE_ROWS: &str = "LEFT JOIN {p}CN_INSTANCES i ON i.sched_name 
 /// The tables with rows of an instance of ours beside its state row.
 const OF_INSTANCE: [&str; 4] = ["CN_INSTANCES", "CN_PROCESSES", "CN_JOB_TYPES", "CN_NODES"];
 
+/// Sets the time of a check-in, if the row is still of this incarnation.
+const TOUCH: &str = "UPDATE {p}SCHEDULER_STATE SET last_checkin_time = ? WHERE sched_name = ? AND instance_name = ? \
+     AND EXISTS (SELECT 1 FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}SCHEDULER_STATE.sched_name \
+     AND i.instance_name = {p}SCHEDULER_STATE.instance_name AND i.incarnation = ?)";
+
+/// The values of [`TOUCH`].
+fn touched(name: Value, owner: &Owner, now_ms: i64) -> Vec<Value> {
+    vec![now_ms.into(), name, (&owner.instance).into(), (&owner.incarnation).into()]
+}
+
 impl ClusterRows for SqlSession<'_, '_> {
     fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
         let now = self.now_in_statement()?;
@@ -49,11 +60,12 @@ impl ClusterRows for SqlSession<'_, '_> {
             "{places} UNION ALL SELECT {shown}, 'instance', s.instance_name, '', {INCARNATION}, '', s.last_checkin_time, \
              s.checkin_interval, COALESCE(i.joined, 0) FROM {{p}}SCHEDULER_STATE s {SIDE_ROWS} WHERE s.sched_name = ? \
              UNION ALL SELECT {shown}, 'fires', f.instance_name, '', NULL, '', NULL, NULL, 0 \
-             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name",
+             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name \
+             UNION ALL SELECT {shown}, 'fence', '', '', NULL, '', c.fence, NULL, 0 FROM {{p}}CN_FENCES c WHERE c.sched_name = ?",
             places = members::places(now.shown),
             shown = now.shown
         );
-        let names: [Value; 5] = std::array::from_fn(|_| self.name());
+        let names: [Value; 6] = std::array::from_fn(|_| self.name());
         let rows: Vec<members::Place> = SqlSession::load(self, &text, &names)?;
         if let Some(row) = rows.first() {
             self.know_now(now.or(row.now_ms));
@@ -70,6 +82,7 @@ impl ClusterRows for SqlSession<'_, '_> {
                     joined: row.made_ms,
                 }),
                 "fires" => members.with_fires.push(row.name),
+                "fence" => members.fence = row.one,
                 _ => places.push(row),
             }
         }
@@ -95,11 +108,22 @@ impl ClusterRows for SqlSession<'_, '_> {
     }
 
     fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool> {
-        let text = "UPDATE {p}SCHEDULER_STATE SET last_checkin_time = ? WHERE sched_name = ? AND instance_name = ? \
-             AND EXISTS (SELECT 1 FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}SCHEDULER_STATE.sched_name \
-             AND i.instance_name = {p}SCHEDULER_STATE.instance_name AND i.incarnation = ?)";
-        let values = [now_ms.into(), self.name(), (&owner.instance).into(), (&owner.incarnation).into()];
-        Ok(self.execute(text, &values)? > 0)
+        Ok(self.execute(TOUCH, &touched(self.name(), owner, now_ms))? > 0)
+    }
+
+    fn touch_node(&mut self, owner: &Owner, node: &NodeRow) -> Result<bool> {
+        if self.backend() == Backend::Postgres {
+            // One statement does both.
+            let before = format!("WITH touched AS ({TOUCH} RETURNING 1) ");
+            let (values, condition) = (touched(self.name(), owner, node.seen_ms), "EXISTS (SELECT 1 FROM touched)");
+            return Ok(self.upsert_if(&before, values, node, &["started_ms"], condition)? > 0);
+        }
+        let touched = self.touch_instance(owner, node.seen_ms)?;
+        if touched {
+            let session: &mut dyn Session = self;
+            session.upsert(node, &["started_ms"])?;
+        }
+        Ok(touched)
     }
 
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {

@@ -1,0 +1,216 @@
+//! Nodes on the members of a Galera cluster, each of which takes writes. `tests/engines/galera`
+//! starts three members and runs this.
+
+use super::cluster::{Cluster, Death};
+use super::history::text;
+use super::support::wait_until;
+use super::{WINDOW, checker, effects_happen_once_on, grid, number};
+use carnelian::store::{Lock, TxMode};
+use carnelian::{FailureClass, JobDetail, JobKey};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// The time that a member may take to be back: it reads its tables, and gets what it lacks.
+const BACK: Duration = Duration::from_secs(60);
+
+/// The URLs of the members, each with another one first.
+fn urls() -> Vec<String> {
+    let url = std::env::var("CARNELIAN_TEST_GALERA").expect("tests/engines/galera starts three members");
+    let (head, rest) = url.rsplit_once('@').unwrap();
+    let (servers, database) = rest.split_once('/').unwrap();
+    let mut servers: Vec<&str> = servers.split(',').collect();
+    let mut turned = Vec::new();
+    for _ in 0..servers.len() {
+        turned.push(format!("{head}@{}/{database}", servers.join(",")));
+        servers.rotate_left(1);
+    }
+    turned
+}
+
+/// The lock's form, where a test is to be seen without the product's guard.
+fn lines() -> String {
+    let form = std::env::var("CARNELIAN_TEST_LOCK_FORM").unwrap_or_else(|_| "auto".to_owned());
+    format!("carnelian.jobStore.lockForm={form}\n")
+}
+
+/// Clusters of one name on the first two members.
+fn two(what: &str) -> (Cluster, Cluster) {
+    let urls = urls();
+    let first = Cluster::at(what, vec![urls[0].clone()], &lines());
+    let second = first.elsewhere(&urls[1]);
+    (first, second)
+}
+
+/// Two sessions, on two members, have the lock at a time: one of them is not committed.
+#[test]
+#[ignore = "needs the members that tests/engines/galera starts"]
+fn locks_exclude_each_other_on_different_members() {
+    let (first, second) = two("locks");
+    for lock in [Lock::TriggerAccess, Lock::StateAccess] {
+        let mut inner = None;
+        let outer = first.store.database().transact("hold the lock", TxMode::Exclusive(lock), &mut |_| {
+            inner = Some(second.store.database().transact("hold it as well", TxMode::Exclusive(lock), &mut |_| Ok(())));
+            Ok(())
+        });
+        let failure = outer.err().and_then(|error| error.failure_class());
+        println!("galera two members with {lock:?} at a time: inner={inner:?} outer={failure:?}");
+        assert!(inner.unwrap().is_ok(), "nobody held the lock on the second member");
+        assert_eq!(failure, Some(FailureClass::Deadlock), "both were committed");
+    }
+    second.succeeded();
+    first.succeeded();
+}
+
+/// A session on another member sees what was committed before.
+#[test]
+#[ignore = "needs the members that tests/engines/galera starts"]
+fn locks_and_looks_see_what_was_committed_on_another_member() {
+    let (first, second) = two("looks");
+    for n in 0..200 {
+        let job = JobDetail::builder(JobKey::new("g", format!("j{n}")), "demo.append").durable(true).build().unwrap();
+        first.store.catalogue().schedule(vec![(job.clone(), vec![])], false).unwrap();
+        assert!(second.store.catalogue().job(job.key()).unwrap().is_some(), "job {n} was not seen");
+    }
+    println!("galera looks on another member right after a commit: 200, stale: 0");
+    second.succeeded();
+    first.succeeded();
+}
+
+/// The members, whose folders `CARNELIAN_TEST_GALERA_MEMBERS` has.
+struct Members {
+    folder: PathBuf,
+    count: u32,
+    started: Vec<Child>,
+}
+
+impl Members {
+    fn new() -> Self {
+        let folder = std::env::var("CARNELIAN_TEST_GALERA_MEMBERS").expect("tests/engines/galera says where they are");
+        Self { folder: folder.into(), count: u32::try_from(urls().len()).unwrap(), started: Vec::new() }
+    }
+
+    /// Kills a member with SIGKILL and starts it again.
+    fn kill_and_start(&mut self, member: u32) {
+        let folder = self.folder.join(member.to_string());
+        let pid = std::fs::read_to_string(folder.join("pid")).unwrap();
+        kill_process(Pid::from_raw(pid.trim().parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+        // As the user that the others run as.
+        let user = std::fs::read_to_string(folder.join("as")).unwrap();
+        let words: Vec<&str> = user.split_whitespace().collect();
+        let log = std::fs::File::options().append(true).open(folder.join("log")).unwrap();
+        let start = folder.join("start");
+        let mut command = match words.split_first() {
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments).arg(start);
+                command
+            }
+            None => Command::new(start),
+        };
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        self.started.push(command.spawn().unwrap());
+    }
+
+    /// All members are of the cluster again.
+    fn wait_until_whole(&self) {
+        wait_until("all members are of the cluster", BACK, || {
+            (1..=self.count).all(|member| {
+                let status = "SELECT GROUP_CONCAT(variable_value ORDER BY variable_name) FROM information_schema.global_status \
+                     WHERE variable_name IN ('WSREP_CLUSTER_SIZE', 'WSREP_LOCAL_STATE')";
+                let socket = self.folder.join(member.to_string()).join("socket");
+                let mut command = Command::new("mariadb");
+                command.arg("--no-defaults").arg("--socket").arg(socket);
+                command.args(["--user=root", "--batch", "--skip-column-names", "-e", status]);
+                let answer = command.stderr(Stdio::null()).output().unwrap();
+                String::from_utf8_lossy(&answer.stdout).trim() == format!("{},4", self.count)
+            })
+        });
+    }
+}
+
+/// The longest time between two starts of runs while a run is due every so often, in milliseconds,
+/// and how many such times there were of more than a second.
+fn longest_gap(events: &[Value]) -> (i64, usize) {
+    let starts = events.iter().filter(|event| text(event, "event") == "START");
+    let mut times: Vec<i64> = starts.filter_map(|event| event["wall_ms"].as_i64()).collect();
+    times.sort_unstable();
+    let gaps = || times.windows(2).map(|pair| pair[1] - pair[0]);
+    (gaps().max().unwrap_or(0), gaps().filter(|gap| *gap > 1000).count())
+}
+
+/// Nodes and members are killed in turn, beside strict grids: no fire is lost, none happens twice.
+#[test]
+#[ignore = "needs the members that tests/engines/galera starts"]
+fn storms_of_kills() {
+    let blows = number("CARNELIAN_STORM_KILLS", 8);
+    let mut cluster = Cluster::at("galera", urls(), &lines());
+    let mut members = Members::new();
+    // A member that is back within some seconds, and a node.
+    let seconds = blows * 10 + 15;
+    let mut work = Vec::new();
+    for i in 0..4 {
+        let every = Duration::from_millis(900 + 110 * i);
+        let fires = seconds * 1000 / u32::try_from(every.as_millis()).unwrap();
+        work.push(grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "600")], every, fires));
+        work.push(grid(&format!("quick-{i}"), "demo.append", &[], every / 2, fires * 2));
+    }
+    let expected: Vec<_> = work
+        .iter()
+        .flat_map(|(_, triggers)| triggers.iter().map(|t| (t.key().to_string(), t.schedule().clone())))
+        .collect();
+    cluster.store.catalogue().schedule(work, false).unwrap();
+    for _ in 0..3 {
+        cluster.start_node();
+    }
+    cluster.wait_until_ready(3);
+    let mut deaths: Vec<Death> = Vec::new();
+    let mut killed = 0;
+    for blow in 0..blows {
+        std::thread::sleep(Duration::from_millis(1500 + u64::from(cluster.random(1500))));
+        if blow % 2 == 0 {
+            let member = 1 + cluster.random(members.count);
+            members.kill_and_start(member);
+            killed += 1;
+            members.wait_until_whole();
+        } else {
+            deaths.push(cluster.kill_one());
+            cluster.start_node();
+        }
+    }
+    cluster.wait_until_quiet(WINDOW * 2 + Duration::from_secs(u64::from(seconds) + 120));
+    members.wait_until_whole();
+    cluster.stop_all();
+    let events = cluster.events();
+    let verdict = checker::check(&events, &expected);
+    let (gap, gaps) = longest_gap(&events);
+    let count = |wrong: &[&str]| {
+        verdict.problems.iter().filter(|problem| wrong.iter().any(|word| problem.starts_with(word))).count()
+    };
+    println!(
+        "galera kills seed={} members_killed={killed} nodes_killed={} starts={} recoveries={} lost={} twice={} \
+         longest_ms_without_a_fire={gap} gaps_over_a_second={gaps} longest_recovery={:?}",
+        cluster.seed,
+        deaths.len(),
+        verdict.starts,
+        verdict.recoveries,
+        count(&["Lost", "NeverEnded"]),
+        count(&["FiredTwice", "StartedTwice", "RecoveredTwice"]),
+        checker::longest_recovery(&events, &deaths)
+    );
+    verdict.assert_clean(&cluster);
+    assert!(verdict.starts >= 10 * usize::try_from(blows).unwrap(), "a quiet run proves nothing");
+    cluster.succeeded();
+}
+
+/// Nodes are killed and stopped while their jobs write in one transaction with their ends, on three
+/// members.
+#[test]
+#[ignore = "needs the members that tests/engines/galera starts"]
+fn storms_of_effects() {
+    Members::new().wait_until_whole();
+    let cluster = Cluster::at("effects", urls(), &lines());
+    effects_happen_once_on(cluster, "galera", number("CARNELIAN_STORM_EFFECTS", 4));
+}
