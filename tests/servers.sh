@@ -1,10 +1,11 @@
 # shellcheck shell=bash
 # Throw-away database servers for tests. Sourced by tests/run and .ci/run (bash, `set -u`), never run by itself.
 #
-#   need_packages KIND…   install what is missing (build, postgres, mariadb, galera, interop, prometheus, browser), or fail with what to install
+#   need_packages KIND…   install what is missing (build, postgres, mariadb, galera, pgbouncer, patroni, interop,
+#                         prometheus, browser), or fail with what to install
 #   compile_interop       compiles the Java node of tests/interop; exports CARNELIAN_TEST_INTEROP
 #   start_postgres        exports CARNELIAN_TEST_POSTGRES
-#   start_mariadb         exports CARNELIAN_TEST_MYSQL
+#   start_mariadb         exports CARNELIAN_TEST_MYSQL; the server below MARIADB_BASE if it is set
 #   stop_servers          stops both by pid and removes their directory; for an EXIT trap, safe to repeat
 #
 # Call the start functions in the script's own shell, not in `$(…)`: the servers end when the shell that started them
@@ -25,9 +26,10 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 # --- what must be installed -------------------------------------------------------------------------------------
 
-# The directory of initdb and postgres; Debian keeps them out of PATH. The newest version wins.
+# The directory of initdb and postgres: POSTGRES_BIN if it is set. Debian keeps them out of PATH; the newest version wins.
 postgres_bin() {
     local initdb
+    [ -z "${POSTGRES_BIN-}" ] || { echo "$POSTGRES_BIN"; return; }
     initdb=$(compgen -G '/usr/lib/postgresql/*/bin/initdb' | sort -V | tail -n 1)
     [ -n "$initdb" ] || initdb=$(command -v initdb) || return 1
     dirname "$initdb"
@@ -66,6 +68,14 @@ missing_packages() {
             [ -e /usr/share/java/slf4j-simple.jar ] || echo libslf4j-java
             [ -e /usr/share/java/postgresql.jar ] || echo libpostgresql-jdbc-java
             [ -e /usr/share/java/mariadb-java-client.jar ] || echo libmariadb-java
+            ;;
+        pgbouncer) PATH=$PATH:/usr/sbin have pgbouncer || echo pgbouncer ;;
+        patroni)
+            have patroni && have patronictl || echo patroni
+            have etcd || echo etcd-server
+            have etcdctl || echo etcd-client
+            have curl || echo curl
+            [ -e /usr/lib/python3/dist-packages/etcd ] || echo python3-etcd
             ;;
         # Only its checker of rules, promtool: no server is started.
         prometheus) have promtool || echo prometheus ;;
@@ -234,11 +244,16 @@ SQL
 
 start_mariadb() {
     servers_dir
-    local dir=$SERVERS_DIR/mariadb log=$SERVERS_DIR/mariadb.log server port attempt admin seen
+    local dir=$SERVERS_DIR/mariadb log=$SERVERS_DIR/mariadb.log server install port attempt admin seen
     server=$(mariadb_program mariadbd) || die "no mariadbd found: install mariadb-server"
+    install=(mariadb-install-db --no-defaults)
+    if [ -n "${MARIADB_BASE-}" ]; then
+        server=$MARIADB_BASE/bin/mariadbd
+        install=("$MARIADB_BASE/bin/mariadb-install-db" --no-defaults "--basedir=$MARIADB_BASE" --skip-name-resolve)
+    fi
     own_dir "$dir" mysql
     run_as mysql mkdir "$dir/tmp" || die "cannot make $dir/tmp"
-    run_as mysql env TMPDIR="$dir/tmp" mariadb-install-db --no-defaults --datadir="$dir/data" \
+    run_as mysql env TMPDIR="$dir/tmp" "${install[@]}" --datadir="$dir/data" \
         --auth-root-authentication-method=normal --skip-test-db >"$log" 2>&1 ||
         { show_log "$log"; die "mariadb-install-db failed"; }
     admin=(mariadb --no-defaults --socket="$dir/socket" --user=root --batch --skip-column-names)

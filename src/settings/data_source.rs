@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::job_store::{ClockSource, JobStoreSettings, StoreKind};
 use super::keys::QUARTZ_PREFIX;
+use super::pooler::Pooler;
 use super::reader::{Reader, is_class};
 use super::secret::Secret;
 use super::synchronous::Synchronous;
@@ -60,6 +61,14 @@ pub struct DataSourceSettings {
     /// Level to which SQLite writes a commit before its end; the disk.
     /// Property `carnelian.dataSource.synchronous`.
     pub synchronous: Synchronous,
+    /// The pooler before PostgreSQL; the store looks by itself.
+    /// Property `carnelian.dataSource.pooler`.
+    pub pooler: Pooler,
+    /// The PostgreSQL itself, on which nodes listen for notifications where a pooler that lends
+    /// sessions by the transaction stands before it; nowhere, so that nodes poll. User and password
+    /// of their own replace those in the URL, as in [`DataSourceSettings::url`].
+    /// Property `carnelian.dataSource.listenUrl`.
+    pub listen_url: Option<DataSourceUrl>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +134,8 @@ impl DataSourceSettings {
         if url.is_in_memory() && store.clustered {
             reader.warn("jobStore.isClustered", "no other node can see a database in memory");
         }
-        let settings = Self { name: name.clone(), url, ..Self::rest(reader, &name) };
+        let listen_url = Self::listen_url(reader, &name, database);
+        let settings = Self { name: name.clone(), url, listen_url, ..Self::rest(reader, &name) };
         if settings.max_connections < THREADS && reader.given(&format!("dataSource.{name}.maxConnections")).is_some() {
             let few = format!(
                 "fewer than {THREADS}: acquisition, completion, misfires, the cluster and callers wait for each other"
@@ -155,6 +165,8 @@ impl DataSourceSettings {
             init_sql: reader.text(&key("connectionInitSql")),
             connection_timeout: reader.duration("carnelian.dataSource.connectionTimeout"),
             synchronous: Synchronous::read(reader),
+            pooler: Pooler::read(reader),
+            listen_url: None,
         }
     }
 
@@ -186,17 +198,39 @@ impl DataSourceSettings {
             }
             return None;
         };
+        Self::parsed(reader, name, &url_key, &text)
+    }
+
+    /// The URL on which nodes listen.
+    fn listen_url(reader: &mut Reader, name: &str, database: Database) -> Option<DataSourceUrl> {
+        let key = "carnelian.dataSource.listenUrl";
+        let text = reader.text(key)?;
+        if database != Database::Postgres {
+            reader.warn(key, "no effect: nodes listen on PostgreSQL only");
+            return None;
+        }
+        let url = Self::parsed(reader, name, key, &text)?;
+        if Database::of(&url) != Database::Postgres {
+            reader.refuse(key, "expected the URL of the data source's PostgreSQL".to_owned(), None);
+            return None;
+        }
+        Some(url)
+    }
+
+    /// The URL that this key has, with user and password of the data source.
+    fn parsed(reader: &mut Reader, name: &str, url_key: &str, text: &str) -> Option<DataSourceUrl> {
+        let key = |key: &str| format!("dataSource.{name}.{key}");
         let user = reader.text(&key("user"));
         let password = reader.text(&key("password")).map(Secret::new);
-        match DataSourceUrl::parse(&text, user.as_deref(), password.as_ref()) {
+        match DataSourceUrl::parse(text, user.as_deref(), password.as_ref()) {
             Ok((url, warnings)) => {
                 for warning in warnings {
-                    reader.warn(&url_key, warning);
+                    reader.warn(url_key, warning);
                 }
                 Some(url)
             }
             Err(error) => {
-                reader.refuse(&url_key, error.to_string(), None);
+                reader.refuse(url_key, error.to_string(), None);
                 None
             }
         }

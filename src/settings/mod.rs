@@ -26,6 +26,7 @@ mod nearest;
 mod node;
 mod plugin;
 mod polling;
+mod pooler;
 mod problem;
 mod profile;
 mod properties;
@@ -62,6 +63,7 @@ pub use plugin::{
     InterruptMonitorPlugin, JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin,
 };
 pub use polling::PollingStrategy;
+pub use pooler::Pooler;
 pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
 pub use profile::Profile;
 pub use recovery::RecoverySettings;
@@ -159,6 +161,7 @@ impl Settings {
         let url = data_source.as_ref().map(|source| &source.url);
         job_store.polling_strategy.warn_of_no_effect(reader, job_store.kind == StoreKind::Memory, url);
         Synchronous::warn_of_no_effect(reader, url);
+        Pooler::warn_of_no_effect(reader, url);
         Self {
             profile,
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),

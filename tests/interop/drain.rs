@@ -1,5 +1,5 @@
-//! Two nodes of each kind drain 2,000 one-shots and a grid of repeating triggers: each due time
-//! once, by both kinds.
+//! Two nodes of each kind drain 2,000 one-shots, in a run of a minute, and a grid of repeating
+//! triggers: each due time once, by both kinds.
 
 use super::Work;
 use super::checker::{Allowance, Verdict};
@@ -8,7 +8,6 @@ use super::tables::Server;
 use carnelian::{JobDetail, JobKey};
 use std::time::Duration;
 
-const ONE_SHOTS: u32 = 2000;
 const PER_JOB: u32 = 100;
 const GRID: Duration = Duration::from_millis(500);
 
@@ -35,7 +34,13 @@ fn seconds(server: Server) -> u32 {
     given.ok().and_then(|text| text.parse().ok()).unwrap_or(60)
 }
 
+/// The number of one-shots: fewer in a short run.
+fn one_shots(server: Server) -> u32 {
+    (2_000 * seconds(server).min(60) / 60).max(400).next_multiple_of(PER_JOB)
+}
+
 fn run(scene: &str, server: Server, within_lock: bool, seconds: u32, allowances: &[Allowance]) {
+    let one_shots = one_shots(server);
     let mut cluster = Cluster::new("drain", server, &Config { within_lock, ..Config::default() });
     cluster.start(&[Kind::Java, Kind::Java, Kind::Rust, Kind::Rust]);
     let mut work = Work::default();
@@ -46,7 +51,7 @@ fn run(scene: &str, server: Server, within_lock: bool, seconds: u32, allowances:
         let job = JobDetail::builder(JobKey::new(key.0, &key.1), "demo.append").requests_recovery(i % 3 == 0);
         work.add(job.build().unwrap(), &[((key.0, &key.1), GRID, fires)]);
     }
-    for i in 0..ONE_SHOTS / PER_JOB {
+    for i in 0..one_shots / PER_JOB {
         let job =
             JobDetail::builder(JobKey::new("once", format!("job{i}")), "demo.append").requests_recovery(i % 2 == 0);
         let keys: Vec<String> = (0..PER_JOB).map(|k| format!("t{i}-{k}")).collect();
@@ -58,7 +63,7 @@ fn run(scene: &str, server: Server, within_lock: bool, seconds: u32, allowances:
 
     let mut verdict = Verdict::of(&cluster, &work.expected, allowances);
     verdict.tables(&cluster);
-    let all = usize::try_from(ONE_SHOTS + 12 * seconds * 2).unwrap();
+    let all = usize::try_from(one_shots + 12 * seconds * 2).unwrap();
     for kind in [Kind::Java, Kind::Rust] {
         let share = verdict.runs[&kind];
         verdict.expect(share * 50 >= all, || {

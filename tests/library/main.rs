@@ -25,6 +25,7 @@ mod pages;
 mod plans;
 mod plugins;
 mod pool;
+mod pooler;
 mod remote;
 mod rights;
 mod scheduler;

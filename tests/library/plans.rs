@@ -261,15 +261,13 @@ impl Node {
 
 /// The table that a name in a statement means, without its prefix and in small letters.
 fn table_of(text: &str, name: &str) -> String {
-    let name = name.to_lowercase();
-    let text = text.to_lowercase();
-    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || "(),".contains(c)).collect();
-    let named = words.iter().enumerate().find_map(|(i, word)| {
-        let table = word.strip_prefix("{p}")?;
-        let alias = words.get(i + 1).filter(|word| **word != "as").or(words.get(i + 2))?;
-        (*alias == name).then(|| table.to_owned())
+    let named = text.split("{p}").skip(1).find_map(|rest| {
+        let mut words = rest.split(|c: char| c.is_ascii_whitespace() || matches!(c, '(' | ')' | ','));
+        let table = words.next()?;
+        let alias = words.next().filter(|word| !word.eq_ignore_ascii_case("as")).or_else(|| words.next())?;
+        alias.eq_ignore_ascii_case(name).then(|| table.to_lowercase())
     });
-    named.unwrap_or_else(|| name.trim_start_matches("qrtz_").to_owned())
+    named.unwrap_or_else(|| name.to_lowercase().trim_start_matches("qrtz_").to_owned())
 }
 
 fn judge(explained: &[Explained], place: &str) {

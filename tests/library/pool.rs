@@ -242,6 +242,25 @@ fn tables_are_made_in_a_schema_of_63_characters() {
     mysql.batch_execute(&format!("DROP DATABASE {schema}")).unwrap();
 }
 
+/// The first of several servers is a machine that says nothing: the next one is asked soon. Each new
+/// connection waited for as long as its caller, who then gave up.
+#[test]
+fn a_silent_server_is_passed_over_soon_if_there_are_others() {
+    // The system takes connections to it, and nobody answers.
+    let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let url = support::postgres_url();
+    let host = format!("@127.0.0.1:{},", silent.local_addr().unwrap().port());
+    let url = url.replacen('@', &host, 1);
+    let settings = Settings::in_database(support::fresh_name("pool"), url.parse().unwrap());
+    let clock = SystemClock::default();
+    let store = carnelian::store::open(&settings, Arc::new(SystemClock::default())).unwrap();
+    let begun = clock.ticks();
+    store.now_ms().unwrap();
+    let took = clock.ticks() - begun;
+    println!("pool silent_host took={took:?}");
+    assert!(took < Duration::from_secs(20), "{took:?}");
+}
+
 /// The pool doubles its pause between two tries to connect, to half of the time that a connection
 /// is waited for: after seven seconds without the server the next try was five seconds away.
 #[test]

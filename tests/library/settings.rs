@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use carnelian::settings::keys::{self, DefaultValue, Kind, Status};
 use carnelian::settings::{
-    ClockSource, ClusterMode, DataSourceSettings, DataSourceUrl, InstanceIdSetting, OnOwnershipLost, Settings,
+    ClockSource, ClusterMode, DataSourceSettings, DataSourceUrl, InstanceIdSetting, OnOwnershipLost, Pooler, Settings,
     SettingsErrorKind, SettingsErrors, SettingsLoader, StoreKind, Synchronous,
 };
 
@@ -322,7 +322,8 @@ fn every_key_with_an_effect_changes_the_settings() {
             ("carnelian.dashboard.proxyAddresses", _) => "192.0.2.7".to_owned(),
             ("carnelian.dashboard.user.NAME.password", _) => "$argon2id$other".to_owned(),
             (_, Kind::Listen) => "127.0.0.1:2001".to_owned(),
-            (_, Kind::Url) => "sqlite:other.db".to_owned(),
+            ("dataSource.NAME.URL", _) => "sqlite:other.db".to_owned(),
+            (_, Kind::Url) => "postgres://other/db".to_owned(),
             (_, Kind::Bool) if row.default == DefaultValue::Value("true") => "false".to_owned(),
             (_, Kind::Bool) => "true".to_owned(),
             (_, Kind::Labels) => "zone=eu".to_owned(),
@@ -413,6 +414,26 @@ fn what_a_commit_waits_for_is_full_unless_asked_and_for_sqlite_alone() {
     let off = "carnelian.dataSource.synchronous = off";
     let error = Settings::from_text("x", off, |_| None).unwrap_err().to_string();
     assert!(error.contains("full or normal"), "{error}");
+}
+
+#[test]
+fn the_pooler_and_the_way_beside_it_are_for_postgres_alone() {
+    let on = |url: &str, lines: &str| {
+        let text = format!("jobStore.dataSource = db\ndataSource.db.URL = {url}\ndataSource.db.user = me\n{lines}");
+        Settings::from_text("x", &text, |_| None)
+    };
+    let source = |lines: &str| on("postgres://pooler/db", lines).unwrap().data_source.unwrap();
+    assert_eq!((source("").pooler, source("").listen_url), (Pooler::Auto, None));
+    for pooler in Pooler::ALL {
+        assert_eq!(source(&format!("carnelian.dataSource.pooler = {pooler}")).pooler, pooler);
+    }
+    let listen = "carnelian.dataSource.listenUrl = postgres://server/db";
+    assert_eq!(source(listen).listen_url.unwrap().reveal(), "postgres://me@server/db");
+    let error = on("postgres://pooler/db", "carnelian.dataSource.listenUrl = sqlite:jobs.db").unwrap_err().to_string();
+    assert!(error.contains("expected the URL of the data source's PostgreSQL"), "{error}");
+    let both = format!("carnelian.dataSource.pooler = transaction\n{listen}");
+    let elsewhere = on("mysql://h/db", &both).unwrap();
+    assert_eq!(elsewhere.warnings().iter().filter(|warning| warning.to_string().contains("no effect")).count(), 2);
 }
 
 #[test]

@@ -29,7 +29,7 @@ struct Shared {
 }
 
 /// Host and port of a URL, and what is before and after them.
-fn split(url: &str) -> (&str, &str, &str) {
+pub(super) fn split(url: &str) -> (&str, &str, &str) {
     let begin = url.find('@').map_or_else(|| url.find("://").expect("a URL") + 3, |at| at + 1);
     let end = url[begin..].find(['/', '?']).map_or(url.len(), |at| begin + at);
     (&url[..begin], &url[begin..end], &url[end..])

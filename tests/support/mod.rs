@@ -10,6 +10,8 @@ pub mod cutting_proxy;
 pub mod history;
 pub mod kept_log;
 pub mod node;
+#[cfg(feature = "postgres")]
+pub mod pgbouncer;
 pub mod places;
 
 use std::net::{Ipv4Addr, TcpListener};

@@ -157,11 +157,12 @@ impl RunShell {
             lifecycle_log::vetoed(&ctx.event());
             node.listeners.job_execution_vetoed(&ctx.event());
             node.count_fire(&handle.job, FireOutcome::Vetoed, None);
-            handle.begin_end().then(RunEnd::vetoed)
+            let end = FireEnd { outcome: FireOutcome::Vetoed, error: None, run_time: Duration::ZERO, result: None };
+            handle.begin_end().then_some(RunEnd { instruction: CompletionInstruction::NoInstruction, end, rerun: None })
         } else {
             self.execute(&mut ctx, &handle, broken.as_ref())
         };
-        let Some(end) = end else {
+        let Some(RunEnd { instruction, end, rerun }) = end else {
             entry.is_accounted = true;
             lifecycle_log::came_back_late(handle.fire_id());
             return;
@@ -170,15 +171,11 @@ impl RunShell {
         node.prefetch.run_times().note(ctx.job().job_type(), now.saturating_sub(begun));
         // From the moment that it began on its worker, with its repetitions: so both are known,
         // when it began and ended.
-        let run_time = end.ending.run_time.and_then(|_| handle.running_for(now));
+        let run_time = if is_vetoed { None } else { handle.running_for(now) };
         // Work that is tried again has not failed yet.
-        let failed = matches!(end.ending.outcome, FireOutcome::Failed | FireOutcome::TimedOut) && end.rerun.is_none();
-        let completion = Completion {
-            ending: Ending { at: Some(now), run_time, ..end.ending },
-            rerun: end.rerun,
-            failed,
-            ..ctx.completion(end.instruction)
-        };
+        let failed = matches!(end.outcome, FireOutcome::Failed | FireOutcome::TimedOut) && rerun.is_none();
+        let ending = Ending { run_time, ..ending(end, now) };
+        let completion = Completion { ending, rerun, failed, ..ctx.completion(instruction) };
         node.completions.add(handle.fire_id(), handle.has_heartbeats());
         entry.is_accounted = true;
         self.hand_to_completer(OwnedCompletion { owner: Arc::clone(&handle.owner), completion });
@@ -229,36 +226,25 @@ impl RunShell {
             node.count_fire(ctx.job().key(), end.outcome, Some(run_time));
             if !refire || ctx.should_stop() {
                 let rerun = rerun(ctx, &result, end.outcome);
-                return Some(RunEnd::of(end, instruction, rerun));
+                return Some(RunEnd { instruction, end, rerun });
             }
             if ctx.count_refire() > MOST_REFIRES {
                 node.listeners.error(&format!(
                     "job `{}` asked to run again at once more than {MOST_REFIRES} times in one fire: refused",
                     ctx.job().key()
                 ));
-                return Some(RunEnd::of(end, instruction, None));
+                return Some(RunEnd { instruction, end, rerun: None });
             }
             handle.run_again();
         }
     }
 }
 
-/// The end as the store is to be told.
+/// The end of a run, and what follows from it.
 struct RunEnd {
     instruction: CompletionInstruction,
-    ending: Ending,
+    end: FireEnd,
     rerun: Option<RerunOrder>,
-}
-
-impl RunEnd {
-    fn of(end: FireEnd, instruction: CompletionInstruction, rerun: Option<RerunOrder>) -> Self {
-        Self { instruction, ending: ending(end, Duration::ZERO), rerun }
-    }
-
-    fn vetoed() -> Self {
-        let ending = Ending { outcome: FireOutcome::Vetoed, ..Ending::default() };
-        Self { instruction: CompletionInstruction::NoInstruction, ending, rerun: None }
-    }
 }
 
 fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<Outcome, Failure> {

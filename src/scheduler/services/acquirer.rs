@@ -82,56 +82,6 @@ impl Acquirer {
         }
     }
 
-    fn pass(&mut self) -> Result<Next> {
-        if self.doubts.is_interrupted() {
-            self.end_combined();
-        }
-        self.prefetch.measure(&self.node);
-        self.await_room(1);
-        self.forget_if_revoked();
-        self.hand_over.pool.submit(&mut self.hand_over.tasks);
-        self.return_waiting();
-        let Some(owner) = self.node.lease.owner_for_new_work() else {
-            // The cluster manager wakes this service after the next good check-in; what is reserved
-            // waits for it.
-            return Ok(Next::WhenSignalled);
-        };
-        self.owner = Some(owner.clone());
-        if !self.node.is_firing() {
-            self.reservations.give_up();
-        }
-        self.release_excess();
-        self.reservations.release_unwanted()?;
-        self.settle_rows(&owner)?;
-        if !self.node.is_firing() {
-            // A doubt that was settled just now may have been a reservation.
-            self.reservations.give_up();
-            self.reservations.release_unwanted()?;
-            if self.node.running_fires.count() == 0 {
-                return Ok(self.next_at(None));
-            }
-            return self.poll_for_runs();
-        }
-        self.fire_due(&owner)?;
-        // The fires were reservations when the room was awaited before.
-        self.await_room(1);
-        let job_types = self.registry.names();
-        if job_types.is_empty() {
-            return Ok(Next::WhenSignalled);
-        }
-        let room = self.room();
-        if let Some(until) = self.batching_deadline(room) {
-            return Ok(self.next_at(Some(until)));
-        }
-        if room == 0 {
-            return self.wait_for_room(&owner, &job_types);
-        }
-        match self.acquire(&owner, &job_types)? {
-            Found::Something => Ok(Next::Now),
-            Found::Nothing(again) => Ok(self.next_at(Some(again))),
-        }
-    }
-
     /// After a conviction everything that was acquired belongs to others.
     fn forget_if_revoked(&mut self) {
         let revoked = self.owner.take_if(|owner| self.node.lease.owner().as_ref() != Some(owner));
@@ -234,13 +184,64 @@ impl Service for Acquirer {
     }
 
     fn run_once(&mut self) -> Result<Next> {
-        let next = self.pass().inspect_err(|error| self.after(error));
+        if self.doubts.is_interrupted() {
+            self.end_combined();
+        }
+        self.prefetch.measure(&self.node);
+        self.await_room(1);
+        self.forget_if_revoked();
+        self.hand_over.pool.submit(&mut self.hand_over.tasks);
+        self.return_waiting();
+        let Some(owner) = self.node.lease.owner_for_new_work() else {
+            // The cluster manager wakes this service after the next good check-in; what is reserved
+            // waits for it.
+            return Ok(Next::WhenSignalled);
+        };
+        self.owner = Some(owner.clone());
+        if !self.node.is_firing() {
+            self.reservations.give_up();
+        }
+        self.release_excess();
+        self.reservations.release_unwanted()?;
+        self.settle_rows(&owner)?;
+        if !self.node.is_firing() {
+            // A doubt that was settled just now may have been a reservation.
+            self.reservations.give_up();
+            self.reservations.release_unwanted()?;
+            if self.node.running_fires.count() == 0 {
+                return Ok(self.next_at(None));
+            }
+            return self.poll_for_runs();
+        }
+        self.fire_due(&owner)?;
+        // The fires were reservations when the room was awaited before.
+        self.await_room(1);
+        let job_types = self.registry.names();
+        if job_types.is_empty() {
+            return Ok(Next::WhenSignalled);
+        }
+        let room = self.room();
+        if let Some(until) = self.batching_deadline(room) {
+            return Ok(self.next_at(Some(until)));
+        }
+        if room == 0 {
+            return self.wait_for_room(&owner, &job_types);
+        }
+        match self.acquire(&owner, &job_types)? {
+            Found::Something => Ok(Next::Now),
+            Found::Nothing(again) => Ok(self.next_at(Some(again))),
+        }
+    }
+
+    fn passed(&mut self, outcome: &Result<Next>) {
+        if let Err(error) = outcome {
+            self.after(error);
+        }
         // Completions wait for an acquisition only where one comes at once.
-        let is_waiting = self.combined.is_waiting() && self.node.is_firing() && matches!(next, Ok(Next::At(_)));
-        if !is_waiting && !matches!(next, Ok(Next::Now)) {
+        let is_waiting = self.combined.is_waiting() && self.node.is_firing() && matches!(outcome, Ok(Next::At(_)));
+        if !is_waiting && !matches!(outcome, Ok(Next::Now)) {
             self.node.let_acquirer_complete(false);
         }
-        next
     }
 
     fn stopped(&mut self) {

@@ -32,6 +32,9 @@ pub(crate) trait Service: Send {
     /// One pass. A service never waits in it for anything but the store.
     fn run_once(&mut self) -> Result<Next>;
 
+    /// The end of each pass, with what came of it.
+    fn passed(&mut self, _outcome: &Result<Next>) {}
+
     /// The longest wait after a failed pass, where the settings say this one.
     fn longest_retry(&self, settings: Duration) -> Duration {
         settings
@@ -156,7 +159,11 @@ pub(crate) enum Pause {
 pub(crate) fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
     let LoopParts { clock, record, .. } = parts;
     record.begin_pass(clock.ticks());
-    let passed = guarded(|| service.run_once());
+    let passed = guarded(|| {
+        let outcome = service.run_once();
+        service.passed(&outcome);
+        outcome
+    });
     record.end_pass(clock.ticks());
     let (why, panicked) = match passed {
         Ok(Ok(next)) => {

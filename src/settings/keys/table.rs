@@ -277,7 +277,7 @@ pub const KEYS: &[Key] = &[
         "How often a node looks for work that other nodes have stored, one statement each time. At most scheduler.idleWaitTime.")
         .derived("160ms, and 1s while the node hears of it (PostgreSQL)"),
     key("carnelian.scheduler.listen", Kind::Bool, "true",
-        "Whether a node on PostgreSQL listens for notifications of other nodes, by a connection of its own beside the pool; `false` behind a proxy that hands out connections by the transaction."),
+        "Whether a node on PostgreSQL listens for notifications of other nodes, by a connection of its own beside the pool; behind a pooler see `carnelian.dataSource.listenUrl`."),
     key("carnelian.scheduler.notify", Kind::Bool, "true",
         "Whether changes are announced to nodes that listen (PostgreSQL's `NOTIFY`, for which all commits of the server wait in turn). If not, nodes see them with their next poll, as on other databases; set `carnelian.scheduler.listen = false` then too."),
     key("carnelian.scheduler.heartbeatInterval", Kind::Duration { least: 100, most: YEAR }, "5s",
@@ -306,6 +306,11 @@ pub const KEYS: &[Key] = &[
         "How long a thread waits for a connection before it is a database failure."),
     key("carnelian.dataSource.synchronous", Kind::Choice(&["full", "normal"]), "full",
         "What a commit waits for on SQLite: the disk, so that nothing is lost whatever crashes; or the operating system, so that a crash of the machine (not of the process) may take the last commits."),
+    key("carnelian.dataSource.pooler", Kind::Choice(&["auto", "session", "transaction"]), "auto",
+        "Whether a pooler such as PgBouncer stands before PostgreSQL that lends a session for one `transaction`; or a connection has a `session` to itself. `auto` looks by itself, with one connection more at the start."),
+    optional("carnelian.dataSource.listenUrl", Kind::Url,
+        "The PostgreSQL itself, where a pooler that lends sessions by the transaction stands before it: nodes listen there, by one connection each. User and password as with the data source.")
+        .derived("the data source's, and nowhere behind such a pooler"),
     key("carnelian.cluster.mode", Kind::Choice(&["active-active", "active-passive"]), "active-active",
         "Whether all nodes fire, or one while the others stand by."),
     key("carnelian.cluster.onOwnershipLost", Kind::Choice(&["notify", "abort"]), "notify",

@@ -1,7 +1,7 @@
 //! `TableRows`: what a database does with the rows of declared tables.
 
 use crate::error::Result;
-use crate::store::row::{Cell, TableDef};
+use crate::store::row::{Cell, TableDef, ToCells, cells_of};
 
 /// A comparison of a column with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,15 @@ pub struct Which {
     pub limit: Option<usize>,
     /// The number of first rows that are left out.
     pub skipped: usize,
+}
+
+impl Which {
+    /// The rows whose field has this value.
+    pub(crate) fn equal(table: &TableDef, field: &str, value: &(impl ToCells + ?Sized)) -> Self {
+        let columns = table.columns_of(&[field]).into_iter();
+        let tests = columns.zip(cells_of(value)).map(|(column, cell)| (column, Compare::Equal, cell)).collect();
+        Self { tests, ..Self::default() }
+    }
 }
 
 /// The operations of a database on declared tables.

@@ -17,6 +17,23 @@ impl Tables {
             .flat_map(|table| table.rows.values().filter_map(|row| T::from_cells(table.shown(T::DEF, row)).ok()))
     }
 
+    /// The first row whose field has this value. Only its own cells are read: whoever goes through
+    /// all rows does it for each of many triggers.
+    pub(super) fn row_with<T: Table>(&self, field: &str, value: &(impl ToCells + ?Sized)) -> Option<T> {
+        let table = self.declared.get(T::DEF)?;
+        let rows = table.chosen(&T::DEF.key_columns(), &Which::equal(T::DEF, field, value));
+        T::from_cells(table.shown(T::DEF, rows.first()?)).ok()
+    }
+
+    /// Deletes the rows whose field has this value.
+    pub(super) fn delete_with<T: Table>(&mut self, field: &str, value: &(impl ToCells + ?Sized)) {
+        if let Some(table) = self.declared.there(T::DEF) {
+            for key in table.keys(T::DEF, &Which::equal(T::DEF, field, value)) {
+                table.rows.remove(&key);
+            }
+        }
+    }
+
     /// The row of this key.
     pub(super) fn row_of<T: Table>(&self, key: &(impl ToCells + ?Sized)) -> Option<T> {
         let table = self.declared.get(T::DEF)?;

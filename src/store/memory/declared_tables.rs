@@ -30,7 +30,8 @@ impl DeclaredTable {
         self.place(column).and_then(|place| row.get(place)).unwrap_or(&Cell::Null)
     }
 
-    fn takes(&self, row: &[Cell], which: &Which) -> bool {
+    /// True if the row is meant; `is_found` if it was found by one of the wanted keys.
+    fn takes(&self, row: &[Cell], which: &Which, is_found: bool) -> bool {
         let passes = |(column, compare, wanted): &(&str, Compare, Cell)| match (self.cell(row, column), compare) {
             (Cell::Null, _) => false,
             (cell, Compare::Equal) => cell == wanted,
@@ -45,21 +46,25 @@ impl DeclaredTable {
         let place = which.behind.iter().map(|(_, cell)| cell);
         let is_behind =
             which.behind.iter().map(|(column, _)| self.cell(row, column)).gt(place) || which.behind.is_empty();
-        which.tests.iter().all(passes) && is_behind && which.any_of.as_ref().is_none_or(is_any)
+        which.tests.iter().all(passes) && is_behind && (is_found || which.any_of.as_ref().is_none_or(is_any))
     }
 
     /// The rows that are meant, in the order of their keys; by key, where the whole key is given.
     pub(super) fn chosen(&self, key: &[&str], which: &Which) -> Vec<&Vec<Cell>> {
         let whole_key = key.iter().map(|column| (*column, Compare::Equal));
-        let found: Vec<&Vec<Cell>> = match &which.any_of {
-            Some((columns, values)) if columns == key => values.iter().filter_map(|key| self.rows.get(key)).collect(),
+        let mut is_found = false;
+        let rows: Vec<&Vec<Cell>> = match &which.any_of {
+            Some((columns, values)) if columns == key => {
+                is_found = true;
+                values.iter().filter_map(|key| self.rows.get(key)).collect()
+            }
             _ if which.tests.iter().map(|(column, compare, _)| (*column, *compare)).eq(whole_key) => {
                 let key: Vec<Cell> = which.tests.iter().map(|(.., cell)| cell.clone()).collect();
                 self.rows.get(&key).into_iter().collect()
             }
             _ => self.rows.values().collect(),
         };
-        found.into_iter().filter(|row| self.takes(row, which)).collect()
+        rows.into_iter().filter(|row| self.takes(row, which, is_found)).collect()
     }
 
     pub(super) fn key(&self, key: &[&str], row: &[Cell]) -> Vec<Cell> {

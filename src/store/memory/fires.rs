@@ -5,7 +5,7 @@ use crate::error::{FailureClass, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{FiredRows, Owner};
 use crate::store::row::{
-    FenceRow, FiredRow, FiredSelection, FiredState, RecoveryRow, ReservationSelection, Selection, Table, TriggerRow,
+    FenceRow, FiredRow, FiredSelection, FiredState, RecoveryRow, ReservationSelection, Selection, TriggerRow,
 };
 use crate::trigger::TriggerState::{Blocked, PausedBlocked};
 use std::collections::BTreeSet;
@@ -163,17 +163,12 @@ impl FiredRows for MemorySession<'_> {
 impl MemorySession<'_> {
     /// The recovery that a trigger stands for, the first if somebody wrote more.
     pub(super) fn recovery_of(&self, trigger: &TriggerKey) -> Option<RecoveryRow> {
-        // Nearly always there is none: no row is looked at for each trigger that waits.
-        self.tables
-            .has_rows(RecoveryRow::DEF)
-            .then(|| self.tables.rows().find(|row: &RecoveryRow| row.trigger == *trigger))?
+        self.tables.row_with("trigger", trigger)
     }
 
     /// Forgets what a trigger stands for.
     pub(super) fn forget_recoveries(&mut self, trigger: &TriggerKey) {
-        if self.tables.has_rows(RecoveryRow::DEF) {
-            self.tables.delete_rows(|row: &RecoveryRow| row.trigger == *trigger);
-        }
+        self.tables.delete_with::<RecoveryRow>("trigger", trigger);
     }
 
     /// The fired rows of these triggers, more than once for a trigger that is named so.

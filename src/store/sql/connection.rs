@@ -36,6 +36,8 @@ pub(super) struct Inner<'c, C: R2D2Connection + 'static> {
     broken: bool,
     /// True if the way to the server is gone, and so perhaps for all connections that are as old.
     lost: bool,
+    /// True if the session is ours for more than a transaction.
+    keeps_session: bool,
 }
 
 /// Does the same on whichever database it is.
@@ -88,9 +90,9 @@ impl Connection<'_> {
         dialect::true_literal(self.backend())
     }
 
-    /// Opens a connection and sets up its session.
-    pub(super) fn establish(url: &DataSourceUrl, synchronous: Synchronous) -> Result<Self, Failure> {
-        let mut connection = match url {
+    /// Opens a connection, and leaves its session as it is.
+    pub(super) fn open(url: &DataSourceUrl) -> Result<Self, Failure> {
+        Ok(match url {
             #[cfg(feature = "sqlite")]
             DataSourceUrl::Sqlite { .. } => Connection::Sqlite(Inner::establish(url)?),
             #[cfg(feature = "postgres")]
@@ -102,9 +104,7 @@ impl Connection<'_> {
                 let message = backend_of(other).check_built_in().err().unwrap_or_default();
                 return Err(Failure { class: FailureClass::Permanent, message });
             }
-        };
-        connection.set_up(synchronous)?;
-        Ok(connection)
+        })
     }
 
     /// Sets up the session.
@@ -142,9 +142,39 @@ impl Connection<'_> {
         each!(self, c => c.connection.is_lent())
     }
 
+    /// True if the session is ours for more than a transaction: what is set in it stays, and is
+    /// left to nobody else.
+    pub(super) fn keeps_session(&self) -> bool {
+        each!(self, c => c.keeps_session)
+    }
+
+    /// From now on the session is another one for each transaction.
+    pub(super) fn keep_no_session(&mut self) {
+        each!(self, c => c.keeps_session = false);
+        self.prepare_statements(false);
+    }
+
+    /// Says whether statements are prepared and kept; they are from the beginning. Only PostgreSQL
+    /// has poolers that mind.
+    pub(super) fn prepare_statements(&mut self, prepares: bool) {
+        match self {
+            #[cfg(feature = "postgres")]
+            Connection::Postgres(c) => {
+                use diesel::connection::{CacheSize, Connection as _};
+                let size = if prepares { CacheSize::Unbounded } else { CacheSize::Disabled };
+                c.connection.set_prepared_statement_cache_size(size);
+            }
+            #[cfg(any(feature = "sqlite", feature = "mysql"))]
+            _ => {
+                let _ = prepares;
+            }
+        }
+    }
+
     pub(super) fn begin(&mut self, mode: TxMode) -> Result<(), Failure> {
         let backend = self.backend();
-        let text = if self.is_lent() { dialect::begin_lent(backend, mode) } else { dialect::begin(backend, mode) };
+        let keeps_session = self.keeps_session();
+        let text = if keeps_session { dialect::begin(backend, mode) } else { dialect::begin_apart(backend, mode) };
         let begun = each!(self, c => AnsiTransactionManager::begin_transaction_sql(&mut *c.connection, text));
         begun.map_err(|error| dialect::classify(self.backend(), &error))
     }
@@ -244,7 +274,8 @@ impl Connection<'_> {
 
 impl<'c, C: R2D2Connection + 'static> Inner<'c, C> {
     pub(super) fn new(connection: HeldConnection<'c, C>) -> Self {
-        Self { connection, broken: false, lost: false }
+        let keeps_session = !matches!(connection, HeldConnection::Lent(_));
+        Self { connection, broken: false, lost: false, keeps_session }
     }
 
     fn establish(url: &DataSourceUrl) -> Result<Self, Failure> {

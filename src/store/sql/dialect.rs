@@ -2,6 +2,7 @@
 
 use super::backend::Backend;
 use super::failure::Failure;
+use super::pooler_advice::pooler_advice;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::{Lock, TxMode};
@@ -86,19 +87,26 @@ pub(super) fn begin(backend: Backend, mode: TxMode) -> &'static str {
     }
 }
 
-/// The statement that begins a transaction on a connection of the caller's. On PostgreSQL the
-/// session's settings come with the transaction and go with it; elsewhere the session was set up
-/// when the connection was lent.
-pub(super) fn begin_lent(backend: Backend, mode: TxMode) -> &'static str {
+/// The end of a statement that begins a transaction in a session of which nothing may stay: what
+/// [`session_setup`] sets for the session.
+macro_rules! begin_apart {
+    ($begin:literal) => {
+        concat!(
+            $begin,
+            "; SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '5s'; \
+             SET LOCAL statement_timeout = '60s'; SET LOCAL jit = off; \
+             SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off"
+        )
+    };
+}
+
+/// The statement that begins a transaction in a session that is ours for this transaction only. On
+/// PostgreSQL the session's settings come with the transaction and go with it; elsewhere the
+/// session was set up when the connection was lent.
+pub(super) fn begin_apart(backend: Backend, mode: TxMode) -> &'static str {
     match (backend, mode) {
-        (Backend::Postgres, TxMode::ReadOnly) => {
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL lock_timeout = '10s'; \
-             SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '60s'"
-        }
-        (Backend::Postgres, _) => {
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '10s'; \
-             SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '60s'"
-        }
+        (Backend::Postgres, TxMode::ReadOnly) => begin_apart!("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"),
+        (Backend::Postgres, _) => begin_apart!("BEGIN ISOLATION LEVEL READ COMMITTED"),
         _ => self::begin(backend, mode),
     }
 }
@@ -274,15 +282,6 @@ pub(super) fn returns_updated(backend: Backend) -> bool {
     backend != Backend::Mysql
 }
 
-/// Makes concurrent migrations wait for each other, outside any transaction.
-pub(super) fn migration_lock(backend: Backend) -> (&'static str, &'static str) {
-    match backend {
-        Backend::Sqlite => ("BEGIN EXCLUSIVE", "COMMIT"),
-        Backend::Postgres => ("SELECT pg_advisory_lock(20071126)", "SELECT pg_advisory_unlock(20071126)"),
-        Backend::Mysql => ("SELECT GET_LOCK('carnelian.migrate', 60)", "SELECT RELEASE_LOCK('carnelian.migrate')"),
-    }
-}
-
 /// The query for the names of the indexes of a table.
 pub(super) fn indexes_of(backend: Backend) -> &'static str {
     match backend {
@@ -315,7 +314,8 @@ pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
         Error::RollbackErrorOnCommit { commit_error, .. } => return classify(backend, commit_error),
         _ => by_words(backend, &message),
     };
-    Failure { class, message }
+    let advice = if backend == Backend::Postgres { pooler_advice(&message) } else { None };
+    Failure { class, message: advice.map_or(message.clone(), |advice| format!("{message}: {advice}")) }
 }
 
 fn by_words(backend: Backend, message: &str) -> FailureClass {
@@ -343,6 +343,14 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("in a read-only transaction", Unavailable),
             ("during recovery", Unavailable),
             ("recovery is in progress", Unavailable),
+            // Words of PgBouncer.
+            ("query_wait_timeout", Unavailable),
+            ("cannot connect to server", Unavailable),
+            ("server login has been failing", Unavailable),
+            ("server login failed", Unavailable),
+            ("server conn crashed", ConnectionLost),
+            ("client_idle_timeout", ConnectionLost),
+            ("idle transaction timeout", ConnectionLost),
         ],
         Backend::Mysql => &[
             ("Deadlock found", Deadlock),
@@ -381,12 +389,14 @@ pub(super) fn classify_connect(url: &DataSourceUrl, message: &str) -> Failure {
             "is not permitted to log in",
             "permission denied for database",
             "server does not support SSL",
+            "unsupported startup parameter",
         ],
         DataSourceUrl::MySql { .. } => &["Access denied", "Unknown database", "is not allowed to connect"],
     };
     let is_refused = refusals.iter().any(|words| message.contains(words));
     let class = if is_refused { FailureClass::Permanent } else { FailureClass::Unavailable };
-    Failure { class, message: format!("cannot connect: {message}") }
+    let advice = pooler_advice(message).map(|advice| format!(": {advice}")).unwrap_or_default();
+    Failure { class, message: format!("cannot connect: {message}{advice}") }
 }
 
 /// SQLite says neither which file cannot be opened nor why.

@@ -27,6 +27,17 @@ impl Failure {
         Self { class: FailureClass::ConnectionLost, message: message.into() }
     }
 
+    /// The refusal to set what others would find in their session.
+    pub(super) fn of_session_left() -> Self {
+        Self {
+            class: FailureClass::Permanent,
+            message:
+                "a pooler lends sessions by the transaction (carnelian.dataSource.pooler): what a statement sets would \
+                      be left to others; leave it out, and set it for the role, by ALTER ROLE … SET"
+                    .to_owned(),
+        }
+    }
+
     /// True if the failure says that a table of the scheduler is not there.
     pub(super) fn is_missing_relation(&self) -> bool {
         let says = |words: &str| self.message.contains(words);

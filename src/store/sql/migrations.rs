@@ -7,8 +7,9 @@ use super::connection::Connection;
 use super::dialect;
 use super::failure::{Failure, MAKE_TABLES};
 use super::harness::{Filled, Scripts};
+use super::migration_lock::{has_table, migration_lock};
 use super::sql_options::SqlOptions;
-use super::statement::{Statement, Value};
+use super::statement::{Count, Statement, Value};
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::store::row::DECLARED;
 use diesel::sql_types::{Bool, Text};
@@ -135,16 +136,7 @@ by_place! {
 /// Creates or upgrades the tables; adopts tables that Quartz made by adding only side tables.
 pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<String>> {
     let mut work = Work { connection, options };
-    let (lock, unlock) = dialect::migration_lock(work.connection.backend());
-    work.run(lock)?;
-    let done = work.migrate();
-    // The lock goes with the session if this fails.
-    let unlocked = match (&done, work.connection.backend()) {
-        (Err(_), Backend::Sqlite) => work.run("ROLLBACK"),
-        _ => work.run(unlock),
-    };
-    let mut done = done?;
-    unlocked?;
+    let mut done = work.locked(Work::migrate)?;
     work.ensure_scheduler_rows(&mut done)?;
     Ok(done)
 }
@@ -222,6 +214,17 @@ pub(super) struct Work<'a, 'c> {
 }
 
 impl Work<'_, '_> {
+    /// Works while no other process makes or mends tables.
+    pub(super) fn locked<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let lock = migration_lock(self.connection.backend(), self.connection.keeps_session());
+        self.run(lock.take)?;
+        let done = work(self);
+        // The lock goes with the session if this fails.
+        let unlocked = self.run(if done.is_ok() { lock.release } else { lock.give_up });
+        let done = done?;
+        unlocked.map(|()| done)
+    }
+
     fn migrate(&mut self) -> Result<Vec<String>> {
         let mut done = Vec::new();
         let mut applied = match self.applied()? {
@@ -347,6 +350,9 @@ impl Work<'_, '_> {
 
     /// The versions that were applied; none if nothing of ours is there.
     fn applied(&mut self) -> Result<Option<BTreeSet<String>>> {
+        if self.lacks_table("CN_MIGRATIONS")? {
+            return Ok(None);
+        }
         let text = "SELECT version AS version FROM {p}CN_MIGRATIONS";
         let statement = Statement { text, prefix: &self.options.table_prefix, values: &[] };
         match self.connection.load::<VersionRow>(statement) {
@@ -359,6 +365,10 @@ impl Work<'_, '_> {
     fn missing_tables(&mut self) -> Result<Vec<&'static str>> {
         let mut missing = Vec::new();
         for table in QUARTZ_TABLES {
+            if self.lacks_table(table)? {
+                missing.push(table);
+                continue;
+            }
             let text = format!("SELECT sched_name AS version FROM {{p}}{table} WHERE 1 = 0");
             let statement = Statement { text: &text, prefix: &self.options.table_prefix, values: &[] };
             match self.connection.load::<VersionRow>(statement) {
@@ -368,6 +378,14 @@ impl Work<'_, '_> {
             }
         }
         Ok(missing)
+    }
+
+    /// True if the table is known not to be there without trying it.
+    fn lacks_table(&mut self, table: &str) -> Result<bool> {
+        let Some(text) = has_table(self.connection.backend()) else { return Ok(false) };
+        let name = self.fill(&format!("{{p}}{table}"));
+        let statement = Statement { text, prefix: &self.options.table_prefix, values: &[name.as_str().into()] };
+        Ok(self.connection.load::<Count>(statement).map_err(error)?.iter().all(|row| row.n == 0))
     }
 
     pub(super) fn fill(&self, text: &str) -> String {

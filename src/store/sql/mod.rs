@@ -13,6 +13,7 @@ mod fast_path_breaker;
 mod harness;
 mod held_connection;
 mod joined;
+mod migration_lock;
 mod migrations;
 #[cfg(feature = "postgres")]
 mod notification_source;
@@ -20,10 +21,13 @@ mod parts;
 #[cfg(any(test, feature = "test-util"))]
 mod plans;
 mod pool;
+mod pooler;
+mod pooler_advice;
 mod raw;
 mod server;
 mod session;
 mod session_context;
+mod silence;
 mod sql_options;
 mod statement;
 mod table;
@@ -196,15 +200,15 @@ impl Database for SqlDatabase {
         let mut lease = self.connection(purpose)?;
         let connection: &mut Connection<'_> = &mut lease;
         // Reads do without a transaction where a transaction is not one moment either.
-        let is_alone = self.backend != Backend::Sqlite && !connection.is_lent();
+        let is_alone = self.backend != Backend::Sqlite && connection.keeps_session();
         if mode == TxMode::Autocommit || mode == TxMode::ReadOnly && is_alone {
             let mut session = SqlSession::new(&self.context, connection, purpose);
             let worked = work(&mut session);
             self.statements.fetch_add(session.statements(), Ordering::Relaxed);
             return worked;
         }
-        // The settings of a session of the caller's come with a transaction only.
-        if mode == TxMode::SingleStatement && !connection.is_lent() {
+        // The settings come with a transaction only, unless the session is kept.
+        if mode == TxMode::SingleStatement && connection.keeps_session() {
             #[cfg(any(test, feature = "test-util"))]
             if let Some(told) = self.context.faults.at_commit(purpose, &mut |apply| match apply {
                 true => work(&mut SqlSession::new(&self.context, connection, purpose)),
@@ -336,8 +340,8 @@ impl Database for SqlDatabase {
 
     #[cfg(feature = "postgres")]
     fn notification_source(&self) -> Option<Box<dyn NotificationSource>> {
-        let url = self.connections.url().filter(|_| self.backend == Backend::Postgres)?;
-        Some(Box::new(notification_source::PostgresListener::new(url, &self.context.options)))
+        let way = self.connections.way_of_notifications().filter(|_| self.backend == Backend::Postgres)?;
+        Some(Box::new(notification_source::PostgresListener::new(way, &self.context.options)))
     }
 
     fn begins_apart(&self) -> bool {

@@ -2,40 +2,45 @@
 
 use super::connection::Connection;
 use super::failure::Failure;
+use super::pool::WayOfNotifications;
+use super::pooler::lends_by_transaction;
+use super::silence::NOTICE_SILENCE;
 use super::sql_options::SqlOptions;
-use crate::error::{Error, Result};
+use crate::error::{Error, FailureClass, Result};
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::database::NotificationSource;
 use crate::store::row::Notifications;
 
-/// The parameters of a connection that mostly waits, so that a server that is gone without a word
-/// is noticed within half a minute. A parameter that the URL names stays as the URL says.
-const PARAMETERS: [(&str, &str); 6] = [
-    ("connect_timeout", "5"),
-    ("keepalives", "1"),
-    ("keepalives_idle", "10"),
-    ("keepalives_interval", "5"),
-    ("keepalives_count", "3"),
-    ("tcp_user_timeout", "25000"),
-];
-
 /// One connection that listens, outside of every pool.
 pub(super) struct PostgresListener {
     url: DataSourceUrl,
+    /// True if the URL is not that of the pool, and nobody has looked what it leads to.
+    is_apart: bool,
     channel: String,
     connection: Option<Connection<'static>>,
 }
 
 impl PostgresListener {
-    pub(super) fn new(url: &DataSourceUrl, options: &SqlOptions) -> Self {
-        Self { url: url.with_parameters(&PARAMETERS), channel: options.channel(), connection: None }
+    pub(super) fn new(way: WayOfNotifications<'_>, options: &SqlOptions) -> Self {
+        let (url, is_apart) = match way {
+            WayOfNotifications::AsThePool(url) => (url, false),
+            WayOfNotifications::Apart(url) => (url, true),
+        };
+        let url = url.with_parameters(&[("connect_timeout", "5")]).with_parameters(&NOTICE_SILENCE);
+        Self { url, is_apart, channel: options.channel(), connection: None }
     }
 }
 
 impl NotificationSource for PostgresListener {
     fn connect(&mut self) -> Result<()> {
         self.connection = None;
-        let mut connection = Connection::establish(&self.url, Synchronous::default()).map_err(failed)?;
+        let mut connection = Connection::open(&self.url).map_err(failed)?;
+        if self.is_apart && lends_by_transaction(&mut connection, &self.url).map_err(failed)? {
+            let message = "carnelian.dataSource.listenUrl leads to a pooler that lends sessions by the transaction, where no \
+                 notification is heard: name the server itself";
+            return Err(failed(Failure { class: FailureClass::Permanent, message: message.to_owned() }));
+        }
+        connection.set_up(Synchronous::default()).map_err(failed)?;
         // A server may end sessions that do nothing; this one is meant to do nothing. Older servers
         // do not know it.
         drop(connection.run("SET idle_session_timeout = 0"));

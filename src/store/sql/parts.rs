@@ -56,19 +56,12 @@ pub(super) fn examine(connection: &mut Connection<'_>, options: &SqlOptions) -> 
 
 /// Makes the parts that are missing; returns them.
 pub(super) fn mend(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<MissingPart>> {
-    let (lock, unlock) = dialect::migration_lock(connection.backend());
     let mut work = Work { connection, options };
-    work.run(lock)?;
-    let made = examine(work.connection, options).and_then(|missing| {
-        make(&mut Work { connection: work.connection, options })?;
+    let made = work.locked(|work| {
+        let missing = examine(work.connection, options)?;
+        make(work)?;
         Ok(missing)
-    });
-    let unlocked = match (&made, work.connection.backend()) {
-        (Err(_), Backend::Sqlite) => work.run("ROLLBACK"),
-        _ => work.run(unlock),
-    };
-    let made = made?;
-    unlocked?;
+    })?;
     work.ensure_scheduler_rows(&mut Vec::new())?;
     Ok(made)
 }

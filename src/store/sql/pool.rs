@@ -5,7 +5,9 @@ use super::connect_attempts::ConnectAttempts;
 use super::connection::{Connection, Inner};
 use super::failure::Failure;
 use super::held_connection::HeldConnection;
+use super::pooler::SessionLoan;
 use super::server::{Guard, LONGEST_REST};
+use super::silence::{answering_within, longest_wait};
 use crate::clock::Clock;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceSettings, DataSourceUrl, Synchronous};
@@ -25,10 +27,14 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// A pool of connections of the caller's, from which a store takes one for each transaction.
 ///
 /// On PostgreSQL the store sets what it needs (READ COMMITTED, time-outs for locks and for idle
-/// transactions) for its own transactions only. On MySQL, MariaDB and SQLite it sets it each time
-/// it takes a connection, a few statements, and the settings stay with the session: give it a pool
-/// of its own if other users of the pool would mind, or name a data source in the settings. A
-/// connection that fails is given back so that the pool throws it away.
+/// transactions) for its own transactions only. If your pool leads to a pooler that lends sessions
+/// by the transaction, and knows no prepared statements, its connections must prepare none: a
+/// customizer of the pool calls `set_prepared_statement_cache_size(CacheSize::Disabled)`.
+///
+/// On MySQL, MariaDB and SQLite the store sets it each time it takes a connection, a few
+/// statements, and the settings stay with the session: give it a pool of its own if other users of
+/// the pool would mind, or name a data source in the settings. A connection that fails is given
+/// back so that the pool throws it away.
 ///
 /// MySQL, other than MariaDB, ends a session that stops while it holds a lock after the session's
 /// `wait_timeout` only, which is left as it is: hours, if you set no other.
@@ -105,6 +111,10 @@ pub(super) struct OwnPool {
     pool: r2d2::Pool<Manager>,
     #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
     url: DataSourceUrl,
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
+    listen_url: Option<DataSourceUrl>,
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
+    loan: Arc<SessionLoan>,
     /// The longest wait for a connection.
     longest: Duration,
     attempts: Arc<ConnectAttempts>,
@@ -141,6 +151,15 @@ impl OwnPool {
     }
 }
 
+/// The URL by which a session is opened that hears notifications.
+#[cfg(feature = "postgres")]
+pub(super) enum WayOfNotifications<'a> {
+    /// That of the pool.
+    AsThePool(&'a DataSourceUrl),
+    /// A URL that is to lead to the server itself.
+    Apart(&'a DataSourceUrl),
+}
+
 /// A connection for the time of one transaction.
 pub(super) enum PoolConnection {
     Own(r2d2::PooledConnection<Manager>),
@@ -159,6 +178,7 @@ impl Connections {
         // Every connection to `:memory:` is a database of its own.
         let size = if url.is_in_memory() { 1 } else { source.max_connections.max(1) };
         let attempts = Arc::new(ConnectAttempts::new(url));
+        let loan = Arc::new(SessionLoan::new(source.pooler));
         let pool = r2d2::Pool::builder()
             .max_size(size)
             .min_idle(Some(0))
@@ -173,6 +193,7 @@ impl Connections {
             .build_unchecked(Manager {
                 url: answering_within(url, source.connection_timeout),
                 attempts: Arc::clone(&attempts),
+                loan: Arc::clone(&loan),
                 synchronous: source.synchronous,
                 init_sql: source.init_sql.clone(),
                 validates: source.validate_on_checkout,
@@ -180,8 +201,10 @@ impl Connections {
                 taken_for,
                 losses: AtomicU64::new(0),
             });
-        let own = OwnPool { pool, url: url.clone(), longest: source.connection_timeout, attempts };
-        (Connections::Own(own), backend_of(url))
+        let (url, listen_url) = (url.clone(), source.listen_url.clone());
+        let longest = longest_wait(&source.url, source.connection_timeout);
+        let own = OwnPool { pool, url, listen_url, loan, longest, attempts };
+        (Connections::Own(own), backend_of(&source.url))
     }
 
     /// The caller's pool.
@@ -197,11 +220,13 @@ impl Connections {
         (Connections::Callers(pool, synchronous), backend)
     }
 
-    /// By which URL connections of our own are made.
+    /// The way to a session that hears notifications.
     #[cfg(feature = "postgres")]
-    pub(super) fn url(&self) -> Option<&DataSourceUrl> {
+    pub(super) fn way_of_notifications(&self) -> Option<WayOfNotifications<'_>> {
         match self {
-            Connections::Own(own) => Some(&own.url),
+            Connections::Own(OwnPool { listen_url: Some(url), .. }) => Some(WayOfNotifications::Apart(url)),
+            Connections::Own(own) if own.loan.is_known() => None,
+            Connections::Own(own) => Some(WayOfNotifications::AsThePool(&own.url)),
             Connections::Callers(..) => None,
         }
     }
@@ -255,6 +280,7 @@ impl DerefMut for PoolConnection {
 pub(super) struct Manager {
     url: DataSourceUrl,
     attempts: Arc<ConnectAttempts>,
+    loan: Arc<SessionLoan>,
     synchronous: Synchronous,
     /// A statement of the user's for each new connection.
     init_sql: Option<String>,
@@ -287,7 +313,13 @@ impl Manager {
     }
 
     fn open_at(&self, url: &DataSourceUrl, after_losses: u64) -> Result<Opened, Failure> {
-        let mut connection = Connection::establish(url, self.synchronous)?;
+        let mut connection = Connection::open(url)?;
+        let is_lent_by_transaction = self.loan.look(&mut connection, url)?;
+        if is_lent_by_transaction {
+            connection.keep_no_session();
+        } else {
+            connection.set_up(self.synchronous)?;
+        }
         if *url != self.url {
             // A member that has lost the others greets, and then refuses all transactions.
             connection.run("START TRANSACTION")?;
@@ -296,22 +328,11 @@ impl Manager {
         let guard = connection.guard(self.taken_for)?;
         if let Some(text) = &self.init_sql {
             let named = |why: Failure| Failure { message: format!("connectionInitSql: {}", why.message), ..why };
-            connection.run(text).map_err(named)?;
+            let kept = if is_lent_by_transaction { Err(Failure::of_session_left()) } else { connection.run(text) };
+            kept.map_err(named)?;
         }
         Ok(Opened { connection, after_losses, guard, used: self.clock.ticks() })
     }
-}
-
-/// The URL by which a try ends with the wait of the one who asked for it, also where the host is
-/// silent: the network would have it wait for minutes.
-fn answering_within(url: &DataSourceUrl, time: Duration) -> DataSourceUrl {
-    #[cfg(feature = "postgres")]
-    if matches!(url, DataSourceUrl::Postgres { .. }) {
-        // libpq takes one second for two.
-        return url.with_parameters(&[("connect_timeout", &time.as_secs().max(2).to_string())]);
-    }
-    let _ = time;
-    url.clone()
 }
 
 impl r2d2::ManageConnection for Manager {

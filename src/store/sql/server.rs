@@ -163,7 +163,14 @@ impl Connection<'_> {
         } else {
             ""
         };
-        Ok(format!("{name}{server}: {what}{cluster}"))
+        let pooler = match self.backend() {
+            Backend::Postgres if !self.keeps_session() && !self.is_lent() => {
+                "; a pooler lends its sessions by the transaction: nothing is left in them, statements are not prepared, and \
+                 nodes poll unless carnelian.dataSource.listenUrl leads to the server itself"
+            }
+            _ => "",
+        };
+        Ok(format!("{name}{server}: {what}{cluster}{pooler}"))
     }
 
     fn is_of_galera(&mut self) -> Result<bool, Failure> {

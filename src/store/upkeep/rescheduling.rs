@@ -71,13 +71,32 @@ impl Upkeep<'_> {
         let mut free: Vec<TriggerKey> = Vec::with_capacity(again.len());
         while free.len() < again.len() {
             let some: Vec<TriggerKey> = names.by_ref().take(again.len() - free.len()).collect();
-            let taken = s.trigger_keys(TriggerSelection::Keys(&some))?;
+            let taken: BTreeSet<TriggerKey> = s.trigger_keys(TriggerSelection::Keys(&some))?.into_iter().collect();
             free.extend(some.into_iter().filter(|key| !taken.contains(key)));
         }
         for (key, again) in free.into_iter().zip(again) {
             self.add_recovery_trigger(&dead, key, again, &mut writes, done)?;
         }
-        writes.write(s, &done.parked)?;
+        let Writes { triggers, rows, failed, revived } = writes;
+        if !failed.is_empty() {
+            s.delete_reservations(&failed)?;
+            s.change_states(Selection::Triggers(&failed), Transition::Fail.moves(), false)?;
+        }
+        if !done.parked.is_empty() {
+            s.put_parked(&done.parked)?;
+        }
+        if !revived.is_empty() {
+            s.reset_triggers(&revived)?;
+            // The rows of triggers that were revived before.
+            let keys: Vec<TriggerKey> = revived.into_iter().map(|(key, ..)| key).collect();
+            s.rows::<RecoveryRow>().any_of(&["trigger"], &keys).delete()?;
+        }
+        if !triggers.is_empty() {
+            s.insert_triggers(&triggers)?;
+        }
+        if !rows.is_empty() {
+            s.insert_all(&rows)?;
+        }
         // A trigger that was made due again is due for the fire that died, and not by its schedule.
         let on_schedule = dead.triggers.into_values().filter(|row| row.options.is_some() && row.next_ms.is_some());
         Ok(on_schedule.map(|row| row.key).collect())
@@ -251,29 +270,6 @@ impl Upkeep<'_> {
             log::warn!("recovering without the trigger's data trigger={} error={error}", row.key);
             JobDataMap::new()
         })
-    }
-}
-
-impl Writes {
-    fn write(self, s: &mut dyn Session, parked: &[Parked]) -> Result<()> {
-        let Self { triggers, rows, failed, revived } = self;
-        if !failed.is_empty() {
-            s.delete_reservations(&failed)?;
-            s.change_states(Selection::Triggers(&failed), Transition::Fail.moves(), false)?;
-        }
-        if !parked.is_empty() {
-            s.put_parked(parked)?;
-        }
-        if !revived.is_empty() {
-            s.reset_triggers(&revived)?;
-            // The rows of triggers that were revived before.
-            let keys: Vec<TriggerKey> = revived.into_iter().map(|(key, ..)| key).collect();
-            s.rows::<RecoveryRow>().any_of(&["trigger"], &keys).delete()?;
-        }
-        if !triggers.is_empty() {
-            s.insert_triggers(&triggers)?;
-        }
-        if rows.is_empty() { Ok(()) } else { s.insert_all(&rows) }
     }
 }
 

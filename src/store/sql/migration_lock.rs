@@ -1,0 +1,37 @@
+//! `MigrationLock`: how processes that make tables at the same time wait for each other.
+
+use super::backend::Backend;
+
+/// The statements that make concurrent migrations wait for each other.
+pub(super) struct MigrationLock {
+    pub take: &'static str,
+    pub release: &'static str,
+    /// Takes the place of `release` after a failure.
+    pub give_up: &'static str,
+}
+
+/// The lock of migrations: of the session where it is ours, else of one transaction, in which they
+/// are made then. SQLite has locks of transactions only.
+pub(super) fn migration_lock(backend: Backend, keeps_session: bool) -> MigrationLock {
+    let of_session = |take, release| MigrationLock { take, release, give_up: release };
+    let of_transaction = |take| MigrationLock { take, release: "COMMIT", give_up: "ROLLBACK" };
+    match backend {
+        Backend::Sqlite => of_transaction("BEGIN EXCLUSIVE"),
+        Backend::Postgres if keeps_session => {
+            of_session("SELECT pg_advisory_lock(20071126)", "SELECT pg_advisory_unlock(20071126)")
+        }
+        Backend::Postgres => of_transaction(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '60s'; \
+             SELECT pg_advisory_xact_lock(20071126)",
+        ),
+        Backend::Mysql => {
+            of_session("SELECT GET_LOCK('carnelian.migrate', 60)", "SELECT RELEASE_LOCK('carnelian.migrate')")
+        }
+    }
+}
+
+/// The query that tells whether a table is there, where a transaction that has failed once fails
+/// for good; none where the table can be tried.
+pub(super) fn has_table(backend: Backend) -> Option<&'static str> {
+    (backend == Backend::Postgres).then_some("SELECT CAST(to_regclass(?) IS NOT NULL AS int)::bigint AS n")
+}

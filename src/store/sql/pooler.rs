@@ -1,0 +1,95 @@
+//! `SessionLoan`: whether a pooler before PostgreSQL lends sessions by the transaction.
+
+use super::backend::Backend;
+use super::connection::Connection;
+use super::failure::Failure;
+use super::statement::{Count, Statement};
+use crate::error::FailureClass;
+use crate::settings::{DataSourceUrl, Pooler};
+use crate::store::TxMode;
+use std::sync::OnceLock;
+
+/// The number of looks at the sessions of two connections. A pooler gives out the session that
+/// came back last, so that one look suffices, unless others use it as well.
+const LOOKS: usize = 4;
+
+/// The way in which a pooler lends sessions: as the settings say, or as was found.
+pub(super) struct SessionLoan {
+    setting: Pooler,
+    found: OnceLock<bool>,
+}
+
+impl SessionLoan {
+    pub(super) fn new(setting: Pooler) -> Self {
+        Self { setting, found: OnceLock::new() }
+    }
+
+    /// True if sessions are lent by the transaction, as far as is known: a look comes with the
+    /// first connection.
+    pub(super) fn is_known(&self) -> bool {
+        match self.setting {
+            Pooler::Session => false,
+            Pooler::Transaction => true,
+            Pooler::Auto => self.found.get().copied().unwrap_or_default(),
+        }
+    }
+
+    /// True if sessions are lent by the transaction; looks if nobody has, beside a connection that
+    /// was just opened to `url`.
+    pub(super) fn look(&self, opened: &mut Connection<'_>, url: &DataSourceUrl) -> Result<bool, Failure> {
+        if self.setting == Pooler::Auto && self.found.get().is_none() && opened.backend() == Backend::Postgres {
+            let found = lends_by_transaction(opened, url)?;
+            self.found.get_or_init(|| found);
+        }
+        Ok(self.is_known() && opened.backend() == Backend::Postgres)
+    }
+}
+
+/// Looks whether two connections have sessions of their own: else they have the same session in
+/// turn, or one has another session with its next transaction.
+pub(super) fn lends_by_transaction(first: &mut Connection<'_>, url: &DataSourceUrl) -> Result<bool, Failure> {
+    let mut second = Connection::open(url)?;
+    // A prepared statement would be in the way of the other connection.
+    first.prepare_statements(false);
+    second.prepare_statements(false);
+    let own = session(first)?;
+    for _ in 0..LOOKS {
+        if session(&mut second)? == own || session(first)? != own {
+            return carries_transactions(first).map(|()| true);
+        }
+    }
+    first.prepare_statements(true);
+    Ok(false)
+}
+
+/// Fails if the pooler lends sessions by the statement: it hangs up when a transaction begins.
+fn carries_transactions(connection: &mut Connection<'_>) -> Result<(), Failure> {
+    let begun = connection.begin(TxMode::ReadOnly).and_then(|()| connection.roll_back());
+    begun.map_err(|failure| match failure.class {
+        FailureClass::ConnectionLost => Failure {
+            class: FailureClass::Unavailable,
+            message: "a pooler has closed the connection at the begin of a transaction: if it lends sessions by the statement, \
+                      have it lend them by the transaction (pool_mode = transaction in PgBouncer)"
+                .to_owned(),
+        },
+        _ => failure,
+    })
+}
+
+/// The process of the server behind a connection.
+fn session(connection: &mut Connection<'_>) -> Result<Option<i64>, Failure> {
+    let text = "SELECT CAST(pg_backend_pid() AS bigint) AS n";
+    let rows: Vec<Count> = connection.load(Statement { text, prefix: "", values: &[] })?;
+    Ok(rows.first().map(|row| row.n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_settings_say_is_known_without_a_look() {
+        let known = |setting| SessionLoan::new(setting).is_known();
+        assert_eq!([Pooler::Auto, Pooler::Session, Pooler::Transaction].map(known), [false, false, true]);
+    }
+}
