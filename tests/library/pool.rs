@@ -242,8 +242,8 @@ fn tables_are_made_in_a_schema_of_63_characters() {
     mysql.batch_execute(&format!("DROP DATABASE {schema}")).unwrap();
 }
 
-/// The first of several servers is a machine that says nothing: the next one is asked soon. Each new
-/// connection waited for as long as its caller, who then gave up.
+/// The first of several servers is a machine that says nothing: the next one is asked soon. Each
+/// new connection waited for as long as its caller, who then gave up.
 #[test]
 fn a_silent_server_is_passed_over_soon_if_there_are_others() {
     // The system takes connections to it, and nobody answers.
