@@ -180,7 +180,7 @@ impl Upkeep<'_> {
             }
             for (instance, fires) in by_instance {
                 // Fires whose rows their jobs hold are left: the next pass finds them as silent.
-                recovered.push(self.recover_unlocked(s, &instance, fires, FireHolder::Running)?);
+                recovered.push(self.recover_free(s, &instance, fires, FireHolder::Running)?);
             }
             Ok(())
         })?;
@@ -200,7 +200,7 @@ impl Upkeep<'_> {
             |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let fires = s.fired(FiredSelection::Ids(fire_ids))?;
-                self.recover_unlocked(s, &owner.instance, fires, FireHolder::Running)
+                self.recover_free(s, &owner.instance, fires, FireHolder::Running)
             },
             &mut |_, _| Ok(false), // what was recovered is not found again
         )

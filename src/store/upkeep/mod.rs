@@ -15,8 +15,8 @@ mod nodes;
 mod passes;
 mod publishing;
 mod recovery;
+mod recovery_triggers;
 mod reports;
-mod rescheduling;
 mod status;
 mod verdicts;
 

@@ -59,7 +59,7 @@ impl Upkeep<'_> {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let mut fires = s.fired(FiredSelection::OfInstance(&owner.instance))?;
                 fires.retain(&is_meant);
-                self.recover_unlocked(s, &owner.instance, fires, FireHolder::Own)
+                self.recover_free(s, &owner.instance, fires, FireHolder::Own)
             },
             &mut |_, _| Ok(false), // what was recovered is not found again
         )
@@ -67,7 +67,7 @@ impl Upkeep<'_> {
 
     /// Gives each of these fires of the instance its due, but for those whose rows somebody holds:
     /// they stay as they are, for the next look.
-    pub(super) fn recover_unlocked(
+    pub(super) fn recover_free(
         &self,
         s: &mut dyn Session,
         name: &str,

@@ -1,6 +1,6 @@
-//! Rescheduling: what becomes of the work of dead fires, by the policies of their jobs or a handler
-//! of the application's: it goes on in recovery triggers, in the triggers themselves, or not at
-//! all.
+//! Recovery triggers: what becomes of the work of dead fires, by the policies of their jobs or a
+//! handler of the application's. The work goes on in recovery triggers, in the triggers themselves,
+//! or not at all.
 
 use super::Recovered;
 use super::dead_fire_handler::DeadFire;
