@@ -66,7 +66,7 @@ pub struct DataSourceSettings {
     pub pooler: Pooler,
     /// The PostgreSQL itself, on which nodes listen for notifications where a pooler that lends
     /// sessions by the transaction stands before it; nowhere, so that nodes poll. User and password
-    /// of their own replace those in the URL, as in [`DataSourceSettings::url`].
+    /// of their own replace those in the URL, as in the URL of the data source.
     /// Property `carnelian.dataSource.listenUrl`.
     pub listen_url: Option<DataSourceUrl>,
 }

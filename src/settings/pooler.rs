@@ -12,7 +12,7 @@ const KEY: &str = "carnelian.dataSource.pooler";
 /// Behind a pooler that lends sessions by the transaction, the store leaves nothing in a session:
 /// its settings come with each transaction and go with it, statements are not prepared, and
 /// migrations exclude each other within a transaction. Notifications cannot be heard there: nodes
-/// poll, unless [`DataSourceSettings::listen_url`](super::DataSourceSettings::listen_url) leads to
+/// poll, unless the property `carnelian.dataSource.listenUrl` leads to
 /// the server itself. A pool of the caller's leaves nothing in a session either way; whether its
 /// connections prepare statements is the caller's to say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

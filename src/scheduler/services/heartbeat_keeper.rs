@@ -263,11 +263,13 @@ impl HeartbeatKeeper {
         node.services.completer.wake();
     }
 
-    /// The time at which the next beat is due, in ticks. A node without runs has none to give, and
-    /// looks after those of others half as often, and less where many nodes do.
+    /// The time at which the next beat is due, in ticks. A node without runs has none to give. As
+    /// long as it misses none of others, it looks after those half as often, and less where many
+    /// nodes do.
     fn next_heartbeat(&self) -> Option<Duration> {
         let interval = self.node.settings.executions.heartbeat_interval;
-        let lookers = if self.is_idle() { 2 * self.node.shared_among(MOST_SHARED_LOOKS) } else { 1 };
+        let lookers =
+            if self.is_idle() && !self.seen.sees_silence() { 2 * self.node.shared_among(MOST_SHARED_LOOKS) } else { 1 };
         self.last.map(|last| last.saturating_add(interval.saturating_mul(lookers)))
     }
 

@@ -5,6 +5,7 @@ use super::service::{Next, Service};
 use crate::error::Result;
 use crate::random;
 use crate::scheduler::node::Node;
+use crate::settings::ClusterMode;
 use crate::store;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +64,9 @@ impl Service for NotificationListener {
             // on.
             self.node.services.acquirer.wake();
         })?;
-        if heard.change && heeds(self.node.store.members().len()) {
+        // The one node that fires has no other to rely on.
+        let is_alone = self.node.settings.cluster.mode == ClusterMode::ActivePassive;
+        if heard.change && (is_alone || heeds(self.node.store.members().len())) {
             self.node.services.acquirer.wake();
         }
         if heard.cancel {

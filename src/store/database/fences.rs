@@ -14,6 +14,14 @@ pub struct LostCommits {
     pub largest: i64,
 }
 
+impl LostCommits {
+    /// The loss that shows where the stored fence is smaller than the largest that was known before
+    /// the stored one was read.
+    pub(crate) fn between(stored: i64, largest: i64) -> Option<Self> {
+        (stored < largest).then_some(Self { stored, largest })
+    }
+}
+
 /// The fences of a scheduler that a process knows of.
 #[derive(Debug, Default)]
 pub struct Fences {
@@ -36,10 +44,16 @@ impl Fences {
     /// is [taken](Self::take_found). `largest` was known before `stored` was read: other threads
     /// draw fences meanwhile, which is no loss.
     pub(crate) fn are_behind(&self, stored: i64, largest: i64) -> bool {
-        if stored < largest {
-            self.found.lock().get_or_insert(LostCommits { stored, largest });
+        let lost = LostCommits::between(stored, largest);
+        self.note_lost(lost);
+        lost.is_some()
+    }
+
+    /// The transaction that has found this was committed.
+    pub(crate) fn note_lost(&self, lost: Option<LostCommits>) {
+        if let Some(lost) = lost {
+            self.found.lock().get_or_insert(lost);
         }
-        stored < largest
     }
 
     /// The loss of commits, once for each time.

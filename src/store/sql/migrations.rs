@@ -217,7 +217,11 @@ impl Work<'_, '_> {
     /// Works while no other process makes or mends tables.
     pub(super) fn locked<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let lock = migration_lock(self.connection.backend(), self.connection.keeps_session());
-        self.run(lock.take)?;
+        if let Err(error) = self.run(lock.take) {
+            // A transaction may be open in which a lock was not granted.
+            self.connection.break_off();
+            return Err(error);
+        }
         let done = work(self);
         // The lock goes with the session if this fails.
         let unlocked = self.run(if done.is_ok() { lock.release } else { lock.give_up });

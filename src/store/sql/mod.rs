@@ -233,7 +233,7 @@ impl Database for SqlDatabase {
                 session.lock_as(Lock::TriggerAccess, LockStrength::Shared).and_then(|()| work(&mut session))
             }
         };
-        let (statements, drawn) = (session.statements(), session.drawn());
+        let (statements, drawn, lost) = (session.statements(), session.drawn(), session.lost());
         self.statements.fetch_add(statements, Ordering::Relaxed);
         match worked {
             Ok(()) => {
@@ -245,6 +245,7 @@ impl Database for SqlDatabase {
                     })
                 {
                     if told.is_ok() {
+                        self.context.fences.note_lost(lost);
                         self.context.fences.note(drawn);
                     }
                     return told;
@@ -261,6 +262,7 @@ impl Database for SqlDatabase {
                     };
                     Failure { class, ..failure }.of_operation(purpose)
                 })?;
+                self.context.fences.note_lost(lost);
                 self.context.fences.note(drawn);
                 if mode.may_write() {
                     self.commits.fetch_add(1, Ordering::Relaxed);
@@ -387,6 +389,8 @@ impl Database for SqlDatabase {
             return Ok(None);
         }
         let mut lease = self.connection(purpose)?;
+        // Whose clock decides is to be known before anybody is judged.
+        SqlSession::new(&self.context, &mut lease, purpose).writes_locks()?;
         let guard = lease.guard_in_words();
         guard.map(Some).map_err(|failure| failure.of_operation(purpose))
     }

@@ -11,6 +11,7 @@ use super::statement::{Count, Statement, Value};
 use crate::error::{Error, Result};
 use crate::store::database::{Lock, Session};
 use crate::store::row::Notification;
+use crate::store::{Fences, LostCommits};
 use diesel::sql_types::{BigInt, Nullable};
 
 /// One transaction, which reads the clock once and knows which locks it holds.
@@ -23,6 +24,9 @@ pub(super) struct SqlSession<'a, 'c> {
     fence: Option<i64>,
     /// The last fence that this transaction has drawn; 0 if none.
     drawn: i64,
+    /// The loss of commits that this transaction has found. A transaction that is never committed
+    /// may be wrong: where several servers take writes, it learns at its commit that it is late.
+    lost: Option<LostCommits>,
     held: Option<Lock>,
     /// The transaction is a caller's: it may last.
     is_joined: bool,
@@ -55,6 +59,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             now_ms: None,
             fence: None,
             drawn: 0,
+            lost: None,
             held: None,
             is_joined: false,
             notified: Vec::new(),
@@ -79,12 +84,22 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         self.drawn
     }
 
+    pub(super) fn lost(&self) -> Option<LostCommits> {
+        self.lost
+    }
+
+    /// Tells whether the stored fence is smaller than the largest that was known before.
+    pub(super) fn is_behind(&mut self, stored: i64, largest: i64) -> bool {
+        self.lost = self.lost.or(LostCommits::between(stored, largest));
+        stored < largest
+    }
+
     pub(super) fn note_drawn(&mut self, last: i64) {
         self.drawn = last;
     }
 
     /// The fences that the process knows.
-    pub(super) fn fences(&self) -> &'a crate::store::Fences {
+    pub(super) fn fences(&self) -> &'a Fences {
         &self.context.fences
     }
 

@@ -52,8 +52,10 @@ impl Upkeep<'_> {
     /// transaction without a lock.
     fn renew(&self, me: &mut Membership, owner: &Owner, begun: Duration) -> Result<Checkin> {
         let (mut registered, mut seen) = (false, MembersSeen::default());
+        // Other threads draw fences on other members of a cluster of databases: a transaction sees
+        // what was committed there before the transaction began, and no more.
+        let largest = self.largest_fence();
         self.store.once("check in", TxMode::OwnRows, &mut |s| {
-            let largest = self.largest_fence();
             seen = self.see_members(s)?;
             for name in &seen.replaced {
                 s.forget_replaced(name)?;
@@ -118,7 +120,7 @@ impl Upkeep<'_> {
     /// (H25).
     fn register(&self, me: &mut Membership, begun: Duration) -> Result<Checkin> {
         let mut checkin = Checkin::default();
-        let seen = self.look_at_members()?;
+        let mut seen = self.look_at_members()?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
         // A row that an earlier try of this node has registered, whose answer was lost, is no twin.
         let is_own = |row: &&InstanceRow| row.incarnation.is_some() && row.incarnation == me.attempted;
@@ -202,7 +204,10 @@ impl Upkeep<'_> {
         checkin.registered = true;
         // After the lock, for which others wait who register too. If this fails, the look before it
         // has to do: the node is registered.
-        let seen = self.look_at_members().unwrap_or(seen);
+        let seen = self.look_at_members().unwrap_or_else(|_| {
+            seen.instances.retain(|row| row.name != me.instance);
+            seen
+        });
         let verdicts = self.judge(me, &seen, begun, &mut checkin);
         self.recover_dead(me, &seen, verdicts, &mut checkin);
         self.note_last_work(me, checkin.refusal.is_none());

@@ -51,13 +51,13 @@ impl Upkeep<'_> {
     /// The error of the database that is left after the bounded retries.
     pub fn fence_behind(&self) -> Result<Option<LostCommits>> {
         self.store.read("compare fences", |s| {
-            let Some(stored) = s.draw_fences(None, 0)? else { return Ok(None) };
             let fires = s.fired(FiredSelection::All)?.into_iter().map(|fire| fire.fire_id);
             let runs: Vec<HistoryRow> = s.history(&HistoryFilter { limit: RUNS, ..HistoryFilter::default() })?;
             let ids = fires.chain(runs.into_iter().map(|run| run.fire_id));
             let locks = s.rows().list()?.into_iter().map(|lock: LockRow| lock.fence);
             let largest = ids.filter_map(|id| own_fence(&id)).chain(locks).max().unwrap_or(0);
-            Ok((largest > stored).then_some(LostCommits { stored, largest }))
+            // The stored fence is read last: a fire that is acquired meanwhile is no loss.
+            Ok(s.draw_fences(None, 0)?.and_then(|stored| LostCommits::between(stored, largest)))
         })
     }
 }

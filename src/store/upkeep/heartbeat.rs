@@ -40,9 +40,17 @@ pub struct Heartbeats {
     usual: Duration,
     /// The last pass failed: what comes after it is the end of an outage.
     is_cut_off: bool,
+    /// The last pass has missed beats of others.
+    sees_silence: bool,
 }
 
 impl Heartbeats {
+    /// True if the last pass has missed beats of others: the next one, soon, tells whether they are
+    /// dead, since an observer forgives them the time in which it did not look itself.
+    pub(crate) fn sees_silence(&self) -> bool {
+        self.sees_silence
+    }
+
     /// Takes note of an answer to what was asked at `begun`. Passes come at intervals of many
     /// lengths: only one that comes much later than the last one did is the end of an absence.
     fn read(&mut self, observer: &Observer, begun: Duration, was_cut_off: bool, checkin_interval: Duration) {
@@ -124,6 +132,7 @@ impl Upkeep<'_> {
         let silent: Vec<&HeartbeatRow> = rows.iter().filter(|row| !alive.contains(row.fire_id.as_str())).collect();
         seen.read(&observer, begun, was_cut_off, self.store.settings.job_store.checkin_interval);
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
+        seen.sees_silence = !silent.is_empty();
         let dead: BTreeMap<String, i64> = silent
             .into_iter()
             .filter(|row| seen.observations.convicts(*row, &observer))
@@ -159,6 +168,7 @@ impl Upkeep<'_> {
         let observer = Observer { now_ms, ticks: asked, answered, gap_ms, tolerance_ms, has_several_clocks };
         seen.read(&observer, begun, was_cut_off, self.store.settings.job_store.checkin_interval);
         seen.observations.keep_only(std::iter::empty());
+        seen.sees_silence = false;
         Ok(HeartbeatPass::default())
     }
 

@@ -176,9 +176,10 @@ impl FiredRows for SqlSession<'_, '_> {
         }
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let last = match self.known_fence() {
-            // Read with the lock, and held since: nobody has drawn one in between.
+            // Read with the lock, and held since: who has drawn one in between has done so on another
+            // member of a cluster of databases, and this transaction is not committed.
             Some(fence) => {
-                self.fences().are_behind(fence, self.fences().largest());
+                self.is_behind(fence, self.fences().largest());
                 let last = fence.max(self.fences().largest()).saturating_add(count);
                 let values: Vec<Value> = [last.into(), self.name()].into_iter().chain(of_owner).collect();
                 let text = format!("UPDATE {{p}}CN_FENCES SET fence = ? WHERE sched_name = ?{registered}");
@@ -255,7 +256,7 @@ impl SqlSession<'_, '_> {
     fn catch_up(&mut self) -> Result<bool> {
         let largest = self.fences().largest();
         let Some(stored) = self.draw_fences(None, 0)? else { return Ok(false) };
-        let is_behind = self.fences().are_behind(stored, largest);
+        let is_behind = self.is_behind(stored, largest);
         if is_behind {
             let largest = self.fences().largest();
             let session: &mut dyn Session = self;
