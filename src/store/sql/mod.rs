@@ -389,7 +389,7 @@ impl Database for SqlDatabase {
             return Ok(None);
         }
         let mut lease = self.connection(purpose)?;
-        // Whose clock decides is to be known before anybody is judged.
+        // Judges have to know whether the nodes check in by several clocks.
         SqlSession::new(&self.context, &mut lease, purpose).writes_locks()?;
         let guard = lease.guard_in_words();
         guard.map(Some).map_err(|failure| failure.of_operation(purpose))

@@ -176,7 +176,7 @@ impl FiredRows for SqlSession<'_, '_> {
         }
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let last = match self.known_fence() {
-            // Read with the lock, and held since: who has drawn one in between has done so on another
+            // Read with the lock, and held since: who has drawn one in between did so on another
             // member of a cluster of databases, and this transaction is not committed.
             Some(fence) => {
                 self.is_behind(fence, self.fences().largest());
