@@ -78,9 +78,9 @@ fn a_node_says_what_it_is_and_how_it_does() {
     assert_eq!(cluster.store.upkeep().instance("B").unwrap(), None);
 }
 
-/// LT-36, LT-72: it travels with the check-in: one statement more, and no commit.
+/// LT-36, LT-72: it travels with the check-in: at most one statement more, and no commit.
 #[test]
-fn a_report_costs_one_statement_and_no_commit() {
+fn a_report_costs_one_statement_at_most_and_no_commit() {
     let cluster = Cluster::new(open);
     let mut silent = cluster.node("A");
     let mut telling = reporting(&cluster, "B", report("rack7"));
@@ -91,7 +91,8 @@ fn a_report_costs_one_statement_and_no_commit() {
         StatementCounts { statements: after.statements - before.statements, commits: after.commits - before.commits }
     };
     let (without, with) = (cost(&mut silent), cost(&mut telling));
-    assert_eq!((with.statements, with.commits), (without.statements + 1, without.commits));
+    assert!(with.statements <= without.statements + 1, "{with:?} {without:?}");
+    assert_eq!(with.commits, without.commits);
     assert_eq!(status(&cluster, "A").node, None, "who says nothing has no row");
 }
 
