@@ -6,11 +6,13 @@ use super::known_types::KnownTypes;
 use super::placed::Placed;
 use super::row::InstanceRow;
 use super::strategies::Strategies;
+use crate::epoch::millis;
 use crate::job::JobDetail;
 use crate::trigger::TriggerOrder;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::time::Duration;
 
 /// One transaction in so many that could share the lock does not. A stream of transactions that
 /// share the lock could keep others waiting that want it alone: a transaction that queues behind
@@ -43,8 +45,8 @@ struct Cluster {
     members: RwLock<Arc<[String]>>,
     /// The number of claims of due triggers so far.
     claims: AtomicU32,
-    /// The latest time of the store that was seen.
-    latest_ms: AtomicI64,
+    /// The latest time of the store that was seen, and when that was, in ticks.
+    latest: Mutex<(i64, Duration)>,
 }
 
 impl NodeView {
@@ -54,15 +56,19 @@ impl NodeView {
     }
 
     /// Notes a time of the store, and gives it back.
-    pub(super) fn note_time(&self, now_ms: i64) -> i64 {
-        self.cluster.latest_ms.fetch_max(now_ms, Ordering::Relaxed);
+    pub(super) fn note_time(&self, now_ms: i64, ticks: Duration) -> i64 {
+        let mut latest = self.cluster.latest.lock();
+        if now_ms >= latest.0 {
+            *latest = (now_ms, ticks);
+        }
         now_ms
     }
 
-    /// The time that has come for certain: triggers fired by it, also if somebody has set the clock
-    /// of the store back since.
-    pub(super) fn time_that_came(&self, now_ms: i64) -> i64 {
-        now_ms.max(self.cluster.latest_ms.load(Ordering::Relaxed))
+    /// The time that has come: triggers fired by it, also if somebody has set the clock of the
+    /// store back since, and while this node did not reach the store.
+    pub(super) fn time_that_came(&self, now_ms: i64, ticks: Duration) -> i64 {
+        let (latest_ms, seen) = *self.cluster.latest.lock();
+        now_ms.max(latest_ms.saturating_add(millis(ticks.saturating_sub(seen))))
     }
 
     /// A node of Quartz was a member of the cluster at the last check-in.
@@ -117,5 +123,23 @@ impl NodeView {
     /// True if this node can fan out the ticks of the job.
     pub(in crate::store) fn has_strategy_of(&self, job: &JobDetail) -> bool {
         self.strategies.get(job.policy().execution_strategy()).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_on_for_a_node_that_does_not_reach_the_store() {
+        let view = NodeView::default();
+        let second = Duration::from_secs;
+        assert_eq!(view.note_time(19_000, second(5)), 19_000);
+        assert_eq!(view.time_that_came(19_500, second(5)), 19_500);
+        // The clock of the store was set back meanwhile.
+        assert_eq!(view.note_time(18_000, second(17)), 18_000);
+        assert_eq!(view.time_that_came(18_000, second(17)), 31_000);
+        view.note_time(19_200, second(18));
+        assert_eq!(view.time_that_came(19_300, second(18)), 19_300);
     }
 }

@@ -5,6 +5,7 @@ use super::run_handle::FireTask;
 use super::run_result::outcome_of_stop;
 use crate::error::FailureClass;
 use crate::job::FireOutcome;
+use crate::key::RECOVERY_GROUP;
 use crate::listener::lifecycle_log;
 use crate::scheduler::node::Node;
 use crate::store::{Completion, CompletionInstruction, Ending, RerunReason, Unfired};
@@ -80,7 +81,10 @@ fn interrupted(node: &Node, task: &FireTask, why: &str) -> OwnedCompletion {
     let FireTask { bundle, handle, due } = task;
     let now = node.clock.ticks();
     let outcome = handle.stop_reason().map_or(FireOutcome::Interrupted, outcome_of_stop);
-    let rerun = || bundle.rerun_order(RerunReason::Interrupted, due.saturating_sub(now));
+    // A recovery stays one: it has not begun here.
+    let is_recovery = bundle.trigger.key().group() == RECOVERY_GROUP;
+    let reason = if is_recovery { RerunReason::Died } else { RerunReason::Interrupted };
+    let rerun = || bundle.rerun_order(reason, due.saturating_sub(now));
     let rerun = (outcome == FireOutcome::Interrupted).then(rerun);
     // Work that is over needs no checkpoint of its chain any more.
     let root = bundle.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.clone());

@@ -20,6 +20,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 impl Firing<'_> {
+    /// Notes a time of the store, and gives it back.
+    pub(super) fn note_time(&self, now_ms: i64) -> i64 {
+        self.node.note_time(now_ms, self.store.clock.ticks())
+    }
+
     /// The poll of a node: what is due within `horizon` from now, and whether others have changed
     /// something. Without a horizon the poll goes through what is due later too. Reservations of
     /// others are those that `instance` has not. One statement, without a lock and without a
@@ -34,10 +39,10 @@ impl Firing<'_> {
             let versions = &self.node.types.read().reader().versions;
             if self.node.is_open() {
                 let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &Exclusions::default())?;
-                self.node.note_time(poll.now_ms);
+                self.note_time(poll.now_ms);
                 return Ok(poll);
             }
-            let now_ms = self.node.note_time(s.now_ms()?);
+            let now_ms = self.note_time(s.now_ms()?);
             let admission = self.node.admission_filter(s, "", now_ms)?;
             let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, admission.excluded())?;
             Ok(if admission.is_shut() { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
@@ -88,7 +93,7 @@ impl Firing<'_> {
         request: &AcquireRequest<'_>,
         seen: Option<&[&SeenTrigger]>,
     ) -> Result<Acquisition> {
-        let now_ms = self.node.note_time(s.now_ms()?);
+        let now_ms = self.note_time(s.now_ms()?);
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
         let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
         if admission.is_shut() {

@@ -83,7 +83,7 @@ impl Firing<'_> {
     /// worker.
     fn look_for_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<SeenTrigger>, Option<i64>, usize)> {
         self.store.read("look for due triggers", |s| {
-            let now_ms = self.node.note_time(s.now_ms()?);
+            let now_ms = self.note_time(s.now_ms()?);
             let mut found = Acquisition::default();
             let mut admission = self.node.admission_filter(s, "", now_ms)?;
             if admission.is_shut() {
@@ -159,7 +159,7 @@ impl Firing<'_> {
         if s.draw_fences(Some(owner), 0)?.is_none() {
             return Err(fenced(owner));
         }
-        let now_ms = self.node.note_time(s.now_ms()?);
+        let now_ms = self.note_time(s.now_ms()?);
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
         let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
         if admission.is_shut() {

@@ -47,7 +47,7 @@ impl Firing<'_> {
     }
 
     fn fire_in_session(&self, s: &mut dyn Session, owner: &Owner, reservations: &[Reservation]) -> Result<Acquisition> {
-        let now_ms = self.node.note_time(s.now_ms()?);
+        let now_ms = self.note_time(s.now_ms()?);
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let mut reserved = self.read_reserved(s, reservations)?;
         let mut batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())

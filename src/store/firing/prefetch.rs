@@ -100,7 +100,7 @@ impl Firing<'_> {
         let pauses = PauseState::read(s, [])?;
         // Fires come as early as the settings allow.
         let ahead_ms = millis(self.store.settings.scheduler.batch_time_window);
-        let now_ms = self.node.time_that_came(s.now_ms()?).saturating_add(ahead_ms);
+        let now_ms = self.node.time_that_came(s.now_ms()?, self.store.clock.ticks()).saturating_add(ahead_ms);
         let free = |key: &TriggerKey| state_of_new(pauses.is_paused(key.group()), false);
 
         let mut unfired: BTreeMap<i64, Unfired> = BTreeMap::new();

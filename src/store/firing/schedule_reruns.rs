@@ -33,7 +33,7 @@ impl Firing<'_> {
             let counts = order.reason == RerunReason::Failed;
             let next_ms = match order.reason {
                 // The work is late already: it keeps its place.
-                RerunReason::Interrupted if order.delay.is_zero() => order.scheduled_ms.min(now_ms),
+                RerunReason::Interrupted | RerunReason::Died if order.delay.is_zero() => order.scheduled_ms.min(now_ms),
                 _ => now_ms.saturating_add(millis(order.delay)),
             };
             let part = Some(&completion.trigger).filter(|_| order.stays);
@@ -130,9 +130,11 @@ impl Firing<'_> {
 /// the `part`, if the work is one.
 fn rerun_trigger(order: &RerunOrder, fire_id: &str, job: &JobKey, next_ms: i64, part: Option<&TriggerKey>) -> Trigger {
     let mut data = order.data.clone();
-    // These keys tell of a recovery which fire it stands for.
-    for key in recovery_keys::ALL {
-        data.remove(key);
+    if order.reason != RerunReason::Died {
+        // These keys tell of a recovery which fire it stands for.
+        for key in recovery_keys::ALL {
+            data.remove(key);
+        }
     }
     let stem = order.reason.stem();
     let key = match part {
