@@ -55,22 +55,7 @@ fn kills(database: &str) {
     let kills = number("CARNELIAN_STORM_KILLS", 5);
     let mut cluster = Cluster::new("kills", database);
     let seconds = kills * 2 + 12;
-    let mut work = Vec::new();
-    for i in 0..6 {
-        let every = Duration::from_millis(700 + 110 * i);
-        let fires = seconds * 1000 / u32::try_from(every.as_millis()).unwrap();
-        work.push(grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "600")], every, fires));
-        work.push(grid(&format!("quick-{i}"), "demo.append", &[], every / 2, fires * 2));
-    }
-    let expected: Vec<_> = work
-        .iter()
-        .flat_map(|(_, triggers)| triggers.iter().map(|t| (t.key().to_string(), t.schedule().clone())))
-        .collect();
-    cluster.store.catalogue().schedule(work, false).unwrap();
-    for _ in 0..3 {
-        cluster.start_node();
-    }
-    cluster.wait_until_ready(3);
+    let expected = cluster.begin_grids(6, Duration::from_millis(700), seconds);
     let mut deaths: Vec<Death> = Vec::new();
     let wanted = usize::try_from(kills).unwrap();
     // A few more than asked for, if none of them has hit a node in the middle of its work.

@@ -4,7 +4,7 @@
 use super::cluster::{Cluster, Death};
 use super::history::text;
 use super::support::wait_until;
-use super::{WINDOW, checker, effects_happen_once_on, grid, number};
+use super::{WINDOW, checker, effects_happen_once_on, number};
 use carnelian::store::{Lock, TxMode};
 use carnelian::{FailureClass, JobDetail, JobKey};
 use rustix::process::{Pid, Signal, kill_process};
@@ -150,22 +150,7 @@ fn storms_of_kills() {
     let mut members = Members::new();
     // A member that is back within some seconds, and a node.
     let seconds = blows * 10 + 15;
-    let mut work = Vec::new();
-    for i in 0..4 {
-        let every = Duration::from_millis(900 + 110 * i);
-        let fires = seconds * 1000 / u32::try_from(every.as_millis()).unwrap();
-        work.push(grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "600")], every, fires));
-        work.push(grid(&format!("quick-{i}"), "demo.append", &[], every / 2, fires * 2));
-    }
-    let expected: Vec<_> = work
-        .iter()
-        .flat_map(|(_, triggers)| triggers.iter().map(|t| (t.key().to_string(), t.schedule().clone())))
-        .collect();
-    cluster.store.catalogue().schedule(work, false).unwrap();
-    for _ in 0..3 {
-        cluster.start_node();
-    }
-    cluster.wait_until_ready(3);
+    let expected = cluster.begin_grids(4, Duration::from_millis(900), seconds);
     let mut deaths: Vec<Death> = Vec::new();
     let mut killed = 0;
     for blow in 0..blows {
