@@ -4,10 +4,33 @@
 use super::cluster::Cluster;
 use super::history::text;
 use super::{INTERVAL, SLACK, WINDOW, checker, grid, number};
+use carnelian::Schedule;
 use carnelian::store::row::FiredState;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+impl Cluster {
+    /// Stores so many long jobs and twice as many fires of short ones, the fastest long one at this
+    /// interval, for so many seconds, and starts three nodes. Returns what is to fire.
+    pub fn begin_grids(&mut self, count: u64, fastest: Duration, seconds: u32) -> Vec<(String, Schedule)> {
+        let mut work = Vec::new();
+        for i in 0..count {
+            let every = fastest + Duration::from_millis(110 * i);
+            let fires = seconds * 1000 / u32::try_from(every.as_millis()).unwrap();
+            work.push(grid(&format!("sleeper-{i}"), "demo.sleep", &[("ms", "600")], every, fires));
+            work.push(grid(&format!("quick-{i}"), "demo.append", &[], every / 2, fires * 2));
+        }
+        let triggers = work.iter().flat_map(|(_, triggers)| triggers);
+        let expected = triggers.map(|t| (t.key().to_string(), t.schedule().clone())).collect();
+        self.store.catalogue().schedule(work, false).unwrap();
+        for _ in 0..3 {
+            self.start_node();
+        }
+        self.wait_until_ready(3);
+        expected
+    }
+}
 
 /// A trigger that was not executing on a node that is killed fires so soon after its time on
 /// another.
