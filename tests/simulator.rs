@@ -70,6 +70,7 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     (300_005_000, OLD),
     (500_008_967, OLD),
     (500_010_849, OLD),
+    (600_012_152, "no-shut-down,no-sleep"),
 ];
 
 /// Puts what the nodes log into the history.

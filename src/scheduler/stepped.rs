@@ -67,7 +67,7 @@ impl Scheduler {
     }
 
     /// Ends a node without a thread as [`Scheduler::shutdown_and_wait`] does, or as
-    /// [`Scheduler::shutdown_now`]. Its services and runs have to go on while the node's clock
+    /// [`Scheduler::shutdown_now`]. The node's services and runs have to go on while its clock
     /// waits.
     // For this project's simulator; carries no promise.
     #[doc(hidden)]

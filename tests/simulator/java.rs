@@ -1,6 +1,6 @@
-//! The node of Quartz in a simulation: when it does what. It comes and goes as an event; while it
-//! is there it checks in, reserves one trigger at a time, fires it when its own clock says so, ends
-//! its runs, and recovers whom it takes for dead. `quartz` has what it writes.
+//! The node of Quartz in a simulation: when it does what. The node comes and goes as an event; while
+//! it is there it checks in, reserves one trigger at a time, fires it when its own clock says so,
+//! ends its runs, and recovers whom it takes for dead. `quartz` has what it writes.
 
 use super::jobs::{self, Beginning, Ending};
 use super::plan::{MS, SECOND};
@@ -44,11 +44,11 @@ pub struct JavaNode {
     next_checkin: u64,
     /// The time at which it fires what it has reserved, or looks for more.
     next_look: u64,
-    /// It takes nothing before all others know of it.
+    /// The node takes nothing before, so that all others know of it.
     takes_from: u64,
     reserved: Option<Reserved>,
     runs: Vec<JavaRun>,
-    /// It was told to end, and waits for its runs.
+    /// True if it was told to end, and waits for its runs.
     is_ending: bool,
 }
 
@@ -90,7 +90,7 @@ impl World {
             }
             1 => {
                 self.say(format_args!("{} is told to end", node.name));
-                // What it has reserved stays reserved, as by Quartz from 2.4 on (#905).
+                // A reservation stays, as by Quartz from 2.4 on (#905).
                 node.is_ending = true;
             }
             _ => return self.java_dies(&node),
@@ -140,7 +140,7 @@ impl World {
         let Some(mut node) = self.java.borrow_mut().node.take() else { return };
         let held_for = self.file_held_for();
         if held_for > 0 {
-            // It would wait for the file.
+            // The node would wait for the file.
             let until = self.now() + held_for + 1;
             node.next_checkin = node.next_checkin.max(until);
             node.next_look = node.next_look.max(until);
@@ -169,7 +169,7 @@ impl World {
 
     /// Fires what it has reserved, or reserves a trigger.
     fn java_looks(&self, node: &mut JavaNode) {
-        /// It does not wait for the last milliseconds.
+        /// The last milliseconds are not waited for.
         const SOON_MS: i64 = 2;
         let wait = |node: &JavaNode, next_ms: i64| {
             let wait_ms = next_ms - SOON_MS - self.java_ms(node);

@@ -219,11 +219,11 @@ impl Plan {
         // A node of Quartz runs jobs of every version.
         let versions = latest.chance(2_000) && !events.iter().any(|(event, _)| *event == Event::Visit);
         let short = latest.chance(3_000);
-        if latest.chance(1_500) {
-            events.push((Event::Sleep, 8 * SECOND));
-        }
         for grid in grids.iter_mut().filter(|_| short) {
             grid.fires = (grid.fires * u32::try_from(latest.between(10, 100)).expect("small") / 100).max(2);
+        }
+        if latest.chance(1_500) {
+            events.push((Event::Sleep, 8 * SECOND));
         }
         Self {
             store_drift,

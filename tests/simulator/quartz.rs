@@ -1,8 +1,8 @@
-//! What a node of Quartz 2.x writes when it checks in, reserves, fires, completes, releases and
-//! recovers: its statements, in their order, with the lock for acquisition that its manual
-//! recommends beside others.
+//! Quartz's statements: a node of Quartz 2.x checks in, reserves, fires, completes, releases and
+//! recovers by these, in their order, with the lock for acquisition that its manual recommends
+//! beside others.
 //!
-//! What Quartz itself does wrong is noted by name in [`Known`], and excuses what follows from it.
+//! The faults of Quartz itself are noted by name in [`Known`], and excuse what follows from them.
 
 use super::java::{CHECKIN, JavaNode, first_trigger};
 use super::plan::MS;
@@ -62,7 +62,7 @@ pub struct Made {
     pub attempt: i64,
 }
 
-/// What Quartz has done, right and wrong.
+/// The doings of Quartz, right and wrong.
 #[derive(Default)]
 pub struct Known {
     /// The fires whose ends it has recorded; it writes no history.
@@ -73,8 +73,8 @@ pub struct Known {
     /// is lost.
     pub dropped: BTreeSet<(TriggerKey, i64)>,
     /// `H4Unblocks`, `RecoversBesideARun` (#1097) and `CompletesUnfenced`: it makes triggers
-    /// `WAITING` of a job that runs once at a time and is running, and fires them itself. These jobs
-    /// overlap, and count wrongly.
+    /// `WAITING` of a job that runs once at a time and is running, and fires them itself. These
+    /// jobs overlap, and count wrongly.
     pub overlapping: BTreeSet<JobKey>,
     /// `LeavesBlocked`: it recovers a run for whose end its trigger waits, by an option that Quartz
     /// does not know, and the trigger stays `BLOCKED` until the next audit of ours.
@@ -212,7 +212,7 @@ impl World {
             .misfire(MisfireInstruction::Ignore)
             .data_map(data);
         self.console.schedule_trigger(trigger.build().expect("a trigger")).expect("nothing fails for it");
-        // Whether its job runs elsewhere is not looked at.
+        // Quartz does not look whether the job runs elsewhere.
         let moves = [(TriggerState::Blocked, TriggerState::Waiting)];
         let mut unblocked = 0;
         let tried = self.quartz(Lock::TriggerAccess, |s| {
@@ -288,8 +288,8 @@ impl World {
         format!("{}{}", node.name, 1_000_000_000 + java.count)
     }
 
-    /// Fires a trigger that it has reserved; none if that is not reserved any more. Whether the
-    /// reservation is still its own is not looked at.
+    /// Fires a trigger that it has reserved; none if that is not reserved any more. Quartz
+    /// does not look whether the reservation is still its own.
     pub fn quartz_fires(&self, node: &JavaNode, reserved: &Reserved) -> Option<Fired> {
         let key = &reserved.trigger;
         let trigger = self.console.trigger(key).expect("an answer")?;
@@ -328,7 +328,9 @@ impl World {
                 use TriggerState::{Acquired, Blocked, Paused, PausedBlocked, Waiting};
                 let moves = [(Waiting, Blocked), (Acquired, Blocked), (Paused, PausedBlocked)];
                 s.change_states(Selection::Jobs(std::slice::from_ref(job.key())), &moves, false)?;
-                lost = s.fired(FiredSelection::Acquired)?.into_iter().map(|one| one.fire_id).collect();
+                let blocked = s.trigger_keys(TriggerSelection::OfJob(job.key()))?;
+                let rows = s.fired(FiredSelection::Acquired)?.into_iter();
+                lost = rows.filter(|one| blocked.contains(&one.trigger)).map(|one| one.fire_id).collect();
             }
             let advanced = s.advance(&[Advance {
                 key: key.clone(),

@@ -217,7 +217,7 @@ impl World {
         let (number, waits) = (node.number, self.dice.borrow_mut().chance(5_000));
         self.say(format_args!("n{number} is told to end; it waits for its jobs: {waits}"));
         let Some(report) = node.shut_down(waits) else { return };
-        // It may have died on its way.
+        // The node may have died on its way.
         if !node.link.die() {
             return;
         }
