@@ -1,6 +1,6 @@
-//! The node of Quartz in a simulation: when it does what. The node comes and goes as an event; while
-//! it is there it checks in, reserves one trigger at a time, fires it when its own clock says so,
-//! ends its runs, and recovers whom it takes for dead. `quartz` has what it writes.
+//! The node of Quartz in a simulation: when it does what. The node comes and goes as an event;
+//! while it is there it checks in, reserves one trigger at a time, fires it when its own clock says
+//! so, ends its runs, and recovers whom it takes for dead. `quartz` has what it writes.
 
 use super::jobs::{self, Beginning, Ending};
 use super::plan::{MS, SECOND};
