@@ -70,6 +70,10 @@ impl Rule {
     /// Reads `FREQ=…;…`; letters may be of either case. An error says what was expected.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim().to_ascii_uppercase();
+        // The crate would pass over what is before a second name.
+        if text.contains(':') {
+            return Err("expected parts such as INTERVAL=2 without a colon".to_owned());
+        }
         // The crate would read an end without a zone by that of this machine.
         let (ends, parts): (Vec<&str>, Vec<&str>) = text.split(';').partition(|part| part.starts_with("UNTIL="));
         let end = ends.first().and_then(|part| part.strip_prefix("UNTIL="));
