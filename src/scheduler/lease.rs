@@ -58,12 +58,15 @@ impl Lease {
     }
 
     /// Notes a committed check-in that was begun at `begun`; returns whether a suspicion ended.
+    ///
+    /// A suspicion that a service has seen ends here too if a wall clock that was set forward and
+    /// back has ended it before: the service sleeps until it is told.
     pub(crate) fn confirm(&self, owner: Owner, begun: Moment) -> bool {
         let mut state = self.state.lock();
         let was_fresh = self.is_fresh(&state);
         *state = State { owner: Some(owner), confirmed: Some(begun) };
-        self.asked.store(false, Ordering::SeqCst);
-        !was_fresh && self.is_fresh(&state)
+        let was_seen = self.asked.swap(false, Ordering::SeqCst);
+        (was_seen || !was_fresh) && self.is_fresh(&state)
     }
 
     /// Notes that the incarnation is over.
@@ -184,6 +187,20 @@ mod tests {
         assert!(!lease.confirm(owner("a"), begun), "the pause was in the middle of this check-in");
         assert!(lease.confirm(owner("a"), now(&clock)));
         assert!(lease.is_held_by(&owner("a")));
+    }
+
+    /// Seed 630010610 of the simulator: the acquirer saw a suspicion and slept until the check-in
+    /// that would end it; the clock was set back before, and nobody woke the acquirer.
+    #[test]
+    fn a_suspicion_that_was_seen_ends_with_the_check_in_though_the_clock_was_set_back() {
+        let (clock, lease) = lease();
+        lease.confirm(owner("a"), now(&clock));
+        clock.set_wall_time(moment(40_000));
+        assert_eq!(lease.owner_for_new_work(), None);
+        clock.set_wall_time(moment(0));
+        assert!(lease.owner_for_new_work().is_some());
+        assert!(lease.confirm(owner("a"), now(&clock)), "who saw the suspicion is told that it is over");
+        assert!(!lease.confirm(owner("a"), now(&clock)));
     }
 
     #[test]
