@@ -8,7 +8,7 @@ use crate::rules::failover::is_dead;
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
 use crate::store::row::{InstanceRow, JobSelection, NodePlace, PlacementView};
 use crate::store::{ClusterPlacement, Session};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The answer of one living node to a fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,9 +91,11 @@ impl ClusterPlacement<'_> {
     fn cluster_view(&self, instances: Vec<InstanceRow>, found: PlacementView, now_ms: i64) -> ClusterView {
         let lives = |row: &InstanceRow| !is_dead(row, millis(self.store.tolerance()), now_ms);
         let instances: Vec<InstanceRow> = instances.into_iter().filter(lives).collect();
+        let of_quartz = instances.iter().filter(|row| row.incarnation.is_none());
+        let of_quartz: BTreeSet<&str> = of_quartz.map(|row| row.name.as_str()).collect();
         let nodes = identities(found.nodes, &instances).into_iter();
         ClusterView {
-            alive: nodes.filter(|node| !is_of_quartz(node, &instances)).collect(),
+            alive: nodes.filter(|node| !of_quartz.contains(node.instance.as_str())).collect(),
             blacklist: found.blacklist,
             limits: found.limits,
             grace_ms: millis(self.store.settings.job_store.checkin_interval),
@@ -114,10 +116,6 @@ pub(in crate::store) fn identities(said: Vec<NodePlace>, instances: &[InstanceRo
         None => NodeIdentity::of_instance(&row.name),
     };
     instances.iter().map(identity).collect()
-}
-
-fn is_of_quartz(node: &NodeIdentity, instances: &[InstanceRow]) -> bool {
-    instances.iter().any(|row| row.name == node.instance && row.incarnation.is_none())
 }
 
 fn may_run(node: &NodeIdentity, verdict: Verdict) -> MayRun {

@@ -11,6 +11,7 @@ use crate::store::placement::identities;
 use crate::store::row::{ClusterMembers, InstanceProcessRow, InstanceRow, NodeRow, PlacementView};
 use crate::store::transaction::random_hex;
 use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 impl Upkeep<'_> {
@@ -256,8 +257,10 @@ impl Upkeep<'_> {
         let (ClusterMembers { now_ms, instances, with_fires, fence }, PlacementView { nodes, blacklist, limits }) =
             s.read_members()?;
         let answered = self.store.clock.ticks();
-        let is_foreign = |name: &String| instances.iter().any(|i| i.name == *name && i.incarnation.is_none());
-        let replaced = nodes.iter().map(|node| node.instance.clone()).filter(is_foreign).collect();
+        let foreign = instances.iter().filter(|row| row.incarnation.is_none());
+        let foreign: BTreeSet<&str> = foreign.map(|row| row.name.as_str()).collect();
+        let replaced = nodes.iter().map(|node| node.instance.clone()).filter(|name| foreign.contains(name.as_str()));
+        let replaced = replaced.collect();
         let nodes = identities(nodes, &instances);
         Ok(MembersSeen { now_ms, asked, answered, nodes, with_fires, fence, blacklist, limits, instances, replaced })
     }

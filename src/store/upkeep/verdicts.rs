@@ -13,7 +13,7 @@ use crate::signal::Signal;
 use crate::store::placement::NodeReports;
 use crate::store::row::{BlacklistRow, FiredSelection, InstanceRow, LimitRow, Notification};
 use crate::store::{JobStore, Lock, Session, TxMode, Upkeep};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The time until a recovery that failed is tried again.
@@ -120,10 +120,12 @@ impl Upkeep<'_> {
         // Fired rows of an instance without a state row belong to nobody (QZ-47, H7: at every
         // check-in, not only the first). Every node of ours and of Quartz's writes its state row
         // before its first fired row.
-        let known = |name: &String| seen.instances.iter().any(|i| &i.name == name);
-        suspects.extend(seen.with_fires.iter().filter(|name| !known(name)).map(|name| (name.clone(), None)));
+        let known: BTreeSet<&str> = seen.instances.iter().map(|row| row.name.as_str()).collect();
+        let unknown = seen.with_fires.iter().filter(|name| !known.contains(name.as_str()));
+        suspects.extend(unknown.map(|name| (name.clone(), None)));
 
-        let lives = |node: &&NodeIdentity| !suspects.iter().any(|(name, _)| *name == node.instance);
+        let dead: BTreeSet<&str> = suspects.iter().map(|(name, _)| name.as_str()).collect();
+        let lives = |node: &&NodeIdentity| !dead.contains(node.instance.as_str());
         let alive: Vec<NodeIdentity> = seen.nodes.iter().filter(lives).cloned().collect();
         let (blacklist, limits) = (seen.blacklist.clone(), seen.limits.clone());
         let grace_ms = millis(self.store.settings.job_store.checkin_interval);
@@ -135,7 +137,7 @@ impl Upkeep<'_> {
         let is_late = me
             .refused_at
             .is_none_or(|refused| begun.saturating_sub(refused) > self.store.settings.job_store.checkin_interval);
-        checkin.is_active = is_late && is_active(me, seen, &suspects);
+        checkin.is_active = is_late && is_active(me, seen, &dead);
         let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
         checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
         Verdicts { suspects, nearest, observer, planned }
@@ -357,15 +359,15 @@ impl Checkin {
 /// Two must not be active at once. Another that takes no work any longer has to know it: it has
 /// checked in since. And one that takes work again leaves its deputy the interval of check-ins to
 /// learn of it.
-fn is_active(me: &Membership, seen: &MembersSeen, suspects: &[(String, Option<i64>)]) -> bool {
+fn is_active(me: &Membership, seen: &MembersSeen, dead: &BTreeSet<&str>) -> bool {
+    let nodes: BTreeMap<&str, &NodeIdentity> = seen.nodes.iter().map(|node| (node.instance.as_str(), node)).collect();
     let fires = |row: &&InstanceRow| {
         let known =
             |entry: &&BlacklistRow| entry.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;
         let blacklist: Vec<BlacklistRow> = seen.blacklist.iter().filter(known).cloned().collect();
-        let node = seen.nodes.iter().find(|node| node.instance == row.name);
         row.incarnation.is_some()
-            && !suspects.iter().any(|(name, _)| *name == row.name)
-            && node.is_none_or(|node| takes_any(node, &blacklist, seen.now_ms).is_ok())
+            && !dead.contains(row.name.as_str())
+            && nodes.get(row.name.as_str()).is_none_or(|node| takes_any(node, &blacklist, seen.now_ms).is_ok())
     };
     seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
 }
