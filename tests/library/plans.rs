@@ -12,7 +12,7 @@ mod pages;
 
 use crate::support;
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::history::HistoryQuery;
+use carnelian::history::{HistoryPruning, HistoryQuery};
 use carnelian::settings::Settings;
 use carnelian::store::{
     AcquireRequest, CompletionInstruction, Database, Explained, FireBundle, JobStore, Membership, Owner, SqlDatabase,
@@ -255,6 +255,10 @@ impl Node {
         for query in [HistoryQuery::new().biz_key("order-17"), HistoryQuery::new().trace("0af7651916cd43dd")] {
             assert!(self.store.history().find(&query).unwrap().is_empty());
         }
+        // What was stored beside ends in the future.
+        let pruned = self.store.history().prune(&HistoryPruning::new().older_than(Duration::ZERO)).unwrap();
+        assert!(pruned > 0 && pruned <= 4 * BATCH as u64, "{pruned}");
+        self.store.upkeep().clean_up().unwrap();
         fires
     }
 }
@@ -346,9 +350,15 @@ fn look_at_plans(node: &mut Node, state: &str) {
     let explained = node.database.plans().take();
     assert!(fires >= 2 * (BATCH + BATCH / 2 + 1), "only {fires} fires");
     let purposes: BTreeSet<&str> = explained.iter().map(|statement| statement.purpose).collect();
-    for purpose in
-        ["acquire triggers", "fire triggers", "complete fires", "look for due triggers", "check in", "read the history"]
-    {
+    for purpose in [
+        "acquire triggers",
+        "fire triggers",
+        "complete fires",
+        "look for due triggers",
+        "check in",
+        "read the history",
+        "forget old history",
+    ] {
         assert!(purposes.contains(purpose), "`{purpose}` is not among {purposes:?}");
     }
     let reads_triggers = |e: &&Explained| e.reads.iter().any(|read| table_of(&e.text, &read.table) == "triggers");
