@@ -48,6 +48,7 @@ missing_packages() {
         build)
             have cc || echo gcc
             have pkg-config || echo pkg-config
+            have python3 || echo python3
             have pg_config || pkg-config --exists libpq 2>/dev/null || echo libpq-dev
             pkg-config --exists libmariadb 2>/dev/null || pkg-config --exists mysqlclient 2>/dev/null || echo libmariadb-dev
             ;;

@@ -74,8 +74,8 @@ fn broken(files: &Files, file: &str, link: &str) -> Option<String> {
     let below = format!("{path}/");
     let Some(text) = files.get(&path) else {
         let is_folder = anchor.is_none() && files.keys().any(|name| name.starts_with(&below));
-        let is_picture =
-            path.ends_with(".png") && std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(&path).is_file();
+        let is_picture = (path.ends_with(".png") || path.ends_with(".svg"))
+            && std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(&path).is_file();
         return (!is_folder && !is_picture).then(|| format!("{file}: {link}: there is no {path}"));
     };
     let missing = anchor.filter(|anchor| !anchors(text).contains(*anchor));
