@@ -187,7 +187,7 @@ fn main() {
         println!("CARNELIAN_TEST_POSTGRES is not set: benches/stored starts a server");
         return;
     };
-    let sizes = std::env::var("CARNELIAN_STORED").unwrap_or("1000,10000".to_owned());
+    let sizes = std::env::var("CARNELIAN_STORED").unwrap_or("10000,20000".to_owned());
     let sizes: Vec<usize> = sizes.split(',').map(|size| size.trim().parse().unwrap()).collect();
     let mut node = Node::open(&url);
     let mut stored = 0;
