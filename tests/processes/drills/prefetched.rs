@@ -42,6 +42,13 @@ fn starts(place: &Place) -> BTreeMap<String, usize> {
     starts
 }
 
+/// The triggers of a round whose fires are over, by the store's history.
+fn over(place: &Place, round: usize) -> BTreeSet<String> {
+    let rows = place.store.history().find(&HistoryQuery::new().limit(round * 2 * FIRES)).unwrap();
+    let of_round: BTreeSet<_> = (0..FIRES).map(|n| key(round, n).to_string()).collect();
+    rows.iter().map(|row| row.trigger.to_string()).filter(|trigger| of_round.contains(trigger)).collect()
+}
+
 /// The triggers of the fires that a node has, by what the store says: those that wait, and those
 /// that it has begun.
 fn in_hand(place: &Place, instance: &str) -> [BTreeSet<String>; 2] {
@@ -105,16 +112,20 @@ fn none_is_lost() {
         node.ready();
         let fired = || place.store.upkeep().fired_triggers().unwrap();
         wait_until("the dead node is recovered", LONG, || fired().iter().all(|fire| fire.instance != killed));
-        // From now on a trigger goes only with a fire: the fires are looked at after the triggers.
-        // A busy machine may be slow, and no node may stand still.
+        // Each fire is in the history when it is over. Nobody sees triggers and fires at one moment,
+        // and a fire that is given back goes from the one to the other. A busy machine may be slow,
+        // and no node may stand still.
         let mut left = usize::MAX;
         while left > 0 {
             let before = left;
             wait_until(&format!("fewer than {before} are left"), LONG, || {
-                left = place.store.catalogue().count_triggers(&TriggerQuery::new()).unwrap() + fired().len();
+                left = FIRES - over(place, round).len();
                 left < before
             });
         }
+        wait_until("nothing is left", LONG, || {
+            place.store.catalogue().count_triggers(&TriggerQuery::new()).unwrap() + fired().len() == 0
+        });
         let after = starts(place);
         // A last mark of the dead node may have come after the look: its workers were about to
         // begin these.
