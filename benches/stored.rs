@@ -36,7 +36,7 @@ impl Node {
     fn open(url: &str) -> Self {
         let clock = Arc::new(SystemClock::default());
         let mut settings = Settings::in_database("stored", url.parse().unwrap());
-        // It checks in once for all that it measures.
+        // The node checks in once for all that is measured.
         settings.job_store.checkin_interval = Duration::from_secs(3_600);
         let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
         database.migrate().unwrap();

@@ -270,7 +270,7 @@ impl Node {
 
     /// Does what a node does now and then.
     fn keep_house(&self) {
-        // What was stored beside ends in the future.
+        // The history that was stored beside ends in the future.
         let old = HistoryPruning::new().older_than(Duration::ZERO);
         let pruned = self.store.history().prune(&old).unwrap();
         assert!(pruned > 0 && pruned <= 4 * BATCH as u64, "{pruned}");

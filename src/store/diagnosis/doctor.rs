@@ -20,10 +20,10 @@ impl Diagnosis<'_> {
     /// Everything that is not as it should be; with `invariants` also what breaks an invariant of
     /// the store.
     ///
-    /// Reads without the locks and in pages, so that no node waits for it, and keeps of them what is
-    /// not as it should be; with `invariants` it keeps everything in memory. A row that is on its way
-    /// from one state to another looks broken for a moment: a finding is what several reads agree
-    /// on.
+    /// Reads without the locks and in pages, so that no node waits for it, and keeps of them what
+    /// is not as it should be; with `invariants` everything is kept in memory. A row that is on its
+    /// way from one state to another looks broken for a moment: a finding is what several reads
+    /// agree on.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries. Missing tables are a

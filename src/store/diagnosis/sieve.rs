@@ -1,5 +1,5 @@
 //! `Sieve`: of the triggers and jobs that a look reads page by page, those stay of which a finding
-//! may come. So the memory of a look does not grow with what is stored.
+//! may come. The memory of a look does not grow with what is stored.
 
 use crate::error::Result;
 use crate::key::{JobKey, distinct};

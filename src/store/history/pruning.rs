@@ -88,9 +88,9 @@ impl PruningPlan {
 }
 
 impl History<'_> {
-    /// Deletes rows of the history, with the logs of their runs, and returns how many there were. At
-    /// most some two thousand in each transaction, with a pause as long after it: the whole may take
-    /// a while, and nobody waits long for it.
+    /// Deletes rows of the history, with the logs of their runs, and returns how many there were.
+    /// Some two thousand go in a transaction, with a pause as long after it: the whole may take a
+    /// while, and nobody waits long for it.
     ///
     /// # Errors
     /// Failures of the database after the bounded retries; rows that were deleted before stay

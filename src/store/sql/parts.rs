@@ -181,7 +181,8 @@ mod tests {
                 "CN_M_B", "CN_M_O", "CN_Q_M", "CN_R_T", "CN_T_I", "CN_T_U", "FT_INST", "T_DUE", "T_J",
             ];
             if backend == Backend::Mysql {
-                expected.retain(|name| !["CN_T_I", "CN_T_U"].contains(name)); // there are no indexes of some rows only
+                // There are no indexes of some rows only.
+                expected.retain(|name| !["CN_T_I", "CN_T_U"].contains(name));
             }
             assert_eq!(names, expected, "{backend:?}");
             for index in found.values() {

@@ -31,8 +31,8 @@ const INCARNATIONS_PAGE: usize = 10_000;
 impl Upkeep<'_> {
     /// Forgets the history that is too old or too much (see
     /// [`History::prune`](crate::store::History::prune)), and tokens of commits, locks and requests
-    /// that nobody will ask after (LT-86). Takes no lock; a batch in each transaction, and a pause as
-    /// long after it.
+    /// that nobody will ask after (LT-86). Takes no lock; a batch in each transaction, and a pause
+    /// as long after it.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries; what was forgotten before

@@ -114,8 +114,8 @@ fn age_and_number_count_together_and_age_alone_if_it_is_given() {
     assert_eq!(prune(&cluster, &HistoryPruning::new().older_than(Duration::ZERO)), 8);
 }
 
-/// What is too old is found by its age and deleted in few statements: a pass keeps up with many
-/// fires a second. Rows that ended in one millisecond go together.
+/// Old rows are found by their age and deleted in few statements: a pass keeps up with many fires
+/// a second. Rows that ended in one millisecond go together.
 #[test]
 fn ten_thousand_old_rows_take_few_statements() {
     let cluster = Cluster::with(open, |settings| settings.history.retention = Duration::from_secs(60));

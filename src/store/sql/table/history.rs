@@ -323,8 +323,8 @@ impl HistoryRows for SqlSession<'_, '_> {
     }
 }
 
-/// Deletes what the runs of [`ENDED`] have logged; the scheduler's name comes first. Each log is looked up by its key, whatever the
-/// planner knows of the table.
+/// Deletes what the runs of [`ENDED`] have logged; the scheduler's name comes first. Each log is
+/// looked up by its key, whatever the planner knows of the table.
 fn logs_of_ended(backend: Backend) -> String {
     match backend {
         Backend::Postgres => format!(

@@ -50,7 +50,8 @@ impl SqlSession<'_, '_> {
             ),
             TriggerSelection::InStates(states, limit) => {
                 let states = quoted(states.iter().copied());
-                // As the index of the audit has it, and no other: nothing else is to be looked up there.
+                // The index of the audit has this collation, and no other has: nothing else is
+                // to be looked up there.
                 let collation = if self.backend() == Backend::Postgres { " COLLATE \"C\"" } else { "" };
                 (format!("t.sched_name = ? AND t.trigger_state{collation} IN ({states}) LIMIT ?"), vec![number(limit)])
             }
