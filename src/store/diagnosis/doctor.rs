@@ -59,7 +59,7 @@ impl Diagnosis<'_> {
         let here_ms = store.clock.wall_time().timestamp_millis();
         let now_ms = store.now_ms()?;
         let mut sieve = Sieve::new(store, invariants, now_ms, work::UNTAKEN_AFTER_MS)?;
-        let snapshot = store.upkeep().look_at_everything(|snapshot| sieve.sift(snapshot))?;
+        let snapshot = store.upkeep().look_through(|snapshot| sieve.sift(snapshot))?;
         let late = sieve.late;
         let members = nodes::Members::of(store, &snapshot, now_ms);
         let parked = store.catalogue().parked()?;

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::clock::SystemClock;
     use crate::settings::Settings;
-    use crate::store::MemoryDatabase;
+    use crate::store::open;
     use crate::{JobDetail, SimpleSchedule, Trigger, TriggerKey};
     use std::sync::Arc;
     use std::time::Duration;
@@ -120,8 +120,7 @@ mod tests {
     /// it remembers all.
     #[test]
     fn what_is_well_goes_and_what_is_not_stays() {
-        let clock = Arc::new(SystemClock::default());
-        let store = JobStore::new(Arc::new(MemoryDatabase::new(clock.clone())), clock, Settings::named("sieve"));
+        let store = open(&Settings::named("sieve"), Arc::new(SystemClock::default())).unwrap();
         store.database().migrate().unwrap();
         let job = |name: &str| JobDetail::builder(JobKey::named(name), "t").durable(true).build().unwrap();
         let trigger = |name: &str, job: &JobDetail| {

@@ -112,9 +112,9 @@ fn none_is_lost() {
         node.ready();
         let fired = || place.store.upkeep().fired_triggers().unwrap();
         wait_until("the dead node is recovered", LONG, || fired().iter().all(|fire| fire.instance != killed));
-        // Each fire is in the history when it is over. Nobody sees triggers and fires at one moment,
-        // and a fire that is given back goes from the one to the other. A busy machine may be slow,
-        // and no node may stand still.
+        // Each fire is in the history when it is over. Nobody sees triggers and fires at one
+        // moment, and a fire that is given back goes from the one to the other. A busy machine may
+        // be slow, and no node may stand still.
         let mut left = usize::MAX;
         while left > 0 {
             let before = left;
