@@ -3,7 +3,7 @@
 //! hundred triggers. `benches/stored` starts the server.
 //!
 //! `CARNELIAN_STORED` is the numbers of triggers, such as `10000,1000000,10000000`.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "a benchmark")]
 
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::listing::{JobQuery, TriggerQuery};
