@@ -96,12 +96,14 @@ pub(crate) struct FireToRestore {
     pub(crate) has_job: bool,
     /// True if the trigger's job runs once at a time.
     pub(crate) is_alone: bool,
+    /// True if the store has a later fire of the trigger, which runs or has ended.
+    pub(crate) went_on: bool,
 }
 
 impl FireToRestore {
     /// True if a later fire may have taken the trigger's row with it by now, the last that it had.
     fn may_have_ended(&self, now_ms: i64) -> bool {
-        self.after.0.is_some_and(|next_ms| next_ms <= now_ms.saturating_add(LEAD_MS))
+        self.went_on || self.after.0.is_some_and(|next_ms| next_ms <= now_ms.saturating_add(LEAD_MS))
     }
 }
 
@@ -113,7 +115,7 @@ pub(crate) fn restore(
     now_ms: i64,
 ) -> Restored {
     use TriggerState::{Blocked, Complete, Paused, PausedBlocked, Waiting};
-    let FireToRestore { after, took_row, has_job, is_alone } = fire;
+    let FireToRestore { after, took_row, has_job, is_alone, .. } = fire;
     match seen {
         None if !has_job => Restored::Over,
         None if took_row => Restored::Inserted,
@@ -148,8 +150,13 @@ mod tests {
 
     #[test]
     fn a_trigger_gets_its_fire_back_unless_it_went_on() {
-        let fire = FireToRestore { after: (None, Some(100)), took_row: false, has_job: true, is_alone: true };
+        let fire =
+            FireToRestore { after: (None, Some(100)), took_row: false, has_job: true, is_alone: true, went_on: false };
         let restore = |seen, fire| super::restore(seen, fire, 200);
+        let early = FireToRestore { after: (Some(5_000), Some(100)), ..fire };
+        assert_eq!(restore(None, early), Restored::Over, "deleted before its next time");
+        let went_on = FireToRestore { went_on: true, ..early };
+        assert_eq!(restore(None, went_on), Restored::Never, "the clock was set back since its last fire");
         let gone = FireToRestore { took_row: true, ..fire };
         assert_eq!(restore(None, gone), Restored::Inserted);
         assert_eq!(restore(None, FireToRestore { has_job: false, ..gone }), Restored::Over, "deleted with its job");

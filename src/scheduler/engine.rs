@@ -131,6 +131,12 @@ impl Engine {
         Ok(is_first)
     }
 
+    /// Takes over a node that was started without threads, so that it can be ended.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn adopt(&self, threads: Threads) {
+        *self.phase.lock() = Phase::Started(Box::new(threads));
+    }
+
     /// Ends the node within `limit`; a second call returns the report of the first.
     pub(crate) fn end(&self, node: &Arc<Node>, wait_for_jobs: bool, limit: Duration) -> ShutdownReport {
         self.shut.store(true, Ordering::SeqCst);

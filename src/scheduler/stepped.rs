@@ -8,8 +8,10 @@ use super::run::begin_log::StoredBeginLog;
 use super::run::run_handle::FireTask;
 use super::run::run_shell::{InTable, Run, RunShell};
 use super::run::worker_pool::WorkerPool;
-use super::services::service::{LoopParts, Pause, Service, pass};
+use super::services::service::{LoopParts, Pause, Service, ServiceThread, end, pass};
+use super::shutdown::{ShutdownReport, Threads};
 use crate::error::Result;
+use crate::signal::Signal;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,9 +27,13 @@ pub struct SteppedNode {
 }
 
 struct SteppedService {
-    service: Box<dyn Service>,
+    name: &'static str,
+    /// None once it has ended.
+    service: Option<Box<dyn Service>>,
     parts: LoopParts,
     pause: Pause,
+    /// Stopped when it has ended.
+    ended: Arc<Signal>,
 }
 
 impl Scheduler {
@@ -48,24 +54,51 @@ impl Scheduler {
         let begin_log = Arc::new(StoredBeginLog::new(node));
         let pool = Arc::new(WorkerPool::without_threads(workers, freed, Some(begin_log)));
         let services = services(node, &self.inner.registry, cluster, &pool, sender, queue);
-        let stepped = |(post, service)| SteppedService { service, parts: loop_parts(node, post), pause: Pause::None };
+        let stepped = |(post, service): (_, Box<dyn Service>)| SteppedService {
+            name: service.name(),
+            service: Some(service),
+            parts: loop_parts(node, post),
+            pause: Pause::None,
+            ended: Arc::default(),
+        };
         let services = services.into_iter().map(stepped).collect();
         self.inner.engine.fire(node);
         Ok(SteppedNode { pool, shell: Arc::new(shell), services, running: 0 })
+    }
+
+    /// Ends a node without a thread as [`Scheduler::shutdown_and_wait`] does, or as
+    /// [`Scheduler::shutdown_now`]. The node's services and runs have to go on while its clock
+    /// waits.
+    // For this project's simulator; carries no promise.
+    #[doc(hidden)]
+    pub fn shut_down_stepped(&self, end: SteppedEnd, waits_for_jobs: bool) -> ShutdownReport {
+        self.inner.engine.adopt(end.threads);
+        if waits_for_jobs { self.shutdown_and_wait() } else { self.shutdown_now() }
     }
 }
 
 impl SteppedNode {
     /// The names of the services, in the order of their numbers.
     pub fn services(&self) -> impl Iterator<Item = &'static str> {
-        self.services.iter().map(|service| service.service.name())
+        self.services.iter().map(|service| service.name)
+    }
+
+    /// The handle by which [`Scheduler::shut_down_stepped`] ends the node.
+    pub fn end(&self) -> SteppedEnd {
+        let of = |service: &SteppedService| {
+            ServiceThread::without_thread(service.name, Arc::clone(&service.parts.signal), Arc::clone(&service.ended))
+        };
+        SteppedEnd {
+            threads: Threads { pool: Arc::clone(&self.pool), services: self.services.iter().map(of).collect() },
+        }
     }
 
     /// The time at which a service passes next, in ticks of the node; none while nothing calls for
     /// a pass.
     pub fn due(&self, service: usize) -> Option<Duration> {
-        let SteppedService { parts, pause, .. } = self.services.get(service)?;
+        let SteppedService { service: Some(_), parts, pause, .. } = self.services.get(service)? else { return None };
         match *pause {
+            _ if parts.signal.is_stopped() => Some(Duration::ZERO),
             Pause::None => Some(Duration::ZERO),
             Pause::Wait(_) if parts.signal.has_news() => Some(Duration::ZERO),
             Pause::Wait(until) => until,
@@ -74,9 +107,18 @@ impl SteppedNode {
         }
     }
 
-    /// Has a service pass once.
+    /// Has a service pass once; or say its last words, if it was told to end.
     pub fn pass(&mut self, service: usize) {
-        let Some(SteppedService { service, parts, pause }) = self.services.get_mut(service) else { return };
+        let Some(SteppedService { service: place, parts, pause, ended, .. }) = self.services.get_mut(service) else {
+            return;
+        };
+        let Some(service) = place else { return };
+        if parts.signal.is_stopped() {
+            end(&mut **service, parts);
+            *place = None;
+            ended.stop();
+            return;
+        }
         if matches!(pause, Pause::Wait(_)) {
             // The end of the wait takes what has woken the service.
             let _ = parts.signal.take_news();
@@ -130,6 +172,11 @@ impl SteppedNode {
         self.running -= 1;
         self.pool.note_ended();
     }
+}
+
+/// The handle by which a node without threads is ended.
+pub struct SteppedEnd {
+    threads: Threads,
 }
 
 /// A fire that a worker has taken and not begun.

@@ -40,7 +40,13 @@ impl World {
             Event::Hold => self.hold(time / 3),
             Event::SetStoreClock => self.set_store_clock(),
             Event::Visit => self.visit(),
-            Event::Kill | Event::Stop | Event::Away | Event::SetClock | Event::Operate => {
+            Event::Kill
+            | Event::ShutDown
+            | Event::Stop
+            | Event::Sleep
+            | Event::Away
+            | Event::SetClock
+            | Event::Operate => {
                 let Some(node) = self.any_node() else { return };
                 self.happen_to(&node, event, time);
             }
@@ -51,7 +57,13 @@ impl World {
         let number = node.number;
         match event {
             Event::Kill => self.kill(number),
+            Event::ShutDown if !node.is_busy() && !node.stands_still(self.now()) => self.shut_down(node),
             Event::Stop if !node.is_busy() => {
+                self.say(format_args!("n{number} stands still for {} ms", time / MS));
+                node.stand_still(self.now() + time);
+            }
+            Event::Sleep if !node.is_busy() => {
+                let time = self.dice.borrow_mut().between(14 * SECOND, 24 * SECOND);
                 self.say(format_args!("n{number} stands still for {} ms", time / MS));
                 node.stand_still(self.now() + time);
             }
@@ -112,12 +124,19 @@ impl World {
         // A node that starts right after a jump has seen nothing, and goes by the times in the
         // rows. A jump forward is then shorter than the margin by which nodes suspect themselves
         // before others do.
-        let are_nodes_new = self.plan.events.iter().any(|(event, _)| matches!(event, Event::Kill | Event::KillAll))
+        let begins_nodes = |event: &Event| matches!(event, Event::Kill | Event::KillAll | Event::ShutDown);
+        let are_nodes_new = self.plan.events.iter().any(|(event, _)| begins_nodes(event))
             || self.plan.chances.crash > 0
             || self.do_nodes_start();
         let (drawn, most) = if are_nodes_new { (5_000, 1_400) } else { (30_000, 30_000) };
         let ahead = i64::try_from(self.dice.borrow_mut().below(30_000 + drawn)).expect("short") - 30_000;
         let ahead = ahead.min(most);
+        // Two jumps between two check-ins of a node may cancel each other: the node sees none, and
+        // takes rows from between them for old.
+        let is_undone = |set: &(u64, i64)| set.1 < 0 && self.now() < set.0 + self.plan.longest_checkin() + SECOND;
+        if ahead > 0 && self.lasting.borrow().set.iter().any(is_undone) {
+            return;
+        }
         self.say(format_args!("the clock of the store is set by {ahead} ms"));
         self.store_clock.shift(ahead);
         self.lasting.borrow_mut().set.push((self.now(), ahead));
@@ -176,6 +195,11 @@ impl World {
             }
             *until >= before
         });
+    }
+
+    /// True if a transaction of a caller held this row once.
+    pub fn was_held(&self, fire_id: &str) -> bool {
+        self.lasting.borrow().were_held.contains(fire_id)
     }
 
     /// True if a violation is of a row that recovery has passed over, since somebody held it, or of

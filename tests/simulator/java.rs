@@ -1,156 +1,246 @@
-//! The visitor: a node of Quartz, as far as it touches the rows. The visitor checks in by its own
-//! clock, reserves triggers long before their time, gives them back or dies with them, and knows no
-//! side table.
-//!
-//! The visitor fires nothing. A real one would fire a trigger that another node has reserved, since
-//! it looks at nothing but the state of the trigger: the visitor tells of that.
+//! The node of Quartz in a simulation: when it does what. The node comes and goes as an event;
+//! while it is there it checks in, reserves one trigger at a time, fires it when its own clock says
+//! so, ends its runs, and recovers whom it takes for dead. `quartz` has what it writes.
 
-use super::jobs::GRID;
+use super::jobs::{self, Beginning, Ending};
 use super::plan::{MS, SECOND};
+use super::quartz::{Fired, Known, Reserved};
 use super::world::World;
-use carnelian::store::row::{
-    FiredRow, FiredSelection, FiredState, InstanceRow, Selection, TriggerRow, TriggerSelection,
-};
-use carnelian::store::{Lock, Session, TxMode};
-use carnelian::{Result, TriggerKey, TriggerState};
+use carnelian::{JobDataMap, TriggerKey};
 
-/// The state of the visitor.
-#[derive(Debug, Default)]
-pub struct Visitor {
-    /// The number of visitors so far; fire ids are counted too.
-    count: u64,
-    name: Option<String>,
-    /// The time at which it came.
-    since: u64,
-    /// The lead of its wall clock over the store's.
-    ahead_ms: i64,
-    /// The reservations that it believes to have.
-    reserved: Vec<(String, TriggerKey)>,
-    /// True if there was one at any time: options of triggers were suspended then.
-    pub has_been: bool,
-}
+/// The mean time between two events of its life, in microseconds.
+pub const MEAN: u64 = 10 * SECOND;
 
-/// Quartz acquires so long before the time of a trigger, in milliseconds.
-const IDLE_WAIT_MS: i64 = 30_000;
+/// The check-in interval.
+pub const CHECKIN: u64 = 7_500 * MS;
 
-const CHECKIN_MS: i64 = 7_500;
+/// The number of its workers.
+const WORKERS: usize = 3;
 
-impl World {
-    /// The visitor comes, or does one of the things it can do.
-    pub fn visit(&self) {
-        let mut visitor = self.visitor.borrow_mut();
-        let what = self.dice.borrow_mut().below(40);
-        let Some(name) = visitor.name.clone() else {
-            visitor.count += 1;
-            visitor.has_been = true;
-            visitor.since = self.now();
-            visitor.ahead_ms = i64::try_from(self.dice.borrow_mut().below(4_000)).expect("small") - 2_000;
-            let name = format!("java-{}", visitor.count);
-            self.say(format_args!("{name}, a node of Quartz, comes"));
-            visitor.name = Some(name.clone());
-            return self.java_checks_in(&name, visitor.ahead_ms);
-        };
-        match what {
-            0..15 => self.java_checks_in(&name, visitor.ahead_ms),
-            // All nodes have checked in since it came, and know of it.
-            15..32 if self.now() > visitor.since + self.plan.longest_checkin() + LATE => {
-                self.java_reserves(&name, &mut visitor);
-            }
-            15..32 => {}
-            32..39 => self.java_gives_back(&mut visitor),
-            _ => {
-                self.say(format_args!("{name} dies with {:?}", visitor.reserved));
-                visitor.name = None;
-                visitor.reserved.clear();
-            }
-        }
-    }
-
-    /// The visitor dies, so that nothing fails any more.
-    pub fn visit_no_more(&self) {
-        let mut visitor = self.visitor.borrow_mut();
-        visitor.name = None;
-        visitor.reserved.clear();
-    }
-
-    fn java(&self, lock: Lock, work: &mut dyn FnMut(&mut dyn Session) -> Result<()>) {
-        self.spend(MS / 10, MS);
-        // The visitor does nothing this time if it would have to wait for the file.
-        if self.file_held_for() == 0 {
-            self.database.transact("a node of Quartz", TxMode::Exclusive(lock), work).expect("nothing fails for it");
-        }
-    }
-
-    fn java_checks_in(&self, name: &str, ahead_ms: i64) {
-        let row = InstanceRow {
-            name: name.to_owned(),
-            last_checkin_ms: self.store_ms() + ahead_ms,
-            checkin_interval_ms: CHECKIN_MS,
-            incarnation: None,
-            joined: 0,
-        };
-        self.java(Lock::StateAccess, &mut |s| s.put_instance(&row));
-    }
-
-    fn java_reserves(&self, name: &str, visitor: &mut Visitor) {
-        let until_ms = self.store_ms() + visitor.ahead_ms + IDLE_WAIT_MS;
-        let (throw, fired_ms) = (self.dice.borrow_mut().next(), self.store_ms() + visitor.ahead_ms);
-        visitor.count += 1;
-        let fire_id = format!("{name}{}", visitor.count);
-        let mut reserved = None;
-        self.java(Lock::TriggerAccess, &mut |s| {
-            let is_due = |row: &TriggerRow| {
-                row.key.group() == GRID && row.state == "WAITING" && row.next_ms.is_some_and(|next| next <= until_ms)
-            };
-            let due: Vec<_> = s.triggers(TriggerSelection::All)?.into_iter().filter(is_due).collect();
-            let Some(row) = due.get(usize::try_from(throw % due.len().max(1) as u64).expect("a place")) else {
-                return Ok(());
-            };
-            let moves = [(TriggerState::Waiting, TriggerState::Acquired)];
-            if s.change_states(Selection::Triggers(std::slice::from_ref(&row.key)), &moves, false)? == 1 {
-                reserved = Some((fire_id.clone(), row.key.clone()));
-                return s.insert_fired(vec![FiredRow {
-                    fire_id: fire_id.clone(),
-                    trigger: row.key.clone(),
-                    instance: name.to_owned(),
-                    fired_ms,
-                    scheduled_ms: row.next_ms.expect("a time"),
-                    priority: row.priority,
-                    state: FiredState::Acquired,
-                    job: None,
-                    nonconcurrent: false,
-                    requests_recovery: false,
-                }]);
-            }
-            Ok(())
-        });
-        if let Some((fire_id, key)) = reserved {
-            self.say(format_args!("{name} reserves {key} as {fire_id}"));
-            visitor.reserved.push((fire_id, key));
-        }
-    }
-
-    fn java_gives_back(&self, visitor: &mut Visitor) {
-        let Some((fire_id, key)) = visitor.reserved.pop() else { return };
-        self.say(format_args!("{fire_id} of {key} is given back"));
-        self.java(Lock::TriggerAccess, &mut |s| {
-            let moves = [(TriggerState::Acquired, TriggerState::Waiting)];
-            let rows: Vec<_> =
-                s.fired(FiredSelection::Acquired)?.into_iter().filter(|row| row.trigger == key).collect();
-            let is_other = |row: &FiredRow| !row.instance.starts_with("java-");
-            if rows.iter().any(is_other) && rows.iter().any(|row| row.fire_id == fire_id) {
-                self.problem(format!("{key} is reserved by others beside {fire_id}, which would fire it: {rows:?}"));
-            }
-            if !s.delete_fired(std::slice::from_ref(&fire_id))?.is_empty() {
-                s.change_states(Selection::Triggers(std::slice::from_ref(&key)), &moves, false)?;
-            }
-            Ok(())
-        });
-    }
-}
-
-/// A node whose check-in is later than this acquires nothing.
+/// A node of ours whose check-in is later than this acquires nothing.
 const LATE: u64 = 8 * SECOND;
 
-/// The mean time between two things that it does.
-pub const MEAN: u64 = SECOND;
+/// The nodes of Quartz that there are and have been.
+#[derive(Default)]
+pub struct Java {
+    /// The number of nodes so far; fire ids are counted too.
+    pub count: u64,
+    node: Option<JavaNode>,
+    /// True if there was one at any time: options of triggers were suspended then.
+    pub has_been: bool,
+    pub known: Known,
+}
+
+/// A node of Quartz that lives.
+pub struct JavaNode {
+    pub name: String,
+    pub number: usize,
+    /// The lead of its wall clock over the store's.
+    pub ahead_ms: i64,
+    /// A reservation that it finds blocked is made `WAITING`, as by Quartz from 2.3.1 on.
+    pub unblocks: bool,
+    /// The true time of its last check-in; none before the first.
+    pub checked_in: Option<u64>,
+    next_checkin: u64,
+    /// The time at which it fires what it has reserved, or looks for more.
+    next_look: u64,
+    /// The node takes nothing before, so that all others know of it.
+    takes_from: u64,
+    reserved: Option<Reserved>,
+    runs: Vec<JavaRun>,
+    /// True if it was told to end, and waits for its runs.
+    is_ending: bool,
+}
+
+struct JavaRun {
+    ends: u64,
+    ending: Ending,
+    fired: Fired,
+}
+
+impl JavaNode {
+    fn due(&self) -> u64 {
+        let ends = self.runs.iter().map(|run| run.ends);
+        ends.chain([self.next_checkin, self.next_look]).min().unwrap_or(u64::MAX)
+    }
+}
+
+impl Java {
+    /// The true time at which the node does something next.
+    pub fn due(&self) -> Option<u64> {
+        self.node.as_ref().map(JavaNode::due)
+    }
+}
+
+impl World {
+    /// A node of Quartz comes; or the one that is there dies, stands still for a moment, or is told
+    /// to end.
+    pub fn visit(&self) {
+        let Some(mut node) = self.java.borrow_mut().node.take() else { return self.java_comes() };
+        let what = self.dice.borrow_mut().below(4);
+        match what {
+            0 => {
+                // Never so long that others take it for dead: Quartz knows no fence.
+                let time = self.dice.borrow_mut().between(100 * MS, 5 * SECOND);
+                self.say(format_args!("{} stands still for {} ms", node.name, time / MS));
+                let until = self.now() + time;
+                node.next_checkin = node.next_checkin.max(until);
+                node.next_look = node.next_look.max(until);
+                node.runs.iter_mut().for_each(|run| run.ends = run.ends.max(until));
+            }
+            1 => {
+                self.say(format_args!("{} is told to end", node.name));
+                // A reservation stays, as by Quartz from 2.4 on (#905).
+                node.is_ending = true;
+            }
+            _ => return self.java_dies(&node),
+        }
+        self.java.borrow_mut().node = Some(node);
+    }
+
+    fn java_comes(&self) {
+        let (ahead_ms, unblocks) = {
+            let mut dice = self.dice.borrow_mut();
+            (i64::try_from(dice.below(4_000)).expect("small") - 2_000, dice.chance(5_000))
+        };
+        let number = self.next_number();
+        let mut java = self.java.borrow_mut();
+        java.count += 1;
+        java.has_been = true;
+        let name = format!("java-{}", java.count);
+        self.say(format_args!("n{number} is {name}, a node of Quartz"));
+        java.node = Some(JavaNode {
+            name,
+            number,
+            ahead_ms,
+            unblocks,
+            checked_in: None,
+            next_checkin: self.now(),
+            next_look: self.now(),
+            takes_from: self.now() + self.plan.longest_checkin() + LATE,
+            reserved: None,
+            runs: Vec::new(),
+            is_ending: false,
+        });
+    }
+
+    /// The node dies, so that nothing fails any more.
+    pub fn visit_no_more(&self) {
+        let node = self.java.borrow_mut().node.take();
+        node.iter().for_each(|node| self.java_dies(node));
+    }
+
+    fn java_dies(&self, node: &JavaNode) {
+        self.say(format_args!("{} dies", node.name));
+        self.forget(node.number);
+    }
+
+    /// The node does what is due first.
+    pub fn java_goes_on(&self) {
+        let Some(mut node) = self.java.borrow_mut().node.take() else { return };
+        let held_for = self.file_held_for();
+        if held_for > 0 {
+            // The node would wait for the file.
+            let until = self.now() + held_for + 1;
+            node.next_checkin = node.next_checkin.max(until);
+            node.next_look = node.next_look.max(until);
+            node.runs.iter_mut().for_each(|run| run.ends = run.ends.max(until));
+        } else if node.next_checkin <= node.due() {
+            self.java_checks_in(&mut node);
+            node.next_checkin = self.now() + CHECKIN;
+        } else if let Some(at) = node.runs.iter().position(|run| run.ends <= self.now()) {
+            let run = node.runs.swap_remove(at);
+            self.java_ends(&node, &run);
+        } else if !node.is_ending {
+            self.java_looks(&mut node);
+        } else if node.runs.is_empty() {
+            // Nothing is written: its row stays.
+            return self.java_dies(&node);
+        } else {
+            node.next_look = self.now() + SECOND;
+        }
+        self.java.borrow_mut().node = Some(node);
+    }
+
+    /// The time by its own clock.
+    pub fn java_ms(&self, node: &JavaNode) -> i64 {
+        self.store_ms() + node.ahead_ms
+    }
+
+    /// Fires what it has reserved, or reserves a trigger.
+    fn java_looks(&self, node: &mut JavaNode) {
+        /// The last milliseconds are not waited for.
+        const SOON_MS: i64 = 2;
+        let wait = |node: &JavaNode, next_ms: i64| {
+            let wait_ms = next_ms - SOON_MS - self.java_ms(node);
+            self.now() + u64::try_from(wait_ms.max(0)).expect("not negative") * MS
+        };
+        if let Some(reserved) = node.reserved.take() {
+            let at = wait(node, reserved.next_ms);
+            if at > self.now() {
+                // Somebody has set the clocks.
+                node.next_look = at;
+                node.reserved = Some(reserved);
+                return;
+            }
+            node.next_look = self.now();
+            match self.quartz_fires(node, &reserved) {
+                Some(fired) => self.java_begins(node, fired),
+                None => self.quartz_releases(node, &reserved),
+            }
+            return;
+        }
+        if node.runs.len() < WORKERS && self.now() > node.takes_from {
+            node.reserved = self.quartz_reserves(node);
+        }
+        node.next_look = match &node.reserved {
+            Some(reserved) => wait(node, reserved.next_ms),
+            None => self.now() + self.dice.borrow_mut().between(SECOND / 2, 4 * SECOND),
+        };
+    }
+
+    fn java_begins(&self, node: &mut JavaNode, fired: Fired) {
+        let made = self.java.borrow().known.made.get(&fired.trigger).cloned();
+        let origin = made.as_ref().map(|made| made.root.clone()).or_else(|| fired.chain.clone().map(|(root, _)| root));
+        let attempt = made.map(|made| made.attempt).or(fired.chain.as_ref().map(|(_, attempt)| *attempt));
+        let begun = jobs::begin(
+            self,
+            &Beginning {
+                node: node.number,
+                fire_id: &fired.fire_id,
+                trigger: &fired.trigger,
+                job: fired.job.key(),
+                is_alone: false,
+                data: &data_of(&fired),
+                original_ms: fired.scheduled_ms,
+                origin,
+                recovering: fired.trigger.group() == "RECOVERING_JOBS",
+                attempt: attempt.unwrap_or_default(),
+            },
+        );
+        node.runs.push(JavaRun { ends: self.now() + begun.length, ending: begun.ending, fired });
+    }
+
+    fn java_ends(&self, node: &JavaNode, run: &JavaRun) {
+        let Some(running) = self.running.borrow_mut().remove(&run.fired.fire_id) else {
+            return self.problem(format!("{} ends {} and has not begun it", node.name, run.fired.fire_id));
+        };
+        jobs::log_end(self, &running, run.ending.name());
+        self.quartz_completes(&run.fired, run.ending == Ending::Succeeds);
+    }
+}
+
+/// The data that its job sees: the trigger's over the job's.
+fn data_of(fired: &Fired) -> JobDataMap {
+    let mut data = fired.job.data().clone();
+    for (key, value) in fired.data.iter() {
+        data.put(key, value.clone());
+    }
+    data
+}
+
+/// The key that a recovery names as the first trigger of its work.
+pub fn first_trigger(data: &JobDataMap) -> Option<TriggerKey> {
+    let text = |part: &str| data.text(&format!("QRTZ_FAILED_JOB_ORIG_TRIGGER_{part}"));
+    Some(TriggerKey::new(text("GROUP")?, text("NAME")?))
+}

@@ -6,11 +6,12 @@ use super::jobs;
 use super::link::Link;
 use super::plan::{MS, Plan, SECOND};
 use super::world::World;
+use carnelian::ShutdownReport;
 use carnelian::settings::{PollingStrategy, Settings};
 use carnelian::stepped::{Began, SteppedFire, SteppedNode, SteppedRun};
 use carnelian::store::JobStore;
 use carnelian::testing::UnknownMachine;
-use carnelian::{Result, Scheduler};
+use carnelian::{JobType, Result, Scheduler};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +23,10 @@ const LOOK_AGAIN: u64 = 200 * MS;
 pub fn settings(plan: &Plan) -> Arc<Settings> {
     let mut settings = Settings::named("sim");
     settings.thread_pool.thread_count = plan.workers;
-    settings.job_store.checkin_interval = plan.checkin;
+    settings.job_store.checkin_interval = plan.checkin();
     settings.scheduler.poll_interval = Some(plan.poll);
     settings.scheduler.take_ahead = plan.take_ahead;
+    settings.shutdown.deadline = plan.deadline;
     Arc::new(settings)
 }
 
@@ -44,7 +46,14 @@ fn other_settings(world: &World) -> Arc<Settings> {
 }
 
 /// The scheduler of these settings over a link, not started.
-pub fn scheduler(settings: &Arc<Settings>, name: &str, clock: &Arc<SimClock>, link: Arc<Link>) -> Result<Scheduler> {
+pub fn scheduler(
+    settings: &Arc<Settings>,
+    (name, is_new): (&str, bool),
+    clock: &Arc<SimClock>,
+    link: Arc<Link>,
+) -> Result<Scheduler> {
+    let job = JobType::new(jobs::run);
+    let job = if is_new { job.upgrade(1, jobs::upgrade) } else { job };
     let clock: Arc<SimClock> = Arc::clone(clock);
     let store = JobStore::new(link, Arc::<SimClock>::clone(&clock), Arc::clone(settings));
     Scheduler::builder()
@@ -52,7 +61,7 @@ pub fn scheduler(settings: &Arc<Settings>, name: &str, clock: &Arc<SimClock>, li
         .clock(clock)
         .machine(Arc::new(UnknownMachine))
         .instance_id(name)
-        .job_fn(jobs::WORK, jobs::run)
+        .job_type(jobs::WORK, job)
         .build()
 }
 
@@ -60,18 +69,37 @@ pub fn scheduler(settings: &Arc<Settings>, name: &str, clock: &Arc<SimClock>, li
 pub struct SimNode {
     pub number: usize,
     pub name: String,
+    /// True if its code is of the second version.
+    pub is_new: bool,
     pub clock: Arc<SimClock>,
     pub link: Arc<Link>,
     pub scheduler: Scheduler,
     /// None while a step of it is under way.
     stepped: RefCell<Option<SteppedNode>>,
     services: Vec<&'static str>,
-    /// Runs that have begun, each with the true time of its end.
-    runs: RefCell<Vec<(u64, SteppedRun)>>,
+    runs: RefCell<Vec<SimRun>>,
     /// Fires whose workers wait until the node knows whose they are.
     doubtful: RefCell<Vec<(u64, SteppedFire)>>,
     /// The node stands still until then.
     still_until: Cell<u64>,
+    /// True if it was told to end.
+    is_ending: Cell<bool>,
+}
+
+/// A run that has begun.
+struct SimRun {
+    run: SteppedRun,
+    /// The true time of its end.
+    ends: u64,
+    /// True if its job looks whether it is to stop.
+    looks: bool,
+}
+
+impl SimRun {
+    /// The true time at which it ends now; 0 for at once.
+    fn end(&self) -> u64 {
+        if self.looks && self.run.context().should_stop() { 0 } else { self.ends }
+    }
 }
 
 /// One step that a node can take.
@@ -96,7 +124,8 @@ impl SimNode {
         };
         let clock = Arc::new(SimClock::of_node(number, world.now(), drift, ahead_ms));
         let link = Arc::new(Link::new(number, Arc::clone(&world.database).beside()));
-        let scheduler = scheduler(&settings, &name, &clock, Arc::clone(&link)).expect("a scheduler");
+        let is_new = plan.versions && (world.is_calm() || world.dice.borrow_mut().chance(5_000));
+        let scheduler = scheduler(&settings, (&name, is_new), &clock, Arc::clone(&link)).expect("a scheduler");
         world.starting.borrow_mut().push((Arc::clone(&link), Arc::clone(&clock)));
         let started = scheduler.start_stepped();
         world.starting.borrow_mut().retain(|(one, _)| one.node != number);
@@ -112,6 +141,7 @@ impl SimNode {
         Some(Self {
             number,
             name,
+            is_new,
             clock,
             link,
             scheduler,
@@ -120,11 +150,13 @@ impl SimNode {
             runs: RefCell::default(),
             doubtful: RefCell::default(),
             still_until: Cell::new(0),
+            is_ending: Cell::new(false),
         })
     }
 
+    /// True if a step of it is under way, or its end.
     pub fn is_busy(&self) -> bool {
-        self.stepped.borrow().is_none()
+        self.stepped.borrow().is_none() || self.is_ending.get()
     }
 
     pub fn stand_still(&self, until: u64) {
@@ -158,8 +190,8 @@ impl SimNode {
             add(*due, Step::Begin(at));
         }
         if !stepped.is_behind() {
-            for (at, (due, _)) in self.runs.borrow().iter().enumerate() {
-                add(*due, Step::Finish(at));
+            for (at, run) in self.runs.borrow().iter().enumerate() {
+                add(run.end(), Step::Finish(at));
             }
         }
     }
@@ -182,8 +214,8 @@ impl SimNode {
                 self.begin(world, &mut stepped, fire);
             }
             Step::Finish(at) => {
-                let (_, run) = self.runs.borrow_mut().swap_remove(at);
-                stepped.finish(run);
+                let run = self.runs.borrow_mut().swap_remove(at);
+                stepped.finish(run.run);
             }
         }
         self.stepped.replace(Some(stepped));
@@ -195,8 +227,8 @@ impl SimNode {
         }
         match stepped.begin(fire) {
             Began::Run(run) => {
-                let length = jobs::start(world, self.number, run.context());
-                self.runs.borrow_mut().push((world.now() + length, run));
+                let begun = jobs::start(world, self, run.context());
+                self.runs.borrow_mut().push(SimRun { run, ends: world.now() + begun.length, looks: begun.looks });
             }
             Began::Later(fire) => self.doubtful.borrow_mut().push((world.now() + LOOK_AGAIN, fire)),
             Began::Not => {}
@@ -206,7 +238,16 @@ impl SimNode {
     /// A run of this node that goes on believes that the fire is its own.
     pub fn holds_fire(&self, fire_id: &str) -> bool {
         let is_it = |run: &SteppedRun| run.context().fire_id() == fire_id && run.context().holds_fire();
-        !self.link.is_dead() && self.runs.borrow().iter().any(|(_, run)| is_it(run))
+        !self.link.is_dead() && self.runs.borrow().iter().any(|run| is_it(&run.run))
+    }
+
+    /// Ends the node as its process would; the steps of this node and the others' go on meanwhile.
+    pub fn shut_down(&self, waits_for_jobs: bool) -> Option<ShutdownReport> {
+        let end = self.stepped.borrow().as_ref()?.end();
+        self.is_ending.set(true);
+        let report = self.scheduler.shut_down_stepped(end, waits_for_jobs);
+        self.is_ending.set(false);
+        Some(report)
     }
 
     /// Does something as an operator beside this node would, while nothing else of it goes on.

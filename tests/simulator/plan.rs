@@ -3,10 +3,14 @@
 
 use super::dice::Dice;
 use super::java;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub const MS: u64 = 1_000;
 pub const SECOND: u64 = 1_000 * MS;
+
+/// The longest check-in interval.
+const LONG_CHECKIN: Duration = Duration::from_secs(15);
 
 /// The store of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,10 +24,14 @@ pub enum Place {
 pub enum Event {
     /// A node dies.
     Kill,
+    /// A node is told to end.
+    ShutDown,
     /// All nodes die.
     KillAll,
     /// A node stands still, and goes on.
     Stop,
+    /// A node stands still for about as long as others take to miss it, while its runs are long.
+    Sleep,
     /// A node does not reach the store.
     Away,
     /// Nobody reaches the store.
@@ -47,8 +55,10 @@ impl Event {
     fn name(self) -> &'static str {
         match self {
             Event::Kill => "kill",
+            Event::ShutDown => "shut-down",
             Event::KillAll => "kill-all",
             Event::Stop => "stop",
+            Event::Sleep => "sleep",
             Event::Away => "away",
             Event::AwayForAll => "away-for-all",
             Event::SetClock => "set-clock",
@@ -95,6 +105,8 @@ pub struct Grid {
     pub name: String,
     pub every: Duration,
     pub fires: u32,
+    /// The fires that it has if the grids are not short.
+    long_fires: u32,
     /// The length of a run, in microseconds, and of one run in twenty.
     pub length: u64,
     pub long: u64,
@@ -124,7 +136,7 @@ pub struct Series {
 pub struct Plan {
     pub nodes: usize,
     pub workers: u32,
-    pub checkin: Duration,
+    checkin: Duration,
     pub poll: Duration,
     pub take_ahead: Duration,
     /// The clocks of the nodes run so many millionths too fast or too slow, at most.
@@ -135,6 +147,12 @@ pub struct Plan {
     pub same_names: bool,
     /// Each node has settings of its own.
     pub mixed: bool,
+    /// Some nodes have newer code, which reads and writes the jobs' data in another form.
+    pub versions: bool,
+    /// Grids end while there are faults.
+    pub short: bool,
+    /// A node that was told to end takes no longer.
+    pub deadline: Duration,
     /// The job that operators trigger by hand runs once at a time.
     pub manual_alone: bool,
     /// The end of the faults, in microseconds.
@@ -193,6 +211,20 @@ impl Plan {
             events.push((Event::Visit, java::MEAN));
         }
         let store_drift = later.pick(&[0, 0, 200, -200]);
+        let latest = &mut Dice::new(seed ^ 0x0065_6e64_7300);
+        if latest.chance(3_000) {
+            events.push((Event::ShutDown, latest.pick(&[2, 4, 8]) * SECOND));
+        }
+        let deadline = Duration::from_secs(latest.pick(&[2, 30]));
+        // A node of Quartz runs jobs of every version.
+        let versions = latest.chance(2_000) && !events.iter().any(|(event, _)| *event == Event::Visit);
+        let short = latest.chance(3_000);
+        for grid in grids.iter_mut().filter(|_| short) {
+            grid.fires = (grid.fires * u32::try_from(latest.between(10, 100)).expect("small") / 100).max(2);
+        }
+        if latest.chance(1_500) {
+            events.push((Event::Sleep, 8 * SECOND));
+        }
         Self {
             store_drift,
             nodes: usize::try_from(dice.between(2, 7)).expect("few nodes"),
@@ -203,6 +235,9 @@ impl Plan {
             drift: dice.pick(&[0, 100, 1_000]),
             same_names: dice.chance(2_500),
             mixed: dice.chance(4_000),
+            versions,
+            short,
+            deadline,
             manual_alone: dice.chance(5_000),
             calm,
             chances,
@@ -212,13 +247,24 @@ impl Plan {
         }
     }
 
+    /// The check-in interval of nodes without settings of their own.
+    pub fn checkin(&self) -> Duration {
+        if self.has(Event::Sleep) { LONG_CHECKIN } else { self.checkin }
+    }
+
     /// The longest check-in interval that a node of it has, in microseconds.
     pub fn longest_checkin(&self) -> u64 {
-        if self.mixed { 15 * SECOND } else { u64::try_from(self.checkin.as_micros()).expect("a short time") }
+        let longest = if self.mixed { LONG_CHECKIN } else { self.checkin() };
+        u64::try_from(longest.as_micros()).expect("a short time")
+    }
+
+    /// True if this class of events is on.
+    pub fn has(&self, event: Event) -> bool {
+        self.events.iter().any(|(one, _)| *one == event)
     }
 
     /// The names of all that a cut may leave out.
-    pub fn parts(&self) -> Vec<String> {
+    pub fn parts(&self) -> BTreeSet<String> {
         let mut chances = self.chances;
         let chances = chances.by_name().map(|(name, chance)| (*chance > 0).then(|| name.to_owned()));
         let others = [
@@ -226,6 +272,8 @@ impl Plan {
             (self.store_drift != 0, "store-drift"),
             (self.same_names, "same-names"),
             (self.mixed, "mixed"),
+            (self.short, "short"),
+            (self.versions, "versions"),
         ];
         let grids = self.grids.iter().filter(|_| self.grids.len() > 1).map(|grid| grid.name.clone());
         grids
@@ -248,6 +296,11 @@ impl Plan {
             "store-drift" => self.store_drift = 0,
             "same-names" => self.same_names = false,
             "mixed" => self.mixed = false,
+            "versions" => self.versions = false,
+            "short" => {
+                self.short = false;
+                self.grids.iter_mut().for_each(|grid| grid.fires = grid.long_fires);
+            }
             _ => {}
         }
     }
@@ -272,10 +325,12 @@ impl Grid {
         let counts = alone && dice.chance(5_000);
         let has_sibling = alone && dice.chance(5_000);
         let length = dice.between(0, if has_sibling { every / 5 } else { every * 2 / 5 });
+        let fires = u32::try_from((calm * 11 / 10 / every).clamp(3, 200)).expect("few fires");
         Self {
             name: format!("g{at}"),
             every: Duration::from_micros(every),
-            fires: u32::try_from((calm * 11 / 10 / every).clamp(3, 200)).expect("few fires"),
+            fires,
+            long_fires: fires,
             length,
             long: if dice.chance(3_000) && !alone { dice.between(length, 30 * SECOND) } else { length },
             alone,

@@ -29,6 +29,8 @@ pub struct Report {
     pub hash: u64,
     pub steps: u64,
     pub crashes: usize,
+    /// The nodes that were told to end, and have.
+    pub ends: usize,
     /// Microseconds of true time.
     pub time: u64,
     pub nodes: usize,
@@ -65,7 +67,7 @@ fn simulate(seed: u64, throw: u64, plan: Plan, place: Place) -> Report {
     let console_clock = Arc::new(SimClock::of_node(CONSOLE, 0, 0, 0));
     let link = Arc::new(Link::new(CONSOLE, Arc::clone(&database)));
     let settings = node::settings(&plan);
-    let console = node::scheduler(&settings, "console", &console_clock, link).expect("a console");
+    let console = node::scheduler(&settings, ("console", false), &console_clock, link).expect("a console");
     let file = (place == Place::Sqlite).then(|| folder.path().join(FILE));
     let world = World::new(seed ^ (throw << 32), plan, settings, (database, file), store_clock, console);
     let world = Rc::new(world);
@@ -200,7 +202,7 @@ fn told(world: &World, recorded: &BTreeSet<String>) -> History {
         }
     }
     let mut history = History::of(&log);
-    for (node, at) in world.deaths.borrow().iter() {
+    for (node, at) in world.gone.borrow().iter() {
         let at = i64::try_from(at * 1_000).expect("a short time");
         history.end_at_death(u64::try_from(*node).expect("few nodes"), at);
     }
@@ -211,7 +213,8 @@ fn told(world: &World, recorded: &BTreeSet<String>) -> History {
 fn judge(world: &World, start_ms: i64) {
     world.check();
     let rows = world.history();
-    let recorded = recorded(&rows);
+    let mut recorded = recorded(&rows);
+    recorded.extend(world.java.borrow().known.recorded.iter().cloned());
     let history = told(world, &recorded);
     // A loose trigger that was replaced may be due in the same millisecond as the one before.
     for (due, runs) in history.chains.iter().filter(|((trigger, _), _)| !trigger.starts_with("loose.")) {
@@ -228,7 +231,7 @@ fn judge(world: &World, start_ms: i64) {
 /// Each series has all its fires, and none begins before its delay after the run before it.
 fn judge_series(world: &World, history: &History) {
     // Beside a node of Quartz a series is a grid, which ends when its last time has gone by.
-    let is_judged = !world.has_lost_commits() && !world.visitor.borrow().has_been;
+    let is_judged = !world.has_lost_commits() && !world.java.borrow().has_been;
     for series in world.plan.series.iter().filter(|_| is_judged) {
         let key = TriggerKey::new(GRID, &*series.name).to_string();
         let chains: Vec<&[Run]> =
@@ -265,8 +268,9 @@ fn judge_runs(world: &World, history: History) {
         let has_ended =
             |outcome: &str| problem.runs.iter().any(|run| run.ended.as_ref().is_some_and(|(_, of)| of == outcome));
         let is_loose = problem.runs.first().is_some_and(|run| run.job.starts_with("loose."));
-        let is_excused =
-            has_ended("failed") || has_ended("panicked") || is_loose && (has_ended("killed") || has_ended("fenced"));
+        let is_excused = has_ended("failed")
+            || has_ended("panicked")
+            || is_loose && ["killed", "fenced", "lost"].into_iter().any(has_ended);
         // Runs that a store has forgotten are done again, those of a series at other times;
         // forgotten work is never done.
         let is_lost = is_lost(world, &problem.runs);
@@ -298,6 +302,9 @@ fn judge_work(world: &World) {
         world.problem(format!("work by hand with ticket {ticket} was taken and never ran"));
     }
     for grid in world.plan.grids.iter().filter(|grid| grid.counts && !world.has_lost_commits()) {
+        if world.java.borrow().known.overlapping.contains(&JobKey::new(GRID, &*grid.name)) {
+            continue;
+        }
         let job = world.console.job(&JobKey::new(GRID, &*grid.name)).expect("an answer").expect("a durable job");
         let counted = job.data().integer("n");
         let fires = i64::from(grid.fires) * i64::try_from(grid.triggers().len()).expect("few");
@@ -319,7 +326,8 @@ fn report(seed: u64, world: &World) -> Report {
         seed,
         hash: world.hash(),
         steps: world.steps(),
-        crashes: world.deaths.borrow().len(),
+        crashes: world.crashes.get(),
+        ends: world.ends.get(),
         time: world.now(),
         nodes: world.plan.nodes,
         starts: of(false) + of(true),

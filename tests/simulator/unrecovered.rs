@@ -60,7 +60,8 @@ fn is_explained(
         return false;
     }
     let has_end = |run: &Run| run.ended.as_ref().is_some_and(|(_, outcome)| ENDS.contains(&&**outcome));
-    runs.iter().any(has_end) || world.has_lost_commits() || {
+    let is_dropped = world.java.borrow().known.dropped.contains(&(trigger.clone(), scheduled_ms));
+    runs.iter().any(has_end) || world.has_lost_commits() || is_dropped || {
         // The fire was taken and has not begun: its node was declared dead before that.
         let living: Vec<String> =
             world.snapshot().instances.into_iter().filter_map(|instance| instance.incarnation).collect();

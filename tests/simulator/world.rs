@@ -4,7 +4,7 @@
 use super::clocks::SimClock;
 use super::dice::Dice;
 use super::events::Lasting;
-use super::java::Visitor;
+use super::java::Java;
 use super::jobs::{Due, Running};
 use super::link::{Faulty, Link};
 use super::node::{LONGEST_RESTART, SimNode, Step};
@@ -14,8 +14,8 @@ use carnelian::Scheduler;
 use carnelian::clock::Clock;
 use carnelian::history::{HistoryQuery, HistoryRow};
 use carnelian::settings::Settings;
-use carnelian::store::row::Snapshot;
-use carnelian::store::violations;
+use carnelian::store::row::{FiredRow, Snapshot};
+use carnelian::store::{Violation, violations};
 use serde_json::{Map, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -78,12 +78,16 @@ pub struct World {
     is_calm: Cell<bool>,
     pub lasting: RefCell<Lasting>,
     pub operators: RefCell<Operators>,
-    pub visitor: RefCell<Visitor>,
+    pub java: RefCell<Java>,
     pub running: RefCell<BTreeMap<String, Running>>,
     /// The log of the jobs.
     pub log: RefCell<Vec<Value>>,
-    /// The deaths of nodes: number and true time.
-    pub deaths: RefCell<Vec<(usize, u64)>>,
+    /// The nodes that are no more, since they died or had ended: number and true time.
+    pub gone: RefCell<Vec<(usize, u64)>>,
+    /// The number of those that died.
+    pub crashes: Cell<usize>,
+    /// The number of nodes that were told to end and have done so.
+    pub ends: Cell<usize>,
     problems: RefCell<Vec<String>>,
     lines: RefCell<Vec<String>>,
     hash: Cell<u64>,
@@ -95,6 +99,7 @@ enum Turn {
     Node(Rc<SimNode>, Step),
     Start(usize),
     Event(usize),
+    Java,
 }
 
 impl World {
@@ -126,10 +131,12 @@ impl World {
             is_calm: Cell::new(false),
             lasting: RefCell::default(),
             operators: RefCell::default(),
-            visitor: RefCell::default(),
+            java: RefCell::default(),
             running: RefCell::default(),
             log: RefCell::default(),
-            deaths: RefCell::default(),
+            gone: RefCell::default(),
+            crashes: Cell::new(0),
+            ends: Cell::new(0),
             problems: RefCell::default(),
             lines: RefCell::default(),
             hash: Cell::new(0xcbf2_9ce4_8422_2325),
@@ -172,12 +179,16 @@ impl World {
         if self.is_calm.get() { Chances::default() } else { self.plan.chances }
     }
 
+    pub fn is_calm(&self) -> bool {
+        self.is_calm.get()
+    }
+
     pub fn is_store_away(&self) -> bool {
         self.now() < self.away_until.get()
     }
 
     pub fn is_dead(&self, node: usize) -> bool {
-        self.deaths.borrow().iter().any(|(dead, _)| *dead == node)
+        self.gone.borrow().iter().any(|(gone, _)| *gone == node)
     }
 
     /// A node dies, wherever it is.
@@ -194,17 +205,53 @@ impl World {
         }
         clock.stop();
         self.say(format_args!("n{number} dies"));
-        self.deaths.borrow_mut().push((number, self.now()));
-        self.running.borrow_mut().retain(|_, run| run.node != number);
+        self.crashes.set(self.crashes.get() + 1);
+        self.forget(number);
         if let Some(node) = nodes {
-            let name = if self.plan.same_names { node.name.clone() } else { self.fresh_name() };
-            self.start_later(name);
+            self.replace(&node);
         }
+    }
+
+    /// A node is told to end, and the others go on meanwhile.
+    pub fn shut_down(&self, node: &SimNode) {
+        let (number, waits) = (node.number, self.dice.borrow_mut().chance(5_000));
+        self.say(format_args!("n{number} is told to end; it waits for its jobs: {waits}"));
+        let Some(report) = node.shut_down(waits) else { return };
+        // The node may have died on its way.
+        if !node.link.die() {
+            return;
+        }
+        node.clock.stop();
+        self.say(format_args!("n{number} has ended: {report:?}"));
+        self.ends.set(self.ends.get() + 1);
+        if report.is_clean() {
+            self.check_left(node);
+        }
+        self.forget(number);
+        self.replace(node);
+    }
+
+    /// Notes that a node is no more.
+    pub fn forget(&self, number: usize) {
+        self.gone.borrow_mut().push((number, self.now()));
+        self.running.borrow_mut().retain(|_, run| run.node != number);
+    }
+
+    /// Another node comes in the place of one that is no more.
+    fn replace(&self, node: &SimNode) {
+        let name = if self.plan.same_names { node.name.clone() } else { self.fresh_name() };
+        self.start_later(name);
     }
 
     fn fresh_name(&self) -> String {
         self.names.set(self.names.get() + 1);
         format!("node-{}", self.names.get())
+    }
+
+    /// The number of the next node.
+    pub fn next_number(&self) -> usize {
+        self.numbers.set(self.numbers.get() + 1);
+        self.numbers.get()
     }
 
     /// True if a node has not checked in yet, or is to come.
@@ -230,6 +277,12 @@ impl World {
             node.stand_still(0);
             node.link.lose_store(0);
             node.link.cut(0);
+        }
+        // New code is everywhere at last, or somewhere: old code leaves alone what new code has
+        // written.
+        let nodes = self.nodes.borrow().iter().map(|node| (node.number, node.is_new)).collect::<Vec<_>>();
+        if let Some((oldest, _)) = nodes.first().filter(|_| self.plan.versions && !nodes.iter().any(|node| node.1)) {
+            self.kill(*oldest);
         }
         let soon = self.now() + SECOND;
         self.starts.borrow_mut().iter_mut().for_each(|(at, _)| *at = soon.min(*at));
@@ -269,6 +322,7 @@ impl World {
                 self.start(name);
             }
             Turn::Event(at) => self.happen(self.take_event(at)),
+            Turn::Java => self.java_goes_on(),
         }
         self.let_go(at);
         self.bury();
@@ -298,26 +352,26 @@ impl World {
         }
         let (starts, events) = (self.starts.borrow(), self.events.borrow());
         let others = starts.iter().map(|(at, _)| *at).chain(events.iter().map(|(at, _, _)| *at));
-        let others: Vec<u64> = others.map(|at| at.max(now)).collect();
+        let others: Vec<u64> = others.chain(self.java.borrow().due()).map(|at| at.max(now)).collect();
         let first = found.iter().map(|(at, _, _)| *at).chain(others.iter().copied()).min().filter(|at| *at <= limit)?;
         let mut dice = self.dice.borrow_mut();
         let last = first.saturating_add(dice.pick(&[0, 0, 300, 3_000])).min(limit);
         found.retain(|(at, _, _)| *at <= last);
-        let others: Vec<usize> = (0..others.len()).filter(|at| others[*at] <= last).collect();
-        let chosen = dice.index(found.len() + others.len());
+        let due: Vec<usize> = (0..others.len()).filter(|at| others[*at] <= last).collect();
+        let chosen = dice.index(found.len() + due.len());
         if let Some(&(at, index, step)) = found.get(chosen) {
             return Some((at, Turn::Node(Rc::clone(&nodes[index]), step)));
         }
-        let other = others[chosen - found.len()];
+        let other = due[chosen - found.len()];
         Some(match other.checked_sub(starts.len()) {
             None => (starts[other].0, Turn::Start(other)),
-            Some(event) => (events[event].0, Turn::Event(event)),
+            Some(event) if event < events.len() => (events[event].0, Turn::Event(event)),
+            Some(_) => (others[other], Turn::Java),
         })
     }
 
     fn start(&self, name: String) {
-        let number = self.numbers.get() + 1;
-        self.numbers.set(number);
+        let number = self.next_number();
         self.say(format_args!("n{number} starts as {name}"));
         match SimNode::start(self, number, name.clone()) {
             Some(node) => self.nodes.borrow_mut().push(Rc::new(node)),
@@ -361,16 +415,34 @@ impl World {
     }
 
     pub fn check(&self) {
-        for violation in violations(&self.snapshot()).into_iter().filter(|one| !self.was_passed_over(one)) {
+        let java = self.java.borrow();
+        let is_excused = |one: &Violation| self.was_passed_over(one) || java.known.excuses(one);
+        for violation in violations(&self.snapshot()).into_iter().filter(|one| !is_excused(one)) {
             self.problem(violation.to_string());
+        }
+    }
+
+    /// A node that says that it has left nothing behind has no row.
+    fn check_left(&self, node: &SimNode) {
+        // A store that has lost commits may have lost those of the end.
+        if self.has_lost_commits() {
+            return;
+        }
+        let snapshot = self.snapshot();
+        let is_of = |fire: &&FiredRow| fire.instance == node.name && !self.was_held(&fire.fire_id);
+        let fires: Vec<_> = snapshot.fired.iter().filter(is_of).map(|fire| &fire.fire_id).collect();
+        if !fires.is_empty() || snapshot.instances.iter().any(|instance| instance.name == node.name) {
+            self.problem(format!("{} has ended cleanly, and its rows are there, with fires {fires:?}", node.name));
         }
     }
 
     /// No run may begin while another has the same work, or is one of a job that runs once at a
     /// time, and the store or its node says that it holds its fire.
     pub fn check_others(&self, job: &str, due: &Due, is_alone: bool, fire_id: &str) {
-        // A loose trigger that was replaced may be due in the same millisecond as the one before.
-        let is_same = |run: &Running| run.due == *due && !job.starts_with("loose.");
+        // A loose trigger that was replaced may be due in the same millisecond as the one before, and
+        // two operators may trigger work by hand in one.
+        let is_work = !["loose.", "manual."].iter().any(|group| job.starts_with(group));
+        let is_same = |run: &Running| run.due == *due && is_work;
         let is_other = |id: &str, run: &Running| id != fire_id && (is_alone && run.job == job || is_same(run));
         let running = self.running.borrow();
         let others: Vec<&String> = running.iter().filter(|(id, run)| is_other(id, run)).map(|(id, _)| id).collect();

@@ -212,6 +212,11 @@ impl<T: Send + 'static> WorkerPool<T> {
         self.load.size
     }
 
+    /// True if there is a thread that takes tasks by itself.
+    pub(crate) fn has_threads(&self) -> bool {
+        self.load.alive.load(Ordering::SeqCst) > 0
+    }
+
     /// The number of workers that have nothing to do.
     pub(crate) fn free(&self) -> usize {
         self.load.size.saturating_sub(self.load.busy.load(Ordering::SeqCst))

@@ -52,7 +52,8 @@ pub(crate) struct ServiceThread {
     name: &'static str,
     signal: Arc<Signal>,
     ended: Arc<Signal>,
-    thread: JoinHandle<()>,
+    /// None if the owner of the service has it pass, and stops `ended`.
+    thread: Option<JoinHandle<()>>,
 }
 
 /// The parts of a loop beside its service.
@@ -79,7 +80,7 @@ pub(crate) fn spawn(service: Box<dyn Service>, thread_name: String, parts: LoopP
             run(service, &parts);
         })
         .map_err(|why| Error::Refused(format!("the thread `{thread_name}` could not be started: {why}")))?;
-    Ok(ServiceThread { name, signal, ended, thread })
+    Ok(ServiceThread { name, signal, ended, thread: Some(thread) })
 }
 
 struct StopOnDrop(Arc<Signal>);
@@ -91,6 +92,12 @@ impl Drop for StopOnDrop {
 }
 
 impl ServiceThread {
+    /// A service that its owner has pass, and that has ended once its owner has stopped `ended`.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn without_thread(name: &'static str, signal: Arc<Signal>, ended: Arc<Signal>) -> Self {
+        Self { name, signal, ended, thread: None }
+    }
+
     /// The name of the service.
     pub(crate) fn name(&self) -> &'static str {
         self.name
@@ -104,15 +111,14 @@ impl ServiceThread {
     /// Waits for the end of the loop; false if it did not come until `deadline`.
     pub(crate) fn wait(self, clock: &dyn Clock, deadline: Duration) -> bool {
         // A listener that ends the node from a service's thread would wait for itself.
-        if self.thread.thread().id() == std::thread::current().id() {
+        if self.thread.as_ref().is_some_and(|thread| thread.thread().id() == std::thread::current().id()) {
             return true;
         }
-        while clock.wait(&self.ended, Some(deadline)) != Woken::Stopped {
-            if clock.ticks() >= deadline {
-                return false;
-            }
+        // Nobody raises it: it is stopped at the end.
+        if clock.wait(&self.ended, Some(deadline)) != Woken::Stopped {
+            return false;
         }
-        let _ = self.thread.join();
+        let _ = self.thread.map(JoinHandle::join);
         true
     }
 }
@@ -139,10 +145,15 @@ pub(crate) fn run(mut service: Box<dyn Service>, parts: &LoopParts) {
             Pause::End => break,
         }
     }
+    end(&mut *service, parts);
+}
+
+/// The last words of a service.
+pub(crate) fn end(service: &mut dyn Service, parts: &LoopParts) {
     if let Err(panic) = guarded(|| service.stopped()) {
         lifecycle_log::service_panicked(service.name(), &panic);
     }
-    record.enter(ServiceState::Stopped);
+    parts.record.enter(ServiceState::Stopped);
     lifecycle_log::service_stopped(service.name());
 }
 

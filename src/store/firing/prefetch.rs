@@ -9,8 +9,8 @@ use crate::rules::begun::BeginMark;
 use crate::rules::firing::{self, Restored, restore};
 use crate::rules::new_trigger::{PauseState, state_of_new};
 use crate::store::row::{
-    Advance, Counts, FiredRow, GoneTrigger, PrefetchedFire, PrefetchedRow, ScheduleRow, Selection, TriggerRow,
-    TriggerSelection,
+    Advance, Counts, FiredRow, FiredSelection, GoneTrigger, HistoryFilter, HistoryRow, PrefetchedFire, PrefetchedRow,
+    ScheduleRow, Selection, TriggerRow, TriggerSelection,
 };
 use crate::store::transaction::{fenced, overtaken};
 use crate::store::{Firing, Owner, Session, TxMode};
@@ -113,7 +113,8 @@ impl Firing<'_> {
         for fire in ordered {
             let key = fire.trigger();
             let seen = rows.get(key).map(|row| (TriggerState::from_name(&row.state), row.next_ms, row.previous_ms));
-            match restore(seen, fire.as_seen(jobs.contains(&fire.job)), now_ms) {
+            let went_on = seen.is_none() && fire.gone.is_none() && self.has_gone_on(s, fire)?;
+            match restore(seen, fire.as_seen(jobs.contains(&fire.job), went_on), now_ms) {
                 Restored::Never => {
                     unfired.insert(fire.fence, Unfired::Stands);
                     continue;
@@ -164,6 +165,19 @@ impl Firing<'_> {
             s.delete_idle_jobs(&distinct(ended.iter().map(|fire| &fire.job)))?;
         }
         Ok(fires.iter().map(unfired).collect())
+    }
+
+    /// True if a later fire of the trigger runs or has ended, whatever the clock says by now: a
+    /// node that has started since somebody set the clock back knows no later time.
+    fn has_gone_on(&self, s: &mut dyn Session, fire: &UnbegunFire) -> Result<bool> {
+        /// The fires of one trigger end in about the order of their times.
+        const NEWEST: usize = 10;
+        let newest = HistoryFilter { trigger: Some(fire.trigger()), limit: NEWEST, ..HistoryFilter::default() };
+        let ended: Vec<HistoryRow> = s.history(&newest)?;
+        let of_trigger = (fire.trigger().clone(), fire.job.clone());
+        let running = s.fired(FiredSelection::ExecutingOfTriggers(std::slice::from_ref(&of_trigger)))?;
+        let mut times = ended.iter().map(|row| row.scheduled_ms).chain(running.iter().map(|row| row.scheduled_ms));
+        Ok(times.any(|scheduled_ms| Some(scheduled_ms) > fire.before.next_ms))
     }
 }
 
@@ -277,12 +291,13 @@ impl UnbegunFire {
         &self.before.key
     }
 
-    fn as_seen(&self, has_job: bool) -> firing::FireToRestore {
+    fn as_seen(&self, has_job: bool, went_on: bool) -> firing::FireToRestore {
         firing::FireToRestore {
             after: (self.next_after_ms, self.before.next_ms),
             took_row: self.gone.is_some(),
             has_job,
             is_alone: self.is_alone,
+            went_on,
         }
     }
 

@@ -218,6 +218,25 @@ fn a_fire_goes_on_though_its_trigger_went_with_a_later_one() {
     }
 }
 
+/// A node that has started since somebody set the clock back has seen no time at which the last
+/// fire came: the store has that fire.
+#[test]
+fn a_fire_goes_on_though_the_clock_was_set_back_since_its_trigger_ended() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    let [first, last] = both_prefetched(&cluster, &a);
+    let waiting = vec![(first.fence, first.fence)];
+    cluster.store.firing().note_begun(&a.owner(), &BeginMark { waiting, ..mark(1, last.fence) }).unwrap();
+    a.complete(&last);
+    cluster.clock.jump(-MINUTE);
+    let mut b = cluster.node("B");
+    let recovered = dies(&cluster, &mut b);
+    assert_eq!(recovered.iter().map(|one| one.recovery_triggers.len()).sum::<usize>(), 1);
+    let again = b.fire_one();
+    assert_eq!((again.scheduled_ms, again.rerun.is_some()), (NOW, true));
+    b.complete(&again);
+}
+
 /// A fire that had not begun was not lost, though its trigger has gone on: the work goes on, once,
 /// and the history says so of the run that does it.
 #[test]

@@ -156,7 +156,7 @@ impl Acquirer {
         // By no clock but the machine's: nobody may be there any more to move another.
         let (clock, nobody) = (SystemClock::default(), Signal::default());
         for _ in 0..LAST_CHECKS {
-            if self.hand_over.waiting() == 0 {
+            if self.hand_over.waiting() == 0 || !self.hand_over.pool.has_threads() {
                 break;
             }
             clock.wait(&nobody, Some(clock.ticks().saturating_add(BETWEEN_CHECKS)));

@@ -1,0 +1,431 @@
+//! Quartz's statements: a node of Quartz 2.x checks in, reserves, fires, completes, releases and
+//! recovers by these, in their order, with the lock for acquisition that its manual recommends
+//! beside others.
+//!
+//! The faults of Quartz itself are noted by name in [`Known`], and excuse what follows from them.
+
+use super::java::{CHECKIN, JavaNode, first_trigger};
+use super::plan::MS;
+use super::world::World;
+use carnelian::store::row::{
+    Advance, Counts, FiredRow, FiredSelection, FiredState, InstanceRow, RecoveryRow, ScheduleRow, Selection,
+    TriggerRow, TriggerSelection,
+};
+use carnelian::store::{Lock, Session, TxMode, Violation};
+use carnelian::{
+    IfExists, JobDataMap, JobDetail, JobKey, MisfireInstruction, Result, SimpleSchedule, Trigger, TriggerKey,
+    TriggerState,
+};
+use chrono::DateTime;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Quartz acquires so long before the time of a trigger.
+const IDLE_WAIT_MS: i64 = 30_000;
+
+/// The misfire threshold.
+const MISFIRE_MS: i64 = 60_000;
+
+/// Nobody is taken for dead before this is over beside the interval.
+const TOLERANCE_MS: i64 = 7_500;
+
+/// A transaction waits for rows that others hold; here it fails, and is done again later.
+type Tried = Result<()>;
+
+/// A trigger that the node has reserved.
+pub struct Reserved {
+    pub fire_id: String,
+    pub trigger: TriggerKey,
+    pub next_ms: i64,
+    /// Reservations that others had lost before, and of which they do not know it yet.
+    stale: BTreeSet<String>,
+}
+
+/// A fire of the node.
+pub struct Fired {
+    pub fire_id: String,
+    pub trigger: TriggerKey,
+    pub job: JobDetail,
+    /// The trigger's data.
+    pub data: JobDataMap,
+    pub scheduled_ms: i64,
+    /// The first fire of its chain and its attempt, if one of our nodes made the recovery trigger.
+    pub chain: Option<(String, i64)>,
+    is_last: bool,
+}
+
+/// A recovery trigger that the node has made.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The first fire of the chain. Quartz forgets it with the second recovery.
+    pub root: String,
+    pub first: TriggerKey,
+    pub attempt: i64,
+}
+
+/// The doings of Quartz, right and wrong.
+#[derive(Default)]
+pub struct Known {
+    /// The fires whose ends it has recorded; it writes no history.
+    pub recorded: BTreeSet<String>,
+    pub made: BTreeMap<TriggerKey, Made>,
+    /// `DropsUnbegun`: it knows nothing of prefetched fires, and takes one of a dead node of ours
+    /// that has not begun for one that was interrupted. The work of a job that asks for no recovery
+    /// is lost.
+    pub dropped: BTreeSet<(TriggerKey, i64)>,
+    /// `H4Unblocks`, `RecoversBesideARun` (#1097) and `CompletesUnfenced`: it makes triggers
+    /// `WAITING` of a job that runs once at a time and is running, and fires them itself. These
+    /// jobs overlap, and count wrongly.
+    pub overlapping: BTreeSet<JobKey>,
+    /// `LeavesBlocked`: it recovers a run for whose end its trigger waits, by an option that Quartz
+    /// does not know, and the trigger stays `BLOCKED` until the next audit of ours.
+    pub left_blocked: BTreeSet<JobKey>,
+    /// `LeavesLostRows`: it takes reservations from others, and leaves their rows.
+    pub lost: BTreeSet<String>,
+}
+
+impl Known {
+    /// True if Quartz is to blame for it.
+    pub fn excuses(&self, violation: &Violation) -> bool {
+        let text = format!("{violation} ");
+        let is_of = |job: &JobKey| text.contains(&format!("job {job} ")) || text.contains(&format!("job {job}:"));
+        match violation.invariant {
+            "I1" => self.lost.iter().any(|fire_id| violation.subject.ends_with(fire_id.as_str())),
+            "I2" if self.left_blocked.iter().any(is_of) => true,
+            "I2" | "I3" | "I4" => self.overlapping.iter().any(is_of),
+            _ => false,
+        }
+    }
+}
+
+impl World {
+    fn quartz(&self, lock: Lock, mut work: impl FnMut(&mut dyn Session) -> Result<()>) -> Tried {
+        self.spend(MS / 10, MS);
+        self.database.transact("a node of Quartz", TxMode::Exclusive(lock), &mut work)
+    }
+
+    /// Checks in; the first time it looks for fires without a member too.
+    pub fn java_checks_in(&self, node: &mut JavaNode) {
+        let (now, now_ms) = (self.now(), self.java_ms(node));
+        let gap_ms = node.checked_in.map_or(0, |at| i64::try_from((now - at) / MS).expect("short"));
+        let mut failed = Vec::new();
+        let tried = self.quartz(Lock::StateAccess, |s| {
+            failed.clear();
+            let instances = s.instances()?;
+            for one in instances.iter().filter(|one| one.name != node.name) {
+                let window_ms = one.checkin_interval_ms.max(gap_ms) + TOLERANCE_MS;
+                // `JudgesByTheClock`: a clock that was set makes all others dead.
+                if one.last_checkin_ms + window_ms < now_ms && !self.was_store_clock_set() {
+                    failed.push(one.name.clone());
+                }
+            }
+            if node.checked_in.is_none() {
+                let known = |name: &String| instances.iter().any(|one| one.name == *name) || *name == node.name;
+                let fired = s.fired(FiredSelection::All)?.into_iter().map(|fire| fire.instance);
+                failed.extend(fired.collect::<BTreeSet<_>>().into_iter().filter(|name| !known(name)));
+            }
+            s.put_instance(&InstanceRow {
+                name: node.name.clone(),
+                last_checkin_ms: now_ms,
+                checkin_interval_ms: i64::try_from(CHECKIN / MS).expect("short"),
+                incarnation: None,
+                joined: 0,
+            })
+        });
+        if tried.is_ok() {
+            node.checked_in = Some(now);
+            failed.iter().for_each(|name| self.quartz_recovers(node, name));
+        }
+    }
+
+    /// Recovers what a node had that it takes for dead. All of it is one transaction of Quartz; as
+    /// nothing happens between them, these are.
+    fn quartz_recovers(&self, node: &JavaNode, dead: &str) {
+        let (mut rows, mut left_blocked) = (Vec::new(), Vec::new());
+        let tried = self.quartz(Lock::StateAccess, |s| {
+            s.lock(Lock::TriggerAccess)?;
+            rows = s.fired(FiredSelection::OfInstance(dead))?;
+            for row in &rows {
+                if row.state == FiredState::Acquired {
+                    let moves = [(TriggerState::Acquired, TriggerState::Waiting)];
+                    s.change_states(Selection::Triggers(std::slice::from_ref(&row.trigger)), &moves, false)?;
+                }
+                match &row.job {
+                    Some(job) if row.nonconcurrent => drop(unblock(s, job)?),
+                    Some(job) => left_blocked.push(job.clone()),
+                    None => {}
+                }
+            }
+            let ids: Vec<String> = rows.iter().map(|row| row.fire_id.clone()).collect();
+            s.delete_fired(&ids)?;
+            s.delete_instance(dead, None).map(drop)
+        });
+        self.say(format_args!("{} recovers {dead}: {} fires, {tried:?}", node.name, rows.len()));
+        if tried.is_err() {
+            return;
+        }
+        self.java.borrow_mut().known.left_blocked.extend(left_blocked);
+        for row in rows.iter().filter(|row| row.state == FiredState::Executing) {
+            let job = row.job.as_ref().and_then(|job| self.console.job(job).expect("an answer"));
+            match job.filter(|_| row.requests_recovery) {
+                Some(job) => self.quartz_makes_recovery(node, dead, row, &job),
+                None => {
+                    self.java.borrow_mut().known.dropped.insert((row.trigger.clone(), row.scheduled_ms));
+                }
+            }
+        }
+        let triggers: Vec<TriggerKey> = rows.iter().map(|row| row.trigger.clone()).collect();
+        let jobs: Vec<JobKey> = rows.into_iter().filter_map(|row| row.job).collect();
+        let tidied = self.quartz(Lock::TriggerAccess, |s| {
+            s.delete_finished_triggers(&triggers)?;
+            s.delete_idle_jobs(&jobs).map(drop)
+        });
+        tidied.expect("nobody holds a trigger");
+    }
+
+    fn quartz_makes_recovery(&self, node: &JavaNode, dead: &str, row: &FiredRow, job: &JobDetail) {
+        let mut java = self.java.borrow_mut();
+        java.count += 1;
+        let key = TriggerKey::new("RECOVERING_JOBS", format!("recover_{dead}_{}", 1_000_000_000 + java.count));
+        let original = self.console.trigger(&row.trigger).expect("an answer");
+        let mut data = original.map(|trigger| trigger.data().clone()).unwrap_or_default();
+        let is_again = row.trigger.group() == "RECOVERING_JOBS";
+        let before = java.known.made.get(&row.trigger).cloned();
+        let first = first_trigger(&data).filter(|_| is_again).unwrap_or_else(|| row.trigger.clone());
+        let root = self.chain_of(&row.trigger).map_or_else(|| row.fire_id.clone(), |(root, _)| root);
+        let made = before.unwrap_or(Made { root, first, attempt: 0 });
+        let attempt = 1_000_000 + i64::try_from(java.count).expect("few");
+        java.known.made.insert(key.clone(), Made { attempt, ..made });
+        drop(java);
+        let facts = [
+            ("NAME", row.trigger.name().to_owned()),
+            ("GROUP", row.trigger.group().to_owned()),
+            ("FIRETIME_IN_MILLISECONDS_AS_STRING", row.fired_ms.to_string()),
+            ("SCHEDULED_FIRETIME_IN_MILLISECONDS_AS_STRING", row.scheduled_ms.to_string()),
+        ];
+        for (name, value) in facts {
+            data.put(format!("QRTZ_FAILED_JOB_ORIG_TRIGGER_{name}"), value);
+        }
+        let trigger = Trigger::builder(key.clone(), job.key().clone())
+            .start_at(DateTime::from_timestamp_millis(row.scheduled_ms).expect("a time"))
+            .schedule(SimpleSchedule::once())
+            .priority(row.priority)
+            .misfire(MisfireInstruction::Ignore)
+            .data_map(data);
+        self.console.schedule_trigger(trigger.build().expect("a trigger")).expect("nothing fails for it");
+        // Quartz does not look whether the job runs elsewhere.
+        let moves = [(TriggerState::Blocked, TriggerState::Waiting)];
+        let mut unblocked = 0;
+        let tried = self.quartz(Lock::TriggerAccess, |s| {
+            unblocked = s.change_states(Selection::Triggers(std::slice::from_ref(&key)), &moves, false)?;
+            Ok(())
+        });
+        tried.expect("nobody holds a trigger");
+        if unblocked > 0 {
+            self.java.borrow_mut().known.overlapping.insert(job.key().clone());
+        }
+        self.say(format_args!("{} makes {key} for {}", node.name, row.fire_id));
+    }
+
+    /// The first fire and the attempt of a recovery trigger that one of our nodes made.
+    fn chain_of(&self, trigger: &TriggerKey) -> Option<(String, i64)> {
+        let mut found = Vec::new();
+        let read = &mut |s: &mut dyn Session| {
+            found = s.rows::<RecoveryRow>().with("trigger", trigger).list()?;
+            Ok(())
+        };
+        self.database.transact("the checker", TxMode::ReadOnly, read).expect("an answer");
+        found.pop().map(|row: RecoveryRow| (row.root_fire_id, row.attempt))
+    }
+
+    /// Reserves the first trigger that is due within its idle wait.
+    pub fn quartz_reserves(&self, node: &JavaNode) -> Option<Reserved> {
+        let now_ms = self.java_ms(node);
+        let fire_id = self.java_fire_id(node);
+        let mut reserved = None;
+        let tried = self.quartz(Lock::TriggerAccess, |s| {
+            reserved = None;
+            let misfired = |row: &TriggerRow, next_ms: i64| row.misfire != -1 && next_ms < now_ms - MISFIRE_MS;
+            let is_due = |row: &TriggerRow| {
+                let is_kind = matches!(row.schedule, ScheduleRow::Simple { .. });
+                let due = |next_ms: i64| next_ms <= now_ms + IDLE_WAIT_MS && !misfired(row, next_ms);
+                is_kind && row.state == "WAITING" && row.next_ms.is_some_and(due)
+            };
+            let due = s.triggers(TriggerSelection::All)?.into_iter().filter(is_due);
+            let Some(row) = due.min_by_key(|row| (row.next_ms, -row.priority, row.key.clone())) else {
+                return Ok(());
+            };
+            let moves = [(TriggerState::Waiting, TriggerState::Acquired)];
+            if s.change_states(Selection::Triggers(std::slice::from_ref(&row.key)), &moves, false)? == 1 {
+                let next_ms = row.next_ms.expect("a time");
+                let stale = s.fired(FiredSelection::Acquired)?.into_iter().filter(|one| one.trigger == row.key);
+                let stale = stale.map(|one| one.fire_id).collect();
+                reserved = Some(Reserved { fire_id: fire_id.clone(), trigger: row.key.clone(), next_ms, stale });
+                return s.insert_fired(vec![FiredRow {
+                    fire_id: fire_id.clone(),
+                    trigger: row.key.clone(),
+                    instance: node.name.clone(),
+                    fired_ms: now_ms,
+                    scheduled_ms: next_ms,
+                    priority: row.priority,
+                    state: FiredState::Acquired,
+                    job: None,
+                    nonconcurrent: false,
+                    requests_recovery: false,
+                }]);
+            }
+            Ok(())
+        });
+        let reserved = reserved.filter(|_| tried.is_ok());
+        if let Some(Reserved { fire_id, trigger, .. }) = &reserved {
+            self.say(format_args!("{} reserves {trigger} as {fire_id}", node.name));
+        }
+        reserved
+    }
+
+    fn java_fire_id(&self, node: &JavaNode) -> String {
+        let mut java = self.java.borrow_mut();
+        java.count += 1;
+        format!("{}{}", node.name, 1_000_000_000 + java.count)
+    }
+
+    /// Fires a trigger that it has reserved; none if that is not reserved any more. Quartz
+    /// does not look whether the reservation is still its own.
+    pub fn quartz_fires(&self, node: &JavaNode, reserved: &Reserved) -> Option<Fired> {
+        let key = &reserved.trigger;
+        let trigger = self.console.trigger(key).expect("an answer")?;
+        let job = self.console.job(trigger.job_key()).expect("an answer")?;
+        let fired_ms = self.java_ms(node);
+        let chain = self.chain_of(key);
+        let (mut fired, mut lost) = (None, Vec::new());
+        let tried = self.quartz(Lock::TriggerAccess, |s| {
+            fired = None;
+            let Some(row) = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.pop() else { return Ok(()) };
+            if row.state != "ACQUIRED" {
+                return Ok(());
+            }
+            let is_own = |id: &String| *id == reserved.fire_id || reserved.stale.contains(id);
+            let is_others = |one: &FiredRow| one.trigger == *key && !is_own(&one.fire_id);
+            let others: Vec<FiredRow> = s.fired(FiredSelection::Acquired)?.into_iter().filter(is_others).collect();
+            if !others.is_empty() {
+                self.problem(format!("{key} is reserved by others beside {}, which fires it: {others:?}", node.name));
+            }
+            let (Some(next_ms), Some((after_ms, counts))) = (row.next_ms, after(&row)) else { return Ok(()) };
+            let alone = job.disallows_concurrent_execution();
+            let begun = FiredRow {
+                fire_id: reserved.fire_id.clone(),
+                trigger: key.clone(),
+                instance: node.name.clone(),
+                fired_ms,
+                scheduled_ms: next_ms,
+                priority: row.priority,
+                state: FiredState::Executing,
+                job: Some(job.key().clone()),
+                nonconcurrent: alone,
+                requests_recovery: job.requests_recovery(),
+            };
+            s.begin_executing(&[(reserved.fire_id.clone(), begun)])?;
+            if alone {
+                use TriggerState::{Acquired, Blocked, Paused, PausedBlocked, Waiting};
+                let moves = [(Waiting, Blocked), (Acquired, Blocked), (Paused, PausedBlocked)];
+                s.change_states(Selection::Jobs(std::slice::from_ref(job.key())), &moves, false)?;
+                let blocked = s.trigger_keys(TriggerSelection::OfJob(job.key()))?;
+                let rows = s.fired(FiredSelection::Acquired)?.into_iter();
+                lost = rows.filter(|one| blocked.contains(&one.trigger)).map(|one| one.fire_id).collect();
+            }
+            let advanced = s.advance(&[Advance {
+                key: key.clone(),
+                expected_state: if alone { TriggerState::Blocked } else { TriggerState::Acquired },
+                expected_next_ms: row.next_ms,
+                state: match after_ms {
+                    None => TriggerState::Complete,
+                    Some(_) if alone => TriggerState::Blocked,
+                    Some(_) => TriggerState::Waiting,
+                },
+                next_ms: after_ms,
+                previous_ms: row.next_ms,
+                start_ms: row.start_ms,
+                counts: Some(counts),
+                moves_options: false,
+            }])?;
+            assert_eq!(advanced, 1, "the row was read under the lock");
+            fired = Some((next_ms, after_ms.is_none()));
+            Ok(())
+        });
+        tried.ok()?;
+        let (scheduled_ms, is_last) = fired?;
+        self.java.borrow_mut().known.lost.extend(lost);
+        let (fire_id, data) = (reserved.fire_id.clone(), trigger.data().clone());
+        Some(Fired { fire_id, trigger: key.clone(), job, data, scheduled_ms, chain, is_last })
+    }
+
+    /// Gives a reservation back, whoever has the trigger now.
+    pub fn quartz_releases(&self, node: &JavaNode, reserved: &Reserved) {
+        let mut unblocked = None;
+        let tried = self.quartz(Lock::TriggerAccess, |s| {
+            let trigger = Selection::Triggers(std::slice::from_ref(&reserved.trigger));
+            s.change_states(trigger, &[(TriggerState::Acquired, TriggerState::Waiting)], false)?;
+            let moves = [(TriggerState::Blocked, TriggerState::Waiting)];
+            if node.unblocks && s.change_states(trigger, &moves, false)? > 0 {
+                let rows = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&reserved.trigger)))?;
+                unblocked = rows.into_iter().next().map(|row| row.job);
+            }
+            s.delete_fired(std::slice::from_ref(&reserved.fire_id)).map(drop)
+        });
+        tried.expect("nobody holds a reservation");
+        self.say(format_args!("{} of {} is given back, unblocked {unblocked:?}", reserved.fire_id, reserved.trigger));
+        self.java.borrow_mut().known.overlapping.extend(unblocked);
+    }
+
+    /// Records the end of a run, and the data that it leaves.
+    pub fn quartz_completes(&self, fired: &Fired, has_succeeded: bool) {
+        let key = fired.job.key();
+        let mut is_recorded = false;
+        let tried = self.quartz(Lock::TriggerAccess, |s| {
+            if fired.is_last {
+                let rows = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&fired.trigger)))?;
+                if rows.iter().any(|row| row.next_ms.is_none()) {
+                    s.delete_triggers(std::slice::from_ref(&fired.trigger), None)?;
+                }
+            }
+            if fired.job.disallows_concurrent_execution() {
+                unblock(s, key)?;
+            }
+            is_recorded = !s.delete_fired(std::slice::from_ref(&fired.fire_id))?.is_empty();
+            // Quartz looks for triggers only, and would take the job from a run of it (H21).
+            s.delete_idle_jobs(std::slice::from_ref(key)).map(drop)
+        });
+        self.say(format_args!("{} is completed: {is_recorded} {tried:?}", fired.fire_id));
+        if !is_recorded || tried.is_err() {
+            // The store has lost the commit of its fire.
+            self.java.borrow_mut().known.overlapping.insert(key.clone());
+            return;
+        }
+        self.java.borrow_mut().known.recorded.insert(fired.fire_id.clone());
+        let stored = self.console.job(key).expect("an answer");
+        if let Some((job, n)) =
+            stored.and_then(|job| Some((job, fired.job.data().integer("n")?))).filter(|_| has_succeeded)
+        {
+            let mut data = job.data().clone();
+            data.put("n", n + 1);
+            let job = job.to_builder().data_map(data).build().expect("a job");
+            self.console.add_job(&job, IfExists::Replace).expect("nothing fails for it");
+        }
+    }
+}
+
+/// Lets the triggers of a job go on that runs once at a time.
+fn unblock(s: &mut dyn Session, job: &JobKey) -> Result<usize> {
+    use TriggerState::{Blocked, Paused, PausedBlocked, Waiting};
+    s.change_states(Selection::Jobs(std::slice::from_ref(job)), &[(Blocked, Waiting), (PausedBlocked, Paused)], false)
+}
+
+/// The time of a simple trigger after its next one, and its counts then.
+fn after(row: &TriggerRow) -> Option<(Option<i64>, Counts)> {
+    let ScheduleRow::Simple { repeat_count, interval_ms, times_triggered } = row.schedule else { return None };
+    let (next_ms, times) = (row.next_ms?, times_triggered + 1);
+    let is_over = repeat_count >= 0 && times > repeat_count;
+    let k = (next_ms - row.start_ms).div_euclid(interval_ms.max(1)) + 1;
+    let after_ms = row.start_ms + k * interval_ms;
+    let is_over = is_over || repeat_count >= 0 && k > repeat_count || row.end_ms.is_some_and(|end| end <= after_ms);
+    Some(((!is_over).then_some(after_ms), Counts::Simple { repeat_count, times_triggered: times }))
+}
