@@ -151,14 +151,42 @@ row_nodes() {
     done
 }
 
+# Each flush a millisecond longer, until `usual_flushes`.
+long_flushes() {
+    pg -c "ALTER SYSTEM SET commit_delay = 1000" -c "ALTER SYSTEM SET commit_siblings = 0" -c "SELECT pg_reload_conf()" >/dev/null
+}
+
+usual_flushes() {
+    pg -c "ALTER SYSTEM RESET commit_delay" -c "ALTER SYSTEM RESET commit_siblings" -c "SELECT pg_reload_conf()" >/dev/null
+}
+
+# As many nodes, under one lock and under a lock for each.
+row_schedulers() {
+    local flush nodes one many
+    for flush in '' ', each flush 1 ms longer'; do
+        [ -z "$flush" ] || long_flushes
+        for nodes in 2 4; do
+            pg_settle
+            ours postgres "${DRAIN[@]}" --triggers "$DRAINED" --nodes "$nodes"
+            one=$(answer fires_per_second)
+            pg_settle
+            ours postgres "${DRAIN[@]}" --triggers "$DRAINED" --nodes "$nodes" --schedulers "$nodes"
+            many=$(answer fires_per_second)
+            line "$nodes schedulers of a node each$flush" "$(number "$many")/s" "1 scheduler, $nodes nodes: $(number "$one")/s" \
+                "$(ratio "$many" "$one")"
+        done
+    done
+    usual_flushes
+}
+
 row_flush() {
     local rate
     own_rate
-    pg -c "ALTER SYSTEM SET commit_delay = 1000" -c "ALTER SYSTEM SET commit_siblings = 0" -c "SELECT pg_reload_conf()" >/dev/null
+    long_flushes
     pg_settle
     ours postgres "${DRAIN[@]}" --triggers "$DRAINED"
     rate=$(answer fires_per_second)
-    pg -c "ALTER SYSTEM RESET commit_delay" -c "ALTER SYSTEM RESET commit_siblings" -c "SELECT pg_reload_conf()" >/dev/null
+    usual_flushes
     line "drain of $DRAINED, each flush 1 ms longer" "$(number "$rate")/s" "flush as it is: $(number "$OWN_RATE")/s" \
         "$(ratio "$rate" "$OWN_RATE")"
 }

@@ -16,11 +16,12 @@ pub struct HistorySettings {
     /// Age at which rows are deleted; seven days.
     /// Property `carnelian.history.retention` (ms, or a text such as `30d`).
     pub retention: Duration,
-    /// Most rows that are kept, the newest; 100000.
+    /// Most rows that are kept, the newest; 0, the default, for as many as `retention` leaves, and
+    /// 100000 with a store in memory.
     /// Property `carnelian.history.maxRows`.
     pub max_rows: u32,
     /// The interval at which the longest-serving node deletes rows that are too old or too many;
-    /// ten minutes.
+    /// ten minutes. A tenth of `retention`, if that is less.
     /// Property `carnelian.history.cleanUpInterval` (ms, or a text such as `1h`).
     pub clean_up_interval: Duration,
     /// Most rows that are kept of one job, the newest; 0, the default, for no limit.

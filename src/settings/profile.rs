@@ -61,7 +61,6 @@ impl Profile {
                 ("jobStore.clusterCheckinMisfireThreshold", "20000"),
                 ("scheduler.idleWaitTime", "10000"),
                 ("carnelian.scheduler.heartbeatInterval", "10s"),
-                ("carnelian.history.maxRows", "1000000000"),
                 ("scheduler.interruptJobsOnShutdown", "true"),
                 ("scheduler.interruptJobsOnShutdownWithWait", "true"),
                 ("carnelian.cluster.skipBusyNodes", "true"),

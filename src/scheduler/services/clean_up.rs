@@ -4,12 +4,13 @@ use super::service::{Next, Service};
 use crate::error::Result;
 use crate::listener::lifecycle_log;
 use crate::scheduler::node::Node;
+use crate::settings::HistorySettings;
 use crate::store::{HistoryPruning, PruningPlan};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The pause between two batches, for whoever waits for the database.
-const BETWEEN_BATCHES: Duration = Duration::from_millis(50);
+/// The shortest interval of looks at the history, however short its retention.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The service that cleans up, on the node that serves longest; the others look whether they are it
 /// by now. The service goes on in standby.
@@ -17,13 +18,15 @@ pub(crate) struct CleanUp {
     node: Arc<Node>,
     /// The plan by the last look at the history, as far as it is not done.
     plan: PruningPlan,
+    /// True if there may be old tokens and requests since that look.
+    may_have_requests: bool,
     /// The number of rows that were forgotten since that look.
     forgotten: usize,
 }
 
 impl CleanUp {
     pub(crate) fn new(node: Arc<Node>) -> Self {
-        Self { node, plan: PruningPlan::default(), forgotten: 0 }
+        Self { node, plan: PruningPlan::default(), may_have_requests: false, forgotten: 0 }
     }
 }
 
@@ -34,17 +37,21 @@ impl Service for CleanUp {
 
     fn run_once(&mut self) -> Result<Next> {
         let node = &*self.node;
-        let interval = node.settings.history.clean_up_interval;
+        let interval = interval(&node.settings.history);
         let begun = node.clock.ticks();
         if !node.firing.is_longest_serving() {
-            self.plan = PruningPlan::default();
+            (self.plan, self.may_have_requests) = (PruningPlan::default(), false);
             return Ok(Next::At(begun.saturating_add(interval)));
         }
-        if self.plan.is_done() {
-            let requests = node.store.upkeep().forget_requests()?;
-            node.counters.forgotten_requests.add(requests);
-            self.forgotten = requests;
-            self.plan = node.store.history().plan_pruning(&HistoryPruning::new())?;
+        if self.plan.is_done() && !self.may_have_requests {
+            (self.plan, self.forgotten) = (node.store.history().plan_pruning(&HistoryPruning::new())?, 0);
+            self.may_have_requests = true;
+        }
+        if self.may_have_requests {
+            let (gone, may_be_more) = node.store.upkeep().forget_page()?;
+            node.counters.forgotten_requests.add(gone);
+            self.forgotten += gone;
+            self.may_have_requests = may_be_more;
         }
         if !self.plan.is_done() {
             let gone = node.store.history().prune_batch(&mut self.plan)?;
@@ -52,12 +59,36 @@ impl Service for CleanUp {
             self.forgotten += gone;
         }
         node.services.clean_up.record.note_rows(self.forgotten);
-        if !self.plan.is_done() {
-            return Ok(Next::At(begun.saturating_add(BETWEEN_BATCHES)));
+        if !self.plan.is_done() || self.may_have_requests {
+            return Ok(Next::At(node.store.history().end_of_pause(begun)));
         }
         if self.forgotten > 0 {
             lifecycle_log::cleaned_up(self.forgotten);
         }
         Ok(Next::At(begun.saturating_add(interval)))
+    }
+}
+
+/// The time between two looks at the history. A history that is kept for a short time is then at
+/// most a tenth longer than that.
+fn interval(settings: &HistorySettings) -> Duration {
+    settings.clean_up_interval.min((settings.retention / 10).max(SHORTEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+
+    #[test]
+    fn a_short_retention_is_looked_after_more_often() {
+        let mut settings = Settings::default().history;
+        assert_eq!(interval(&settings), Duration::from_secs(600), "of seven days");
+        for (retention_s, expected_s) in [(6_000, 600), (60, 6), (1, 1)] {
+            settings.retention = Duration::from_secs(retention_s);
+            assert_eq!(interval(&settings), Duration::from_secs(expected_s));
+        }
+        settings.clean_up_interval = Duration::from_millis(100);
+        assert_eq!(interval(&settings), settings.clean_up_interval);
     }
 }

@@ -168,12 +168,12 @@ impl<T: Table> Rows<'_, T> {
         Ok(self.list()?.into_iter().next())
     }
 
-    /// Counts the rows, which must be few: it reads them.
+    /// Counts the rows that all conditions hold for.
     ///
     /// # Errors
     /// Errors of the database.
     pub fn count(self) -> Result<u64> {
-        Ok(self.list()?.len() as u64)
+        self.session.count_in(T::DEF, &self.which)
     }
 
     /// Sets a field of the rows; returns how many there were.
@@ -202,5 +202,22 @@ impl<T: Table> Rows<'_, T> {
     /// Errors of the database.
     pub fn delete(self) -> Result<usize> {
         self.session.delete_from(T::DEF, &self.which)
+    }
+
+    /// Deletes the first rows in the order of a field, and those whose field has the same value as
+    /// that of the last of them; returns how many there were.
+    ///
+    /// # Errors
+    /// Errors of the database.
+    pub fn delete_first(mut self, field: &str, rows: usize) -> Result<usize> {
+        let order = T::DEF.columns_of(&[field]);
+        let place = order.first().and_then(|first| T::DEF.columns().position(|(column, _)| column == *first));
+        let tests = self.which.tests.clone();
+        let last =
+            Which { tests, order: order.clone(), limit: Some(1), skipped: rows.saturating_sub(1), ..Which::default() };
+        let last = self.session.select_from(T::DEF, &last)?.pop();
+        let value = last.zip(place).and_then(|(row, place)| row.get(place).cloned());
+        self.which.tests.extend(order.into_iter().zip(value).map(|(column, cell)| (column, Compare::AtMost, cell)));
+        self.delete()
     }
 }

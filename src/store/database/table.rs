@@ -46,6 +46,8 @@ impl Which {
 pub trait TableRows {
     /// Reads rows.
     fn select_from(&mut self, table: &'static TableDef, which: &Which) -> Result<Vec<Vec<Cell>>>;
+    /// Counts the rows that all conditions hold for, whatever their keys, order and limit.
+    fn count_in(&mut self, table: &'static TableDef, which: &Which) -> Result<u64>;
     /// Writes new rows; a unique key is violated if one is there.
     fn insert_into(&mut self, table: &'static TableDef, rows: Vec<Vec<Cell>>) -> Result<()>;
     /// Writes a row over that of its key, in one statement; these columns keep the values they

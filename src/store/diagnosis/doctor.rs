@@ -2,6 +2,7 @@
 //! invariants.
 
 use super::finding::Finding;
+use super::sieve::Sieve;
 use super::{nodes, rows, states, work};
 use crate::error::{Error, Result};
 use crate::rules::invariants::violations;
@@ -19,9 +20,10 @@ impl Diagnosis<'_> {
     /// Everything that is not as it should be; with `invariants` also what breaks an invariant of
     /// the store.
     ///
-    /// Reads without the locks and in pages, so that no node waits for it. A row that is on its way
-    /// from one state to another looks broken for a moment: a finding is what several reads agree
-    /// on.
+    /// Reads without the locks and in pages, so that no node waits for it, and keeps of them what
+    /// is not as it should be; with `invariants` everything is kept in memory. A row that is on its
+    /// way from one state to another looks broken for a moment: a finding is what several reads
+    /// agree on.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries. Missing tables are a
@@ -56,7 +58,9 @@ impl Diagnosis<'_> {
         let store = self.store;
         let here_ms = store.clock.wall_time().timestamp_millis();
         let now_ms = store.now_ms()?;
-        let snapshot = store.upkeep().look_at_everything()?;
+        let mut sieve = Sieve::new(store, invariants, now_ms, work::UNTAKEN_AFTER_MS)?;
+        let snapshot = store.upkeep().look_through(|snapshot| sieve.sift(snapshot))?;
+        let late = sieve.late;
         let members = nodes::Members::of(store, &snapshot, now_ms);
         let parked = store.catalogue().parked()?;
         let orphans = store.job_types().orphans()?;
@@ -66,11 +70,11 @@ impl Diagnosis<'_> {
         findings.extend(states::stuck(&snapshot, &parked.into_iter().map(|work| work.key).collect()));
         findings.extend(states::overdue_reservations(&snapshot, now_ms));
         findings.extend(members.silent());
-        findings.extend(members.none_alive(store, now_ms));
+        findings.extend(members.none_alive(store, &late));
         findings.extend(store.upkeep().fence_behind()?.map(|lost| rows::fence_behind(store, lost)));
         findings.extend(work::unknown_types(&orphans));
         findings.extend(unplaceable.iter().map(work::no_place));
-        findings.extend(work::untaken(&snapshot, members.is_any_alive(), now_ms, &orphans, &unplaceable));
+        findings.extend(work::untaken(&snapshot, members.is_any_alive(), late.jobs, &orphans, &unplaceable));
         findings.extend(work::ignored_placements(store, &snapshot)?);
         findings.extend(members.foreign_clocks(now_ms));
         findings.extend(work::beside_quartz(&snapshot));

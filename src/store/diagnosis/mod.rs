@@ -12,6 +12,7 @@ mod finding;
 mod nodes;
 mod repair;
 mod rows;
+mod sieve;
 mod states;
 mod submitted;
 mod work;

@@ -2,12 +2,12 @@
 //! clocks that are off.
 
 use super::finding::Finding;
+use super::sieve::Late;
 use crate::epoch::millis;
 use crate::rules::failover::is_dead;
 use crate::span::span;
 use crate::store::JobStore;
 use crate::store::row::{InstanceRow, Snapshot};
-use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest lateness that a restart of the whole cluster explains.
@@ -65,16 +65,14 @@ impl<'s> Members<'s> {
 
     /// A cluster that has fired and does not any more, since no node is alive. A restart of all
     /// nodes is no finding, nor is work that waits for the first node.
-    pub(super) fn none_alive(&self, store: &JobStore, now_ms: i64) -> Option<Finding> {
-        let triggers = self.snapshot.triggers.iter();
-        let waiting = triggers.filter(|t| t.state == TriggerState::Waiting.name() && t.previous_ms.is_some());
-        let late = waiting.filter_map(|t| Some(now_ms.saturating_sub(t.next_ms?))).filter(|ms| *ms > 0);
-        let late: Vec<i64> = late.collect();
-        let most_ms = late.iter().copied().max().filter(|ms| !self.is_any_alive() && *ms > RESTART_MS)?;
+    pub(super) fn none_alive(&self, store: &JobStore, late: &Late) -> Option<Finding> {
+        if self.is_any_alive() || late.most_ms <= RESTART_MS {
+            return None;
+        }
         let detail = format!(
             "no node is alive, and {} triggers are overdue, the oldest for {}: start one",
-            late.len(),
-            span(most_ms)
+            late.overdue,
+            span(late.most_ms)
         );
         Some(Finding::new("no_node", &store.settings.scheduler.instance_name, detail))
     }

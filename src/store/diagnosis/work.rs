@@ -8,11 +8,11 @@ use crate::matcher::GroupMatcher;
 use crate::span::span;
 use crate::store::row::{Parked, Snapshot, TriggerRow};
 use crate::store::{JobStore, MayRun, Orphan, Orphans, UnplaceableJob};
-use crate::trigger::{TriggerState, show};
+use crate::trigger::show;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The lateness from which a due trigger that nobody takes is worth a finding.
-const UNTAKEN_AFTER_MS: i64 = 10_000;
+pub(super) const UNTAKEN_AFTER_MS: i64 = 10_000;
 
 /// Work that nobody does until somebody has looked at it.
 pub(super) fn parked(work: &Parked) -> Finding {
@@ -84,22 +84,14 @@ pub(super) fn beside_quartz(snapshot: &Snapshot) -> Vec<Finding> {
 pub(super) fn untaken(
     snapshot: &Snapshot,
     is_any_alive: bool,
-    now_ms: i64,
+    late: BTreeMap<JobKey, i64>,
     orphans: &Orphans,
     unplaceable: &[UnplaceableJob],
 ) -> Vec<Finding> {
     if !is_any_alive {
         return Vec::new();
     }
-    let mut late: BTreeMap<&JobKey, i64> = BTreeMap::new();
-    for trigger in snapshot.triggers.iter().filter(|t| t.state == TriggerState::Waiting.name()) {
-        let late_ms = trigger.next_ms.map_or(0, |next_ms| now_ms.saturating_sub(next_ms));
-        if late_ms > UNTAKEN_AFTER_MS {
-            let most = late.entry(&trigger.job).or_default();
-            *most = late_ms.max(*most);
-        }
-    }
-    let job_type = |key: &JobKey| snapshot.jobs.iter().find(|job| job.key == *key).map(|job| job.job_type.as_str());
+    let types: BTreeMap<&JobKey, &str> = snapshot.jobs.iter().map(|job| (&job.key, job.job_type.as_str())).collect();
     let mut known: BTreeSet<&JobKey> = orphans.jobs.iter().map(|orphan| &orphan.job).collect();
     known.extend(unplaceable.iter().map(|job| &job.job));
     let why = match orphans.blind_because() {
@@ -109,9 +101,9 @@ pub(super) fn untaken(
     late.into_iter()
         .filter(|(key, _)| !known.contains(key))
         .filter_map(|(key, late_ms)| {
-            let job_type = job_type(key)?;
+            let job_type = types.get(&key)?;
             let detail = format!("due for {} and not taken, type `{job_type}`: {why}", span(late_ms));
-            Some(Finding::new("untaken_job", key, detail))
+            Some(Finding::new("untaken_job", &key, detail))
         })
         .collect()
 }

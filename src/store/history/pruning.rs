@@ -6,21 +6,26 @@ use crate::epoch::millis;
 use crate::error::Result;
 use crate::job::JobPolicy;
 use crate::key::JobKey;
+use crate::settings::StoreKind;
 use crate::signal::Signal;
 use crate::store::action_log::Action;
 use crate::store::row::{EndedFire, JobSelection, LogRow};
 use crate::store::{Rows, Session, TxMode};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 
-/// The most rows that one transaction deletes.
-const AT_A_TIME: usize = 500;
+/// The most rows that one transaction deletes of those that are too old.
+const AT_A_TIME: usize = 2_000;
+
+/// The most rows that one transaction deletes of a job, each by its key.
+const OF_JOB_AT_A_TIME: usize = 500;
+
+/// The most rows that a store in memory keeps, unless the settings say otherwise.
+const IN_MEMORY: u32 = 100_000;
 
 /// The most jobs with too many rows that one plan has; the next plan has the others.
 const MOST_JOBS: usize = 1_000;
-
-/// The pause between two batches, in which others get at the database.
-const BETWEEN_BATCHES: Duration = Duration::from_millis(20);
 
 /// The word by which policies with a number of kept rows are found.
 const KEEP_HISTORY: &str = "\"keepHistory\"";
@@ -67,8 +72,8 @@ impl HistoryPruning {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PruningPlan {
     job: Option<JobKey>,
-    /// The end of fires before which rows go; none when that is done.
-    before_ms: Option<i64>,
+    /// The milliseconds in which fires ended whose rows go; none when that is done.
+    ended_ms: Option<Range<i64>>,
     /// Jobs with the number of rows that stay, and the number of rows that are too many.
     jobs: Vec<(JobKey, u64, u64)>,
     /// The words by which the log of actions is told, with the first rows that are deleted.
@@ -78,14 +83,14 @@ pub struct PruningPlan {
 impl PruningPlan {
     /// True if all is done.
     pub fn is_done(&self) -> bool {
-        self.before_ms.is_none() && self.jobs.is_empty()
+        self.ended_ms.is_none() && self.jobs.is_empty()
     }
 }
 
 impl History<'_> {
-    /// Deletes rows of the history, with the logs of their runs, and returns how many there were. A
-    /// few hundred in each transaction, with a pause after it: the whole may take a while, and
-    /// nobody waits long for it.
+    /// Deletes rows of the history, with the logs of their runs, and returns how many there were.
+    /// Some two thousand go in a transaction, with a pause as long after it: the whole may take a
+    /// while, and nobody waits long for it.
     ///
     /// # Errors
     /// Failures of the database after the bounded retries; rows that were deleted before stay
@@ -97,15 +102,27 @@ impl History<'_> {
         self.prune_by(plan)
     }
 
+    /// The end of the pause after a batch that began then, in which others get at the database: as
+    /// long as the batch has taken, since it takes longer while others are at work.
+    pub(crate) fn end_of_pause(&self, begun: Duration) -> Duration {
+        let now = self.store.clock.ticks();
+        now.saturating_add(now.saturating_sub(begun))
+    }
+
+    /// Waits for the end of the pause after a batch that began then.
+    pub(in crate::store) fn pause(&self, begun: Duration) {
+        self.store.clock.wait(&Signal::default(), Some(self.end_of_pause(begun)));
+    }
+
     /// Does a plan to its end.
     pub(in crate::store) fn prune_by(&self, mut plan: PruningPlan) -> Result<u64> {
         let mut forgotten = 0;
         while !plan.is_done() {
+            let begun = self.store.clock.ticks();
             let gone = self.prune_batch(&mut plan)?;
             forgotten += gone as u64;
             if gone > 0 && !plan.is_done() {
-                let until = self.store.clock.ticks().saturating_add(BETWEEN_BATCHES);
-                self.store.clock.wait(&Signal::default(), Some(until));
+                self.pause(begun);
             }
         }
         Ok(forgotten)
@@ -117,9 +134,9 @@ impl History<'_> {
     /// Failures of the database after the bounded retries.
     pub fn count_prunable(&self, pruning: &HistoryPruning) -> Result<u64> {
         let plan = self.plan_pruning(pruning)?;
-        let old = match plan.before_ms {
-            Some(before_ms) => {
-                self.store.read("count old history", |s| ended_before(s, plan.job.as_ref(), before_ms).count())?
+        let old = match plan.ended_ms {
+            Some(Range { end, .. }) => {
+                self.store.read("count old history", |s| ended_before(s, plan.job.as_ref(), end).count())?
             }
             None => 0,
         };
@@ -134,17 +151,21 @@ impl History<'_> {
             let mut before_ms = s.now_ms()?.saturating_sub(retention);
             plan.jobs.clear();
             if pruning.older_than.is_some() {
-                plan.before_ms = Some(before_ms);
+                plan.ended_ms = Some(i64::MIN..before_ms);
                 return Ok(());
             }
-            if pruning.job.is_none() {
+            let kept = match (self.store.settings.history.max_rows, self.store.settings.job_store.kind) {
+                (0, StoreKind::Memory) => IN_MEMORY,
+                (kept, _) => kept,
+            };
+            if pruning.job.is_none() && kept > 0 {
                 // Fires that ended in the same millisecond as the first surplus fire go with it.
-                let kept = self.store.settings.history.max_rows as usize;
+                let kept = kept as usize;
                 let last: Option<EndedFire> = s.rows().latest_by(&["ended_ms"]).limit(1).skip(kept).first()?;
                 let by_count = last.map(|fire| fire.ended_ms);
                 before_ms = by_count.map_or(before_ms, |by_count| before_ms.max(by_count.saturating_add(1)));
             }
-            plan.before_ms = Some(before_ms);
+            plan.ended_ms = Some(i64::MIN..before_ms);
             let mut own: BTreeMap<JobKey, u64> = BTreeMap::new();
             for row in s.jobs(JobSelection::WithPolicyWord(KEEP_HISTORY))? {
                 let policy = row.policy.as_deref().and_then(|text| JobPolicy::decode(text).ok());
@@ -165,47 +186,60 @@ impl History<'_> {
 
     /// Deletes one batch, and takes finished work from the plan; returns how many rows there were.
     pub(crate) fn prune_batch(&self, plan: &mut PruningPlan) -> Result<usize> {
-        let (job, before_ms) = (plan.job.as_ref(), plan.before_ms);
-        let surplus = plan.jobs.last();
-        let gone = self.store.retrying(
+        let (gone, left) = self.store.retrying(
             "forget old history",
             TxMode::OwnRows,
             |s| {
-                let fires = match (before_ms, surplus) {
-                    (Some(before_ms), _) => ended_before(s, job, before_ms).by(&["ended_ms"]),
-                    (None, Some((job, kept, _))) => {
-                        let kept = usize::try_from(*kept).unwrap_or(usize::MAX);
-                        s.rows::<EndedFire>().with("job", job).latest_by(&["ended_ms", "fire_id"]).skip(kept)
-                    }
-                    (None, None) => return Ok(0),
-                };
-                let fires: Vec<String> = fires.limit(AT_A_TIME).list()?.into_iter().map(|fire| fire.fire_id).collect();
-                if fires.is_empty() {
-                    return Ok(0);
-                }
                 // Another node may delete the same rows: fewer are found then, and the remaining
                 // rows come next.
-                if let Some(words) = &plan.action {
+                let (gone, left) = match (&plan.ended_ms, &plan.job, plan.jobs.last()) {
+                    (Some(ended_ms), None, _) => {
+                        let (gone, left_ms) = s.delete_ended(ended_ms.clone(), AT_A_TIME)?;
+                        (gone, left_ms..ended_ms.end)
+                    }
+                    (Some(ended_ms), Some(job), _) => {
+                        let gone = delete(s, |s| ended_before(s, Some(job), ended_ms.end).by(&["ended_ms"]))?;
+                        (gone, if gone < OF_JOB_AT_A_TIME { 0..0 } else { ended_ms.clone() })
+                    }
+                    (None, _, Some((job, kept, _))) => {
+                        let kept = usize::try_from(*kept).unwrap_or(usize::MAX);
+                        let newest = ["ended_ms", "fire_id"];
+                        (delete(s, |s| s.rows().with("job", job).latest_by(&newest).skip(kept))?, 0..0)
+                    }
+                    (None, _, None) => (0, 0..0),
+                };
+                if let Some(words) = plan.action.as_ref().filter(|_| gone > 0) {
                     let subject = plan.job.as_ref().map_or("all".to_owned(), JobKey::to_string);
                     self.store.note_action(s, Action::new("prune", "history").detail(words), [subject])?;
                 }
-                s.rows::<LogRow>().any_of(&["fire_id"], &fires).delete()?;
-                s.rows::<EndedFire>().any_of(&["fire_id"], &fires).delete()?;
-                Ok(fires.len())
+                Ok((gone, left))
             },
             &mut |_, _| Ok(true), // the next batch deletes remaining rows
         )?;
         if gone > 0 {
             plan.action = None;
         }
-        if gone < AT_A_TIME {
-            match plan.before_ms {
-                Some(_) => plan.before_ms = None,
-                None => drop(plan.jobs.pop()),
-            }
+        if plan.ended_ms.is_some() {
+            plan.ended_ms = Some(left).filter(|left| !left.is_empty());
+        } else if gone < OF_JOB_AT_A_TIME {
+            plan.jobs.pop();
         }
         Ok(gone)
     }
+}
+
+/// Deletes the first of some rows, by their keys; returns how many there were.
+fn delete(
+    s: &mut dyn Session,
+    rows: impl for<'s> FnOnce(&'s mut (dyn Session + 's)) -> Rows<'s, EndedFire>,
+) -> Result<usize> {
+    let first = rows(s).limit(OF_JOB_AT_A_TIME).list()?;
+    let fires: Vec<String> = first.into_iter().map(|fire| fire.fire_id).collect();
+    if !fires.is_empty() {
+        s.rows::<LogRow>().any_of(&["fire_id"], &fires).delete()?;
+        s.rows::<EndedFire>().any_of(&["fire_id"], &fires).delete()?;
+    }
+    Ok(fires.len())
 }
 
 /// The fires that ended before a moment, of one job or of all.

@@ -111,6 +111,11 @@ impl TableRows for MemorySession<'_> {
         Ok(page.map(|row| stored.shown(table, row)).collect())
     }
 
+    fn count_in(&mut self, table: &'static TableDef, which: &Which) -> Result<u64> {
+        let all = Which { tests: which.tests.clone(), behind: which.behind.clone(), ..Which::default() };
+        Ok(self.select_from(table, &all)?.len() as u64)
+    }
+
     fn insert_into(&mut self, table: &'static TableDef, rows: Vec<Vec<Cell>>) -> Result<()> {
         self.may_change(table)?;
         if table.name == HistoryRow::DEF.name {

@@ -5,9 +5,10 @@ use super::declared_tables::DeclaredTable;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::HistoryRows;
-use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryRow, Table, TableDef};
+use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryRow, LogRow, Table, TableDef};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 impl HistoryRows for MemorySession<'_> {
     fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
@@ -44,6 +45,23 @@ impl HistoryRows for MemorySession<'_> {
         counts.sort_by_key(|(_, n)| Reverse(*n));
         counts.truncate(limit);
         Ok(counts)
+    }
+
+    fn delete_ended(&mut self, ended_ms: Range<i64>, limit: usize) -> Result<(usize, i64)> {
+        self.reads()?;
+        let mut ended: Vec<(i64, &String)> =
+            self.tables.history.values().map(|row| (row.ended_ms, &row.fire_id)).collect();
+        ended.retain(|(end, _)| ended_ms.contains(end));
+        ended.sort_unstable();
+        let last = limit.checked_sub(1).and_then(|last| ended.get(last));
+        let until_ms = last.map_or(ended_ms.end, |(end, _)| end.saturating_add(1));
+        let gone: Vec<String> =
+            ended.into_iter().take_while(|(end, _)| *end < until_ms).map(|(_, id)| id.clone()).collect();
+        for id in &gone {
+            self.tables.history.remove(id);
+            self.tables.remove_row::<LogRow>(id);
+        }
+        Ok((gone.len(), until_ms))
     }
 }
 

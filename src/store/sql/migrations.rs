@@ -72,6 +72,8 @@ pub(super) const SCRIPTS: &[Script] = &[
     script!("0037_tick_traces", "the column of the traces of those parts"),
     script!("0039_alarms", "the column of the alarms of nodes"),
     script!("0041_scheduling", "the function that stores new jobs and triggers"),
+    script!("0042_made", "the indexes of tokens and requests by their age"),
+    script!("0043_unusual_states", "the index of triggers that an audit looks at"),
 ];
 
 /// The version with the function that stores new work.

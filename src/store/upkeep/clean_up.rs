@@ -22,52 +22,58 @@ const TICKS_KEPT_MS: i64 = 30 * 24 * 3_600_000;
 /// The most old requests that are looked at in one transaction.
 const REQUESTS_PAGE: usize = 1_000;
 
+/// The most old tokens, and actions, that one transaction forgets.
+const PAGE: usize = 2_000;
+
 /// The most old incarnations that are looked at in one transaction.
 const INCARNATIONS_PAGE: usize = 10_000;
 
 impl Upkeep<'_> {
     /// Forgets the history that is too old or too much (see
     /// [`History::prune`](crate::store::History::prune)), and tokens of commits, locks and requests
-    /// that nobody will ask after (LT-86). Takes no lock; a batch of the history in each
-    /// transaction.
+    /// that nobody will ask after (LT-86). Takes no lock; a batch in each transaction, and a pause
+    /// as long after it.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries; what was forgotten before
     /// stays so.
     pub fn clean_up(&self) -> Result<CleanUpPass> {
-        let requests = self.forget_requests()?;
-        let history = self.store.history();
+        let (mut requests, history) = (0, self.store.history());
+        loop {
+            let begun = self.store.clock.ticks();
+            let (gone, may_be_more) = self.forget_page()?;
+            requests += gone;
+            if !may_be_more {
+                break;
+            }
+            history.pause(begun);
+        }
         let history = history.prune_by(history.plan_pruning(&HistoryPruning::new())?)?;
         Ok(CleanUpPass { history: usize::try_from(history).unwrap_or(usize::MAX), requests })
     }
 
-    /// Forgets old tokens of commits, locks of the application that nobody holds, actions that are
-    /// older than the history may be, and old requests whose work is over; returns how many of the
-    /// latter.
-    pub(crate) fn forget_requests(&self) -> Result<usize> {
-        let mut forgotten = 0;
-        loop {
-            let (seen, gone) = self.store.retrying(
-                "forget old commit tokens, locks, actions and requests",
-                TxMode::OwnRows,
-                |s| {
-                    let now = s.now_ms()?;
-                    s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete()?;
-                    s.rows::<TickPartRow>().below("made_ms", now - TICKS_KEPT_MS).delete()?;
-                    s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
-                    let retention_ms = millis(self.store.settings.history.retention);
-                    let forgotten = id_of_time(now.saturating_sub(retention_ms));
-                    s.rows::<ActionRow>().before("action_id", &forgotten).delete()?;
-                    forget_incarnations(s, now.saturating_sub(retention_ms))?;
-                    forget_page_of_requests(s, now)
-                },
-                &mut |_, _| Ok(false), // what was forgotten is not found again
-            )?;
-            forgotten += gone;
-            if seen < REQUESTS_PAGE {
-                return Ok(forgotten);
-            }
-        }
+    /// Forgets a page of old tokens of commits, locks of the application that nobody holds, actions
+    /// that are older than the history may be, and old requests whose work is over. Returns how
+    /// many of the latter, and whether there may be more of anything.
+    pub(crate) fn forget_page(&self) -> Result<(usize, bool)> {
+        self.store.retrying(
+            "forget old commit tokens, locks, actions and requests",
+            TxMode::OwnRows,
+            |s| {
+                let now = s.now_ms()?;
+                let retention_ms = millis(self.store.settings.history.retention);
+                let forgotten = id_of_time(now.saturating_sub(retention_ms));
+                let tokens =
+                    s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete_first("made_ms", PAGE)?;
+                let actions = s.rows::<ActionRow>().before("action_id", &forgotten).delete_first("action_id", PAGE)?;
+                s.rows::<TickPartRow>().below("made_ms", now - TICKS_KEPT_MS).delete()?;
+                s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
+                forget_incarnations(s, now.saturating_sub(retention_ms))?;
+                let (seen, gone) = forget_page_of_requests(s, now)?;
+                Ok((gone, tokens >= PAGE || actions >= PAGE || seen >= REQUESTS_PAGE))
+            },
+            &mut |_, _| Ok(false), // what was forgotten is not found again
+        )
     }
 }
 

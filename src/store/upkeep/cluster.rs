@@ -100,8 +100,19 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn look_at_everything(&self) -> Result<Snapshot> {
+        self.look_through(|_| Ok(()))
+    }
+
+    /// Reads the same; after each page `sift` may take rows out again.
+    ///
+    /// # Errors
+    /// The error of the database that is left after the bounded retries, and that of `sift`.
+    pub(in crate::store) fn look_through(&self, mut sift: impl FnMut(&mut Snapshot) -> Result<()>) -> Result<Snapshot> {
         let (mut place, mut snapshot) = (SnapshotPlace::default(), Snapshot::default());
-        while self.store.glance("look at everything", |s| s.snapshot_page(&mut place, &mut snapshot))? {}
+        while self.store.glance("look at everything", |s| s.snapshot_page(&mut place, &mut snapshot))? {
+            sift(&mut snapshot)?;
+        }
+        sift(&mut snapshot)?;
         Ok(snapshot)
     }
 }

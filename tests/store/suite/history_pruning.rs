@@ -5,7 +5,8 @@ use super::*;
 use carnelian::JobPolicy;
 use carnelian::history::HistoryRow;
 use carnelian::history::{FireOutcome, HistoryPruning, HistoryQuery, RunMarks};
-use carnelian::store::row::LogRow;
+use carnelian::settings::StoreKind;
+use carnelian::store::row::{CommitRow, LogRow};
 use std::time::Duration;
 
 /// Rows of a job that ended in these milliseconds after the start, each with a log.
@@ -111,6 +112,56 @@ fn age_and_number_count_together_and_age_alone_if_it_is_given() {
     assert_eq!(prune(&cluster, &older), 2, "what ended in 2 and 3");
     assert_eq!((left(&cluster, "a"), left(&cluster, "b").len()), (vec![4, 5], 6));
     assert_eq!(prune(&cluster, &HistoryPruning::new().older_than(Duration::ZERO)), 8);
+}
+
+/// Old rows are found by their age and deleted in few statements: a pass keeps up with many fires
+/// a second. Rows that ended in one millisecond go together.
+#[test]
+fn ten_thousand_old_rows_take_few_statements() {
+    let cluster = Cluster::with(open, |settings| settings.history.retention = Duration::from_secs(60));
+    put(&cluster, "a", 0..10_000);
+    put(&cluster, "b", 4_000..4_010);
+    cluster.advance(MINUTE + 10_000);
+    put(&cluster, "a", 10_000..10_003);
+    let before = cluster.opened.database.counts();
+    assert_eq!(cluster.store.upkeep().clean_up().unwrap().history, 10_010);
+    let after = cluster.opened.database.counts();
+    let (statements, commits) = (after.statements - before.statements, after.commits - before.commits);
+    assert!(commits <= 8 && statements <= 60, "{statements} statements, {commits} commits");
+    assert_eq!((left(&cluster, "a"), left(&cluster, "b")), (vec![10_000, 10_001, 10_002], vec![]));
+}
+
+/// A number of rows is asked for, or there is none: but for what is in memory.
+#[test]
+fn without_a_number_age_alone_counts() {
+    let cluster = Cluster::new(open);
+    assert_eq!(cluster.store.settings().history.max_rows, 0);
+    let in_memory = cluster.store.settings().job_store.kind == StoreKind::Memory;
+    put(&cluster, "a", 0..if in_memory { 100_002 } else { 2_002 });
+    let gone = cluster.store.upkeep().clean_up().unwrap().history;
+    assert_eq!(gone, if in_memory { 2 } else { 0 });
+}
+
+/// Old tokens of commits are forgotten a page at a time, however many there are.
+#[test]
+fn many_old_tokens_are_forgotten_in_pages() {
+    let cluster = Cluster::new(open);
+    let tokens = |names: std::ops::Range<i64>, made_ms: i64| {
+        let row = |i: i64| CommitRow { token: format!("token-{i}"), made_ms: made_ms + i / 3 };
+        let rows: Vec<CommitRow> = names.map(row).collect();
+        cluster.tamper(|s| s.insert_all(&rows));
+    };
+    tokens(0..5_000, NOW - 61 * MINUTE);
+    tokens(5_000..5_010, NOW);
+    let before = cluster.opened.database.counts().commits;
+    cluster.store.upkeep().clean_up().unwrap();
+    let commits = cluster.opened.database.counts().commits - before;
+    assert!((4..=6).contains(&commits), "{commits}");
+    cluster.tamper(|s| {
+        let left: Vec<String> = s.rows::<CommitRow>().list()?.into_iter().map(|row| row.token).collect();
+        assert!(left.iter().filter(|token| token.starts_with("token-")).count() == 10, "{left:?}");
+        Ok(())
+    });
 }
 
 /// More than one transaction deletes.

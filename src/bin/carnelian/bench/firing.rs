@@ -23,12 +23,12 @@ const STALLED: Duration = Duration::from_secs(60);
 const START_MS: i64 = 1_000;
 
 /// Stores the triggers, lets the nodes loose, and measures until every fire is done and recorded.
-pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
-    fill(scratch, options)?;
+pub fn measure(scratches: &[Scratch], scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
+    fill(scratches, scratch, options)?;
     let expected = options.triggers() as usize * (options.repeat.unwrap_or(0) as usize + 1);
     let fires = Fires::expecting(expected);
     let mut nodes = Vec::new();
-    for number in 1..=options.nodes.max(1) {
+    for (number, scratch) in (1..=options.nodes.max(options.schedulers)).zip(scratches.iter().cycle()) {
         let here = Arc::new(AtomicUsize::new(0));
         nodes.push((scratch.node(&format!("bench-{number}"), fires.job(&here))?, here));
     }
@@ -40,7 +40,7 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
         .try_for_each(|(node, _)| node.start())
         .map_err(Failure::from)
         .and_then(|()| drain(scratch, &fires))
-        .and_then(|last| wait_for_records(scratch).map(|()| last));
+        .and_then(|last| scratches.iter().try_for_each(wait_for_records).map(|()| last));
     let after = counts(&nodes);
     for (node, _) in &nodes {
         node.shutdown_and_wait();
@@ -72,11 +72,15 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
 
 /// Stores the triggers: all due at once, or a first time that is spread over a second if they are
 /// paced, and not before the nodes are up.
-fn fill(scratch: &Scratch, options: &Bench) -> Outcome {
+fn fill(scratches: &[Scratch], scratch: &Scratch, options: &Bench) -> Outcome {
     let triggers = options.triggers();
     let Some(repeat) = options.repeat else {
         let now_ms = scratch.store.now_ms()?;
-        return scratch.fill("due", triggers, |_| (now_ms, SimpleSchedule::once()));
+        return scratches.iter().zip(1..).try_for_each(|(scratch, number): (_, u32)| {
+            let share = |number: u32| u64::from(triggers) * u64::from(number) / scratches.len() as u64;
+            let its = u32::try_from(share(number) - share(number - 1)).unwrap_or(triggers);
+            scratch.fill("due", its, |_| (now_ms, SimpleSchedule::once()))
+        });
     };
     let mut room_ms = 2 * START_MS + i64::from(triggers / 20);
     loop {
@@ -176,6 +180,7 @@ fn figures(scratch: &Scratch, options: &Bench, measured: &Measured) -> Figures {
         "lateness_since": since,
         "history": scratch.history(),
         "stored_beside": options.stored,
+        "schedulers": options.schedulers,
     });
     let mut shares = None;
     if measured.shares.len() > 1 {

@@ -27,6 +27,10 @@ pub struct Bench {
     /// The number of nodes that drain them, all in this process
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub nodes: u32,
+    /// The number of schedulers, each with locks of its own, among which the triggers and the nodes
+    /// are divided
+    #[arg(long, value_name = "S", default_value_t = 1, conflicts_with_all = ["repeat", "schedule", "latency"])]
+    pub schedulers: u32,
     /// Worker threads of each node; with --schedule the threads that make calls at the same time
     #[arg(long, value_name = "T", default_value_t = 10)]
     pub threads: u32,
@@ -87,11 +91,15 @@ pub fn run(config: &Config, output: Output, options: &Bench) -> Outcome {
     if !memory {
         config.open()?;
     }
-    let scratch = Scratch::make(config, options, Bar::new(output))?;
-    let measured = measure(&scratch, options);
-    scratch.bar.begin("deleting what was stored", None);
-    let cleaned = scratch.clean();
-    drop(scratch);
+    let schedulers = 1..=options.schedulers.max(1);
+    let scratches: Vec<Scratch> =
+        schedulers.map(|number| Scratch::make(config, options, number, Bar::new(output))).collect::<Outcome<_>>()?;
+    let measured = measure(&scratches, options);
+    let cleaned = scratches.iter().try_for_each(|scratch| {
+        scratch.bar.begin("deleting what was stored", None);
+        scratch.clean()
+    });
+    drop(scratches);
     let figures = measured?;
     cleaned?;
     output.answer(figures.json, || figures.text)
@@ -103,13 +111,14 @@ struct Figures {
     text: String,
 }
 
-fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
+fn measure(scratches: &[Scratch], options: &Bench) -> Outcome<Figures> {
+    let [scratch, ..] = scratches else { return Err(Failure::Usage("--schedulers 0: expected at least 1".to_owned())) };
     scratch.store_beside(options.stored)?;
     if options.schedule {
         scheduling::measure(scratch, options)
     } else if options.latency {
         latency::measure(scratch, options)
     } else {
-        firing::measure(scratch, options)
+        firing::measure(scratches, scratch, options)
     }
 }

@@ -34,7 +34,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// The settings of the database that `config` leads to, with what the options ask for.
-    pub fn make(config: &Config, options: &Bench, bar: Bar) -> Outcome<Self> {
+    pub fn make(config: &Config, options: &Bench, number: u32, bar: Bar) -> Outcome<Self> {
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))
@@ -43,7 +43,7 @@ impl Scratch {
         let clock = Arc::new(SystemClock::default());
         let mut settings = config.settings.clone();
         settings.scheduler.instance_name =
-            format!("CARNELIAN_BENCH_{}_{}", std::process::id(), clock.wall_time().timestamp_millis());
+            format!("CARNELIAN_BENCH_{}_{}_{number}", std::process::id(), clock.wall_time().timestamp_millis());
         settings.thread_pool.thread_count = options.threads.max(1);
         if let Some(batch) = options.batch {
             settings.scheduler.batch_max_count = batch.max(1);

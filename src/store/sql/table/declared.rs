@@ -6,7 +6,7 @@ use crate::store::row::{Cell, Kind, Table, TableDef};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::raw::RawRow;
 use crate::store::sql::session::SqlSession;
-use crate::store::sql::statement::Value;
+use crate::store::sql::statement::{Count, Value};
 
 /// A cell as the value of a column of this type.
 fn value(cell: Cell, kind: Kind) -> Value {
@@ -118,6 +118,13 @@ impl TableRows for SqlSession<'_, '_> {
             }
         };
         rows.into_iter().map(|row| row.cells(table)).collect()
+    }
+
+    fn count_in(&mut self, table: &'static TableDef, which: &Which) -> Result<u64> {
+        let (tests, values) = self.tests(which);
+        let text = format!("SELECT COUNT(*) AS n FROM {{p}}{} WHERE sched_name = ?{tests}", table.name);
+        let rows: Vec<Count> = self.load(&text, &values)?;
+        Ok(rows.first().and_then(|row| u64::try_from(row.n).ok()).unwrap_or_default())
     }
 
     fn insert_into(&mut self, table: &'static TableDef, mut rows: Vec<Vec<Cell>>) -> Result<()> {

@@ -17,12 +17,22 @@ use crate::store::sql::raw::RawRow;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::sql_types::{BigInt, Text};
+use std::ops::Range;
 
 by_place! {
     struct IdRow {
         entry_id: String as Text,
     }
 }
+
+by_place! {
+    struct EndedAt {
+        ended_ms: i64 as BigInt,
+    }
+}
+
+/// The condition on rows that ended in some milliseconds.
+const ENDED: &str = "h.sched_name = ? AND h.ended_ms >= ? AND h.ended_ms < ?";
 
 by_place! {
     struct JobCount {
@@ -294,5 +304,41 @@ impl HistoryRows for SqlSession<'_, '_> {
         let rows: Vec<JobCount> = self.load(text, &values)?;
         let count = |row: JobCount| (JobKey::new(row.job_group, row.job_name), u64::try_from(row.n).unwrap_or(0));
         Ok(rows.into_iter().map(count).collect())
+    }
+
+    fn delete_ended(&mut self, ended_ms: Range<i64>, limit: usize) -> Result<(usize, i64)> {
+        let mut values = vec![self.name(), ended_ms.start.into(), ended_ms.end.into()];
+        let place = [values.as_slice(), &[whole(limit.saturating_sub(1) as u64)]].concat();
+        let text = format!(
+            "SELECT h.ended_ms AS ended_ms FROM {{p}}CN_HISTORY h WHERE {ENDED} ORDER BY h.ended_ms LIMIT 1 OFFSET ?"
+        );
+        let last: Vec<EndedAt> = self.load(&text, &place)?;
+        let until_ms = last.first().map_or(ended_ms.end, |row| row.ended_ms.saturating_add(1));
+        values.truncate(2);
+        values.push(until_ms.into());
+        self.execute(&logs_of_ended(self.backend()), &[&[self.name()], values.as_slice()].concat())?;
+        let condition = ENDED.replace("h.", "");
+        let gone = self.execute(&format!("DELETE FROM {{p}}CN_HISTORY WHERE {condition}"), &values)?;
+        Ok((gone, until_ms))
+    }
+}
+
+/// Deletes what the runs of [`ENDED`] have logged; the scheduler's name comes first. Each log is
+/// looked up by its key, whatever the planner knows of the table.
+fn logs_of_ended(backend: Backend) -> String {
+    match backend {
+        Backend::Postgres => format!(
+            "DELETE FROM {{p}}CN_HISTORY_LOG AS t USING (SELECT ? AS sched, h.fire_id AS fire \
+             FROM {{p}}CN_HISTORY h WHERE {ENDED} OFFSET 0) AS v \
+             WHERE t.sched_name = ANY (ARRAY[v.sched]) AND t.fire_id = v.fire"
+        ),
+        Backend::Mysql => format!(
+            "DELETE t FROM {{p}}CN_HISTORY h STRAIGHT_JOIN {{p}}CN_HISTORY_LOG t FORCE INDEX (PRIMARY) \
+             ON t.sched_name = ? AND t.fire_id = h.fire_id WHERE {ENDED}"
+        ),
+        Backend::Sqlite => format!(
+            "DELETE FROM {{p}}CN_HISTORY_LOG WHERE sched_name = ? \
+             AND fire_id IN (SELECT h.fire_id FROM {{p}}CN_HISTORY h WHERE {ENDED})"
+        ),
     }
 }

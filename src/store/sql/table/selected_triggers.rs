@@ -7,6 +7,7 @@ use super::waiting::{misfired, order_of_misfired};
 use crate::error::Result;
 use crate::key::BROADCAST_GROUP;
 use crate::store::row::TriggerSelection;
+use crate::store::sql::backend::Backend;
 use crate::store::sql::connection::Readable;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -49,7 +50,10 @@ impl SqlSession<'_, '_> {
             ),
             TriggerSelection::InStates(states, limit) => {
                 let states = quoted(states.iter().copied());
-                (format!("t.sched_name = ? AND t.trigger_state IN ({states}) LIMIT ?"), vec![number(limit)])
+                // The index of the audit has this collation, and no other has: nothing else is
+                // to be looked up there.
+                let collation = if self.backend() == Backend::Postgres { " COLLATE \"C\"" } else { "" };
+                (format!("t.sched_name = ? AND t.trigger_state{collation} IN ({states}) LIMIT ?"), vec![number(limit)])
             }
             TriggerSelection::Misfired { before_ms, order, limit, offset } => (
                 format!("{} ORDER BY {} LIMIT ? OFFSET ?", misfired("?"), order_of_misfired(order)),

@@ -1,0 +1,3 @@
+-- There are no indexes of some rows only: nothing to make.
+
+DO 0;
