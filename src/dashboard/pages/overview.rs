@@ -110,14 +110,23 @@ fn due_next(view: &View<'_>) -> Result<Markup> {
 }
 
 fn nodes(view: &View<'_>) -> Result<Markup> {
-    let rows: Vec<Markup> = view.cluster()?.nodes.iter().map(|node| {
-        let checked_in = when(Some(node.last_checkin.timestamp_millis()), view.now_ms);
-        let tone = match (node.alive, node.takes_work) { (false, _) => "bad", (_, true) => "good", _ => "warn" };
-        html! { tr { td { (node_link(&node.instance)) } td {
-            (badge(tone, &node_state(node)))
-            @if node.alive && !node.takes_work { " takes no work" }
-        } td.n { (node.running) } td { (checked_in) } } }
-    }).collect();
+    let rows: Vec<Markup> = view
+        .cluster()?
+        .nodes
+        .iter()
+        .map(|node| {
+            let checked_in = when(Some(node.last_checkin.timestamp_millis()), view.now_ms);
+            let tone = match (node.alive, node.takes_work) {
+                (false, _) => "bad",
+                (_, true) => "good",
+                _ => "warn",
+            };
+            html! { tr { td { (node_link(&node.instance)) } td {
+                (badge(tone, &node_state(node)))
+                @if node.alive && !node.takes_work { " takes no work" }
+            } td.n { (node.running) } td { (checked_in) } } }
+        })
+        .collect();
     Ok(card("nodes", "Nodes", &table(&["Node", "State", "Running", "Check-in"], &rows, "No node has ever checked in.")))
 }
 
