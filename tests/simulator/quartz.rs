@@ -53,6 +53,10 @@ pub struct Fired {
     is_last: bool,
 }
 
+/// Attempts of recoveries that Quartz has made are larger. It writes no count of attempts: with a
+/// recovery of ours after them the count begins anew.
+pub const QUARTZ_ATTEMPTS: i64 = 1_000_000;
+
 /// A recovery trigger that the node has made.
 #[derive(Clone, Debug)]
 pub struct Made {
@@ -193,7 +197,7 @@ impl World {
         let first = first_trigger(&data).filter(|_| is_again).unwrap_or_else(|| row.trigger.clone());
         let root = self.chain_of(&row.trigger).map_or_else(|| row.fire_id.clone(), |(root, _)| root);
         let made = before.unwrap_or(Made { root, first, attempt: 0 });
-        let attempt = 1_000_000 + i64::try_from(java.count).expect("few");
+        let attempt = QUARTZ_ATTEMPTS + i64::try_from(java.count).expect("few");
         java.known.made.insert(key.clone(), Made { attempt, ..made });
         drop(java);
         let facts = [

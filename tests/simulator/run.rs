@@ -9,6 +9,7 @@ use super::link::{CONSOLE, Faulty, Link};
 use super::node;
 use super::operators::{PATIENCE, manual};
 use super::plan::{Grid, Place, Plan, SECOND, Series};
+use super::quartz::QUARTZ_ATTEMPTS;
 use super::unrecovered;
 use super::world::{World, set_world};
 use carnelian::history::{FireOutcome, HistoryRow};
@@ -278,7 +279,7 @@ fn judge_runs(world: &World, history: History) {
         let is_excused = match problem.wrong {
             Wrong::NeverEnded => is_excused || is_lost && !comes_again,
             Wrong::FiredTwice => is_loose || world.is_repeated(&problem.runs),
-            Wrong::RecoveredTwice => is_lost,
+            Wrong::RecoveredTwice => is_lost || problem.runs.iter().any(|run| run.attempt > QUARTZ_ATTEMPTS),
             _ => false,
         };
         if !is_excused {

@@ -439,8 +439,8 @@ impl World {
     /// No run may begin while another has the same work, or is one of a job that runs once at a
     /// time, and the store or its node says that it holds its fire.
     pub fn check_others(&self, job: &str, due: &Due, is_alone: bool, fire_id: &str) {
-        // A loose trigger that was replaced may be due in the same millisecond as the one before, and
-        // two operators may trigger work by hand in one.
+        // A loose trigger that was replaced may be due in the same millisecond as the one before.
+        // Two operators may trigger work by hand in one.
         let is_work = !["loose.", "manual."].iter().any(|group| job.starts_with(group));
         let is_same = |run: &Running| run.due == *due && is_work;
         let is_other = |id: &str, run: &Running| id != fire_id && (is_alone && run.job == job || is_same(run));

@@ -223,7 +223,8 @@ fn a_fire_goes_on_though_its_trigger_went_with_a_later_one() {
 #[test]
 fn a_fire_goes_on_though_the_clock_was_set_back_since_its_trigger_ended() {
     let cluster = Cluster::new(open);
-    let a = cluster.node("A");
+    // The only node of a store in memory would write down no prefetched fires.
+    let (a, _peer) = (cluster.node("A"), cluster.node("C"));
     let [first, last] = both_prefetched(&cluster, &a);
     let waiting = vec![(first.fence, first.fence)];
     cluster.store.firing().note_begun(&a.owner(), &BeginMark { waiting, ..mark(1, last.fence) }).unwrap();
