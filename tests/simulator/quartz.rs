@@ -53,8 +53,8 @@ pub struct Fired {
     is_last: bool,
 }
 
-/// Attempts of recoveries that Quartz has made are larger. It writes no count of attempts: with a
-/// recovery of ours after them the count begins anew.
+/// Attempts of recoveries that Quartz has made are larger. Quartz writes no count of attempts: with
+/// a recovery of ours after them the count begins anew.
 pub const QUARTZ_ATTEMPTS: i64 = 1_000_000;
 
 /// A recovery trigger that the node has made.
