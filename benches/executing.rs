@@ -6,58 +6,25 @@
 //! these are set. Each line is a median.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a benchmark")]
 
-use carnelian::clock::SystemClock;
+mod node;
+
+use self::node::{BATCH, Node};
 use carnelian::settings::Settings;
-use carnelian::store::{
-    AcquireRequest, CompletionInstruction, Database, FireBundle, JobStore, Membership, SqlDatabase,
-};
 use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, MysqlConnection, PgConnection, SqliteConnection};
-use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const CROWD: usize = 20_000;
-const BATCH: usize = 500;
 const ROUNDS: usize = 9;
 
-struct Node {
-    database: Arc<SqlDatabase>,
-    store: JobStore,
-    me: Membership,
+fn open(url: &str, scheduler: &str, instance: &str) -> Node {
+    let mut node = Node::open(Settings::in_database(scheduler, url.parse().unwrap()), instance);
+    node.check_in();
+    node
 }
 
 impl Node {
-    fn open(url: &str, name: &str, instance: &str) -> Self {
-        let clock = Arc::new(SystemClock::default());
-        let settings = Settings::in_database(name, url.parse().unwrap());
-        let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
-        database.migrate().unwrap();
-        let store = JobStore::new(database.clone(), clock, settings);
-        let mut me = Membership::new(instance);
-        store.upkeep().check_in(&mut me).unwrap();
-        Self { database, store, me }
-    }
-
-    fn acquire(&self) -> Vec<FireBundle> {
-        let (types, nobody) = (["t".to_owned()], BTreeSet::new());
-        let request = AcquireRequest {
-            max: BATCH,
-            prefetch: None,
-            look_ahead_ms: 0,
-            fire_ahead_ms: 0,
-            job_types: &types,
-            quarantined: &nobody,
-        };
-        self.store.firing().acquire(&self.me.owner().unwrap(), &request).unwrap().fired
-    }
-
-    fn complete(&self, fired: &[FireBundle]) {
-        let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
-        self.store.firing().complete(&self.me.owner().unwrap(), &ends).unwrap();
-    }
-
     fn schedule_singles(&self, round: &str) {
         let work = (0..BATCH).map(|i| {
             let job = JobDetail::builder(JobKey::named(format!("single-{round}-{i}")), "t");
@@ -139,8 +106,8 @@ fn time_of(plan: &str) -> Option<String> {
 
 fn on(place: &str, url: &str) {
     let name = format!("bench-executing-{}", std::process::id());
-    let other = Node::open(url, &name, "other");
-    let node = Node::open(url, &name, "one");
+    let other = open(url, &name, "other");
+    let node = open(url, &name, "one");
     let job = crowd();
     node.store.catalogue().add_job(&job, true).unwrap();
     measure(&node, &format!("{place}, nothing executes"));
@@ -148,7 +115,7 @@ fn on(place: &str, url: &str) {
     other.store.catalogue().schedule(vec![(job.clone(), (0..CROWD).map(its).collect())], true).unwrap();
     while !other.acquire().is_empty() {}
     analyze(url);
-    let node = Node::open(url, &name, "two");
+    let node = open(url, &name, "two");
     measure(&node, &format!("{place}, {CROWD} execute"));
 }
 

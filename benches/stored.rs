@@ -5,43 +5,36 @@
 //! `CARNELIAN_STORED` is the numbers of triggers, such as `10000,1000000,10000000`.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "a benchmark")]
 
+mod node;
+
+use self::node::Node;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::listing::{JobQuery, TriggerQuery};
 use carnelian::settings::Settings;
-use carnelian::store::{
-    AcquireRequest, CompletionInstruction, Database, FireBundle, JobStore, Membership, SqlDatabase, StatementCounts,
-};
+use carnelian::store::{Database, JobStore, SqlDatabase, StatementCounts};
 use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, PgConnection};
-use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The number of fires of a drain.
 const DRAINED: usize = 20_000;
-const BATCH: usize = 500;
 /// The number of calls of which a line has the median.
 const CALLS: usize = 201;
 
-struct Node {
-    database: Arc<SqlDatabase>,
-    store: JobStore,
-    me: Membership,
+/// The node that is measured, and the lines of its table.
+struct Measured {
+    node: Node,
     url: String,
     lines: Vec<(String, Vec<f64>)>,
 }
 
-impl Node {
+impl Measured {
     fn open(url: &str) -> Self {
-        let clock = Arc::new(SystemClock::default());
         let mut settings = Settings::in_database("stored", url.parse().unwrap());
         // The node checks in once for all that is measured.
         settings.job_store.checkin_interval = Duration::from_secs(3_600);
-        let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
-        database.migrate().unwrap();
-        let store = JobStore::new(database.clone(), clock, settings);
-        Self { database, store, me: Membership::new("one"), url: url.to_owned(), lines: Vec::new() }
+        Self { node: Node::open(settings, "one"), url: url.to_owned(), lines: Vec::new() }
     }
 
     fn execute(&self, text: &str) {
@@ -68,24 +61,6 @@ impl Node {
         self.execute("CHECKPOINT");
     }
 
-    fn acquire(&self) -> Vec<FireBundle> {
-        let (types, nobody) = (["t".to_owned()], BTreeSet::new());
-        let request = AcquireRequest {
-            max: BATCH,
-            prefetch: None,
-            look_ahead_ms: 0,
-            fire_ahead_ms: 0,
-            job_types: &types,
-            quarantined: &nobody,
-        };
-        self.store.firing().acquire(&self.me.owner().unwrap(), &request).unwrap().fired
-    }
-
-    fn complete(&self, fired: &[FireBundle]) {
-        let ends: Vec<_> = fired.iter().map(|f| f.completion(CompletionInstruction::NoInstruction, None)).collect();
-        self.store.firing().complete(&self.me.owner().unwrap(), &ends).unwrap();
-    }
-
     fn note(&mut self, what: &str, value: f64) {
         match self.lines.iter_mut().find(|(name, _)| name == what) {
             Some((_, values)) => values.push(value),
@@ -98,7 +73,7 @@ impl Node {
         let mut all: Vec<Duration> = (0..calls)
             .map(|i| {
                 let begin = Instant::now();
-                call(&self.store, i);
+                call(&self.node.store, i);
                 begin.elapsed()
             })
             .collect();
@@ -108,12 +83,12 @@ impl Node {
 
     /// Measures everything beside so many stored triggers.
     fn measure(&mut self, stored: usize) {
-        self.store.upkeep().check_in(&mut self.me).unwrap();
+        self.node.check_in();
         let types = ["t".to_owned()];
         let (far, half) = (format!("trigger{}", stored / 2), stored / 2);
         let far = TriggerKey::new(format!("group{}", half % 10), far);
         let job = JobDetail::builder(JobKey::named("new"), "t").durable(true).build().unwrap();
-        self.store.catalogue().add_job(&job, true).unwrap();
+        self.node.store.catalogue().add_job(&job, true).unwrap();
         let one = |name: String| Trigger::builder(TriggerKey::named(name), job.key().clone()).build().unwrap();
 
         self.time("poll: what is due", CALLS, |store, _| {
@@ -125,17 +100,17 @@ impl Node {
         let begin = Instant::now();
         for call in 0..2 {
             let many = (0..DRAINED / 2).map(|i| one(format!("drained-{call}-{i}"))).collect();
-            self.store.catalogue().schedule(vec![(job.clone(), many)], true).unwrap();
+            self.node.store.catalogue().schedule(vec![(job.clone(), many)], true).unwrap();
         }
         self.note("schedule in bulk, triggers/s", DRAINED as f64 / begin.elapsed().as_secs_f64());
         let (begin, mut fires) = (Instant::now(), 0);
         loop {
-            let fired = self.acquire();
+            let fired = self.node.acquire();
             if fired.is_empty() {
                 break;
             }
             fires += fired.len();
-            self.complete(&fired);
+            self.node.complete(&fired);
         }
         self.note("drain, fires/s", fires as f64 / begin.elapsed().as_secs_f64());
         assert_eq!(fires, DRAINED + CALLS);
@@ -163,10 +138,10 @@ impl Node {
 
         let before = most_resident_mb(true);
         let statements = |database: &SqlDatabase| -> StatementCounts { database.counts() };
-        let (sent, begin) = (statements(&self.database).statements, Instant::now());
-        let findings = self.store.diagnosis().doctor(false).unwrap();
+        let (sent, begin) = (statements(&self.node.database).statements, Instant::now());
+        let findings = self.node.store.diagnosis().doctor(false).unwrap();
         self.note("doctor, s", begin.elapsed().as_secs_f64());
-        self.note("doctor, statements", (statements(&self.database).statements - sent) as f64);
+        self.note("doctor, statements", (statements(&self.node.database).statements - sent) as f64);
         self.note("doctor, MB more than before", most_resident_mb(false) - before);
         assert!(findings.is_empty(), "{} findings: {:?}", findings.len(), findings.first());
     }
@@ -189,7 +164,7 @@ fn main() {
     };
     let sizes = std::env::var("CARNELIAN_STORED").unwrap_or("10000,20000".to_owned());
     let sizes: Vec<usize> = sizes.split(',').map(|size| size.trim().parse().unwrap()).collect();
-    let mut node = Node::open(&url);
+    let mut node = Measured::open(&url);
     let mut stored = 0;
     for size in &sizes {
         node.fill(stored, *size);
