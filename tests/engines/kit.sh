@@ -1,6 +1,6 @@
-# shellcheck shell=bash
-# What the scripts of this folder share: nodes in processes of their own, work for them, and servers of other releases of Debian.
-# Sourced after tests/servers.sh, in the project's folder (bash, `set -u`).
+# shellcheck shell=bash What the scripts of this folder share: nodes in processes of their own, work
+# for them, and servers of other releases of Debian. Sourced after tests/servers.sh, in the
+# project's folder (bash, `set -u`).
 #
 #   prepare                          builds the binaries, makes the folder $WORK, and has all of it gone at the end
 #   node_file ID URL [LINE…]         writes the properties of a node; prints the name of the file
@@ -123,7 +123,8 @@ judged() {
     tests/engines/judge "$WORK/events" "$WORK/grid" "$@"
 }
 
-# The machine's own lists of packages, with the name of another release. What is there already is not fetched again.
+# The machine's own lists of packages, with the name of another release. What is there already is
+# not fetched again.
 debian_root() {
     local release=$1 codename folder=$ROOTS/$1 state=$ROOTS/$1/apt name file
     shift

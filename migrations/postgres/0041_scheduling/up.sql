@@ -1,19 +1,22 @@
--- Stores new jobs and triggers by one call that is a transaction of its own: whoever schedules waits for one answer, and holds no
--- lock while statements travel.
--- {p} is the table prefix.
+-- Stores new jobs and triggers by one call that is a transaction of its own: whoever schedules
+-- waits for one answer, and holds no lock while statements travel. {p} is the table prefix.
 
--- All of these jobs and simple triggers are stored, or none of them. They are if each job is new, or is stored where it should be;
--- no trigger has the key; and, if that is asked, no node of Quartz is a member. The answer is the time at which they were stored,
--- in epoch milliseconds; none if they were not, and the caller has to look closer.
+-- All of these jobs and simple triggers are stored, or none of them. They are if each job is new,
+-- or is stored where it should be; no trigger has the key; and, if that is asked, no node of Quartz
+-- is a member. The answer is the time at which they were stored, in epoch milliseconds; none if
+-- they were not, and the caller has to look closer.
 --
--- A trigger begins paused if its group is (while all are, its group is from then on), and blocked if a fire of its job executes
--- that lets no other run beside it. One without a start starts now. `node_ms` is the time by the node's clock, where that counts.
--- Listeners are notified on the channel, if there is one, of triggers that start within `soon_ms`.
+-- A trigger begins paused if its group is (while all are, its group is from then on), and blocked
+-- if a fire of its job executes that lets no other run beside it. One without a start starts now.
+-- `node_ms` is the time by the node's clock, where that counts. Listeners are notified on the
+-- channel, if there is one, of triggers that start within `soon_ms`.
 --
--- Most calls are for one trigger, with its job or without: those do without lists, which takes two thirds of the time.
+-- Most calls are for one trigger, with its job or without: those do without lists, which takes two
+-- thirds of the time.
 --
--- Claims of due triggers and ends of plain fires, which share the lock, happen beside it; nothing else does. Each statement
--- sees what was committed before it began, so what comes after the lock sees all that its holders before have done.
+-- Claims of due triggers and ends of plain fires, which share the lock, happen beside it; nothing
+-- else does. Each statement sees what was committed before it began, so what comes after the lock
+-- sees all that its holders before have done.
 CREATE OR REPLACE FUNCTION {p}CN_SCHEDULE(
     scheduler TEXT, call_token TEXT, channel TEXT, news TEXT, last_count BIGINT, node_ms BIGINT, soon_ms BIGINT,
     not_beside_quartz BOOLEAN,
@@ -74,8 +77,9 @@ BEGIN
     ELSE
         paused := ARRAY(SELECT q.trigger_group FROM {p}PAUSED_TRIGGER_GRPS q WHERE q.sched_name = scheduler);
         is_paused := '_$_ALL_GROUPS_PAUSED_$_' = ANY (paused);
-        -- Each test is a look by key, which the planner does not turn into a join. Fires are looked up by the index of those that
-        -- execute, in its collation, and not by the primary key, whatever statistics say.
+        -- Each test is a look by key, which the planner does not turn into a join. Fires are looked
+        -- up by the index of those that execute, in its collation, and not by the primary key,
+        -- whatever statistics say.
         WITH new_jobs AS MATERIALIZED (
             SELECT * FROM unnest(
                 new_names, new_groups, new_descriptions, new_types, new_durable, new_nonconcurrent, new_update_data,
@@ -128,7 +132,8 @@ BEGIN
     END IF;
     INSERT INTO {p}CN_COMMITS (sched_name, token, made_ms) VALUES (scheduler, call_token, stored_ms);
     UPDATE {p}CN_CHANGES SET changes = CASE WHEN changes >= last_count THEN 1 ELSE changes + 1 END WHERE sched_name = scheduler;
-    -- Of what is due later, all nodes learn from a poll in time. A notification holds up all that commit on the server.
+    -- Of what is due later, all nodes learn from a poll in time. A notification holds up all that
+    -- commit on the server.
     IF channel IS NOT NULL AND EXISTS (
         SELECT 1 FROM unnest(starts) AS start_ms WHERE COALESCE(start_ms, stored_ms) <= stored_ms + soon_ms
     ) THEN
