@@ -1,7 +1,7 @@
 //! Import: the jobs and triggers of a job file, and what it deletes before, in one transaction.
 
 use super::Catalogue;
-use super::scheduling::no_calendar;
+use super::scheduling::{IfStored, no_calendar};
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -177,7 +177,7 @@ impl Catalogue<'_> {
             }
             jobs.push(detail);
         }
-        self.put_jobs(s, jobs.iter(), true)?;
+        self.put_jobs(s, jobs.iter(), IfStored::Replace)?;
         Ok(jobs)
     }
 

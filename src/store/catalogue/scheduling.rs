@@ -5,17 +5,35 @@ use super::fast_path::FastPathOutcome;
 use super::foreign::check_triggers_beside_quartz;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
-use crate::error::{Error, Result};
+use crate::error::{Error, FailureClass, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
 use crate::store::Session;
 use crate::store::calendars::Calendars;
 use crate::store::firing::{drop_submitted, submitted_after, take_back_reservations};
-use crate::store::row::{CalendarName, JobVersionRow, TriggerSelection};
+use crate::store::row::{CalendarName, JobRow, JobVersionRow, TriggerSelection};
 use crate::store::transaction::random_hex;
 use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
+
+/// So many jobs and triggers are stored without a look whether their keys are there.
+const MANY: usize = 256;
+
+/// What is done with stored jobs and triggers of the same keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum IfStored {
+    Replace,
+    Refuse,
+    /// Nobody looks for them: a primary key refuses the work, and then somebody looks.
+    Collide,
+}
+
+impl From<bool> for IfStored {
+    fn from(replace: bool) -> Self {
+        if replace { IfStored::Replace } else { IfStored::Refuse }
+    }
+}
 
 /// A trigger to be stored.
 struct NewTrigger {
@@ -45,23 +63,39 @@ impl Catalogue<'_> {
     pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
         self.check_work(&work)?;
         let purpose = "schedule jobs";
-        let fast = if replace { None } else { self.fast_path_work(&work) };
-        let Some(fast) = fast else {
-            return self.store.write(purpose, |s| self.schedule_in_session(s, &work, replace));
+        let by_statements = |stored| self.store.write(purpose, |s| self.schedule_in_session(s, &work, stored));
+        if replace {
+            return by_statements(IfStored::Replace);
+        }
+        let Some(fast) = self.fast_path_work(&work) else {
+            // Of many, a look for each key takes longer than to be refused by a primary key once.
+            let many = work.iter().map(|(_, triggers)| 1 + triggers.len()).sum::<usize>() > MANY;
+            let collided = match many && !self.node.types.read().has_deprecated() {
+                true => by_statements(IfStored::Collide),
+                false => return by_statements(IfStored::Refuse),
+            };
+            return match collided {
+                Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => {
+                    by_statements(IfStored::Refuse)
+                }
+                other => other,
+            };
         };
         let token = random_hex()?;
-        let as_stored = |now_ms| {
-            let triggers = work.iter().flat_map(|(_, triggers)| triggers);
-            triggers.map(|trigger| self.as_stored(trigger, now_ms)).collect()
-        };
+        let triggers = || work.iter().flat_map(|(_, triggers)| triggers);
         match self.store_on_fast_path(purpose, &fast, &token) {
-            FastPathOutcome::Stored(now_ms) => as_stored(now_ms),
-            FastPathOutcome::Declined | FastPathOutcome::Failed => {
-                self.store.write(purpose, |s| self.schedule_in_session(s, &work, replace))
+            FastPathOutcome::Stored(now_ms) => {
+                drop(fast);
+                let triggers = work.into_iter().flat_map(|(_, triggers)| triggers);
+                triggers.map(|trigger| self.as_stored(trigger, now_ms)).collect()
             }
-            FastPathOutcome::Unknown => self
-                .store
-                .write_unless_done(purpose, &token, as_stored, |s| self.schedule_in_session(s, &work, replace)),
+            FastPathOutcome::Declined | FastPathOutcome::Failed => by_statements(IfStored::Refuse),
+            FastPathOutcome::Unknown => self.store.write_unless_done(
+                purpose,
+                &token,
+                |now_ms| triggers().map(|trigger| self.as_stored(trigger.clone(), now_ms)).collect(),
+                |s| self.schedule_in_session(s, &work, IfStored::Refuse),
+            ),
         }
     }
 
@@ -92,16 +126,16 @@ impl Catalogue<'_> {
         &self,
         s: &mut dyn Session,
         work: &[(JobDetail, Vec<Trigger>)],
-        replace: bool,
+        stored: IfStored,
     ) -> Result<Vec<Trigger>> {
-        self.put_jobs(s, work.iter().map(|(job, _)| job), replace)?;
+        self.put_jobs(s, work.iter().map(|(job, _)| job), stored)?;
         let new = |job: &JobDetail, trigger: &Trigger| NewTrigger {
             trigger: trigger.clone(),
             nonconcurrent: job.disallow_concurrent_execution,
         };
         let mut triggers: Vec<NewTrigger> =
             work.iter().flat_map(|(job, triggers)| triggers.iter().map(move |trigger| new(job, trigger))).collect();
-        self.put_triggers(s, &mut triggers, replace)?;
+        self.put_triggers(s, &mut triggers, stored)?;
         Ok(triggers.into_iter().map(|new| new.trigger).collect())
     }
 
@@ -120,7 +154,7 @@ impl Catalogue<'_> {
     #[doc(alias = "storeNonDurableWhileAwaitingScheduling")]
     pub fn add_job_awaiting_trigger(&self, job: &JobDetail, replace: bool) -> Result<()> {
         job.check()?;
-        self.store.write("store a job", |s| self.put_jobs(s, std::iter::once(job), replace))
+        self.store.write("store a job", |s| self.put_jobs(s, std::iter::once(job), replace.into()))
     }
 
     /// Stores a trigger for a job that is stored already, and returns it with its first fire time.
@@ -144,7 +178,8 @@ impl Catalogue<'_> {
         replace: bool,
         even_if_deprecated: bool,
     ) -> Result<Trigger> {
-        if !even_if_deprecated && let Some(job) = s.job(&trigger.job_key)? {
+        let job = s.job(&trigger.job_key)?;
+        if let (false, Some(job)) = (even_if_deprecated, &job) {
             self.node
                 .types
                 .read()
@@ -155,7 +190,7 @@ impl Catalogue<'_> {
         {
             return Err(no_calendar(name));
         }
-        self.put_trigger(s, trigger.clone(), replace)
+        self.put_trigger_of(s, job, trigger.clone(), replace)
     }
 
     /// Puts `trigger` in the place of the trigger `key`, which may have another name. As in Quartz
@@ -251,7 +286,7 @@ impl Catalogue<'_> {
         &self,
         s: &mut dyn Session,
         jobs: impl Iterator<Item = &'a JobDetail>,
-        replace: bool,
+        stored: IfStored,
     ) -> Result<()> {
         let jobs: Vec<&JobDetail> = jobs.collect();
         let rows = jobs.iter().map(|job| self.store.job_row(job)).collect::<Result<Vec<_>>>()?;
@@ -260,8 +295,9 @@ impl Catalogue<'_> {
         self.check_types_beside_quartz(s, &rows)?;
         Self::check_placements_beside_quartz(s, &jobs)?;
         Self::check_strategies_beside_quartz(s, &jobs)?;
-        let existing: BTreeSet<JobKey> = s.existing_jobs(&keys)?.into_iter().collect();
-        if let (false, Some(key)) = (replace, existing.first()) {
+        let existing = if stored == IfStored::Collide { Vec::new() } else { s.existing_jobs(&keys)? };
+        let existing: BTreeSet<JobKey> = existing.into_iter().collect();
+        if let (IfStored::Refuse, Some(key)) = (stored, existing.first()) {
             return Err(Error::AlreadyExists { what: "job", key: key.to_string() });
         }
         // A stored job of a deprecated type may be changed; a new one is refused.
@@ -294,25 +330,39 @@ impl Catalogue<'_> {
 
     /// Stores one trigger of a stored job, and sets its first fire time.
     pub(super) fn put_trigger(&self, s: &mut dyn Session, trigger: Trigger, replace: bool) -> Result<Trigger> {
-        let job = s.job(&trigger.job_key)?.ok_or_else(|| Error::NotFound {
+        let job = s.job(&trigger.job_key)?;
+        self.put_trigger_of(s, job, trigger, replace)
+    }
+
+    fn put_trigger_of(
+        &self,
+        s: &mut dyn Session,
+        job: Option<JobRow>,
+        trigger: Trigger,
+        replace: bool,
+    ) -> Result<Trigger> {
+        let job = job.ok_or_else(|| Error::NotFound {
             what: "job",
             key: trigger.job_key.to_string(),
             hint: ": store the job first, or schedule both together",
         })?;
         let mut triggers = [NewTrigger { trigger, nonconcurrent: job.nonconcurrent }];
-        self.put_triggers(s, &mut triggers, replace)?;
+        self.put_triggers(s, &mut triggers, replace.into())?;
         let [NewTrigger { trigger, .. }] = triggers;
         Ok(trigger)
     }
 
     /// Stores triggers, and sets their first fire times.
-    fn put_triggers(&self, s: &mut dyn Session, triggers: &mut [NewTrigger], replace: bool) -> Result<()> {
+    fn put_triggers(&self, s: &mut dyn Session, triggers: &mut [NewTrigger], stored: IfStored) -> Result<()> {
         let keys: Vec<TriggerKey> = triggers.iter().map(|new| new.trigger.key.clone()).collect();
         check_distinct("trigger", &keys)?;
         check_triggers_beside_quartz(s, triggers.iter().map(|new| &new.trigger))?;
         triggers.iter().try_for_each(|new| check_overlap(&new.trigger, new.nonconcurrent))?;
-        let existing = s.trigger_keys(TriggerSelection::Keys(&keys))?;
-        if let (false, Some(key)) = (replace, existing.first()) {
+        let existing = match stored {
+            IfStored::Collide => Vec::new(),
+            _ => s.trigger_keys(TriggerSelection::Keys(&keys))?,
+        };
+        if let (IfStored::Refuse, Some(key)) = (stored, existing.first()) {
             return Err(Error::AlreadyExists { what: "trigger", key: key.to_string() });
         }
         let now_ms = s.now_ms()?;
@@ -430,8 +480,8 @@ pub(super) fn remember_paused_groups<'g>(
     if groups.is_empty() { Ok(()) } else { s.insert_paused_groups(&groups) }
 }
 
-fn check_distinct<K: Ord + std::fmt::Display>(what: &'static str, keys: &[K]) -> Result<()> {
-    let mut seen = BTreeSet::new();
+fn check_distinct<K: Eq + std::hash::Hash + std::fmt::Display>(what: &'static str, keys: &[K]) -> Result<()> {
+    let mut seen = HashSet::with_capacity(keys.len());
     match keys.iter().find(|key| !seen.insert(*key)) {
         Some(key) => Err(Error::Refused(format!("{what} `{key}` is given twice: give each key once"))),
         None => Ok(()),
