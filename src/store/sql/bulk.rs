@@ -16,8 +16,8 @@ use std::fmt::Write as _;
 const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 
 /// Sizes in which MySQL gets new rows: those of usual batches besides, since each piece is a round
-/// trip under the lock. The largest has 16 values a row; a statement may have 65,535.
-const SIZES_OF_NEW: [usize; 18] = [1024, 512, 128, 64, 50, 40, 32, 25, 20, 16, 12, 10, 8, 5, 4, 3, 2, 1];
+/// trip under the lock.
+const SIZES_OF_NEW: [usize; 16] = [128, 64, 50, 40, 32, 25, 20, 16, 12, 10, 8, 5, 4, 3, 2, 1];
 
 /// A table of so many rows of so many values for MySQL, whose columns are `c0`, `c1` …, joined with
 /// the rows `t` of a table; to be completed by conditions for all columns of the primary key but

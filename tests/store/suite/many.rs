@@ -67,7 +67,9 @@ fn one_that_exists_refuses_all_and_is_named() {
         cluster.schedule(job("other").durable(true), [once("t250", "other", NOW + MINUTE)]);
         cluster.schedule(job("j250"), [once("u", "j250", NOW + MINUTE)]);
         let before = cluster.rows();
-        for (work, named) in [(kind.of_one_job("a"), "trigger `triggers.t250`"), (kind.of_many_jobs(), "job `jobs.j250`")] {
+        for (work, named) in
+            [(kind.of_one_job("a"), "trigger `triggers.t250`"), (kind.of_many_jobs(), "job `jobs.j250`")]
+        {
             let error = schedule(&cluster, work).unwrap_err();
             assert!(error.is_already_exists() && error.to_string().contains(named), "{kind:?}: {error}");
             assert_eq!(cluster.rows(), before, "{kind:?}");
@@ -110,8 +112,29 @@ fn one_that_never_fires_refuses_all_and_is_named() {
 #[test]
 fn names_are_stored_letter_by_letter() {
     let odd = [
-        "NULL", "null", "\\N", "\\", "\\.", "back\\slash", "\"", "'", "''", "a,b", "{a}", "(a,b)", "$1", "?", "{p}", "%", " ",
-        " padded ", "tab\tnew\nline", "ü😀漢字", "--", "/*", "E'\\x00'",
+        "NULL",
+        "null",
+        "\\N",
+        "\\",
+        "\\.",
+        "back\\slash",
+        "\"",
+        "'",
+        "''",
+        "a,b",
+        "{a}",
+        "(a,b)",
+        "$1",
+        "?",
+        "{p}",
+        "%",
+        " ",
+        " padded ",
+        "tab\tnew\nline",
+        "ü😀漢字",
+        "--",
+        "/*",
+        "E'\\x00'",
     ];
     let cluster = Cluster::new(open);
     let mut work = Kind::Once.of_one_job("a");
