@@ -92,6 +92,9 @@ fn the_bench_measures_scheduling_and_latency() {
         positive(&figures[way], &["per_second", "statements_per_trigger", "commits_per_trigger"]);
     }
     assert!(figures["bulk"]["commits_per_trigger"].as_f64().unwrap() < 0.1, "{figures}");
+    let figures = place.json("bench --schedule --only bulk_jobs --triggers 40");
+    positive(&figures["bulk_jobs"], &["per_second"]);
+    assert_eq!(figures["one_thread"], Value::Null);
     let figures = place.json("bench --latency --triggers 5");
     for place in ["same_node_ms", "other_node_ms"] {
         positive(&figures[place], &["p50", "p99", "max", "call_p50"]);

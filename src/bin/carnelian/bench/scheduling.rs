@@ -25,6 +25,9 @@ struct Calls<'a> {
     due_ms: i64,
 }
 
+/// The ways of calling, by their names in the answer.
+pub const WAYS: [&str; 5] = ["one_thread", "threads", "job_and_trigger", "bulk", "bulk_jobs"];
+
 type Names<'a> = &'a mut dyn Iterator<Item = String>;
 type Work = Vec<(JobDetail, Vec<Trigger>)>;
 
@@ -44,48 +47,56 @@ pub fn measure(scratch: &Scratch, options: &Bench) -> Outcome<Figures> {
     let caller = Calls { scratch, node: scratch.node("bench-1", nothing)?, job: job.key().clone(), due_ms };
 
     caller.rate("warm", WARM_UP, threads, |name| caller.trigger(name))?;
-    let one = caller.rate("one", calls, 1, |name| caller.trigger(name))?;
-    let many = caller.rate("many", calls, threads, |name| caller.trigger(name))?;
-    let with_job = caller.rate("pair", calls, 1, |name| caller.job_and_trigger(name))?;
-    let bulk = caller.bulk("bulk", calls, |name, triggers| {
+    let of_one_job = |name: &str, triggers: Names<'_>| -> Outcome<Work> {
         let job = caller.scratch.job(name)?;
         let triggers = triggers.map(|name| caller.trigger_of(&name, job.key())).collect::<Outcome<_>>()?;
         Ok(vec![(job, triggers)])
-    })?;
-    let bulk_jobs = caller.bulk("each", calls, |_, triggers| {
-        let pair = |name: String| {
+    };
+    let of_many_jobs = |_: &str, triggers: Names<'_>| -> Outcome<Work> {
+        let pair = |name: String| -> Outcome<_> {
             let job = JobDetail::builder(JobKey::new(GROUP, &name), TYPE).build()?;
             let trigger = caller.trigger_of(&name, job.key())?;
             Ok((job, vec![trigger]))
         };
         triggers.map(pair).collect()
-    })?;
+    };
+    let mut lines = Vec::new();
+    for way in WAYS.into_iter().filter(|way| options.only.as_deref().is_none_or(|only| only == *way)) {
+        lines.push(match way {
+            "one_thread" => (way, "a trigger a call, 1 thread", caller.rate("one", calls, 1, |n| caller.trigger(n))?),
+            "threads" => {
+                let rate = caller.rate("many", calls, threads, |name| caller.trigger(name))?;
+                (way, "a trigger a call, all threads", rate)
+            }
+            "job_and_trigger" => {
+                let rate = caller.rate("pair", calls, 1, |name| caller.job_and_trigger(name))?;
+                (way, "a job and a trigger a call, 1 thread", rate)
+            }
+            "bulk" => (way, "many triggers of a job a call, by the trigger", caller.bulk("bulk", calls, of_one_job)?),
+            _ => {
+                (way, "many jobs with a trigger each a call, by the trigger", caller.bulk("each", calls, of_many_jobs)?)
+            }
+        });
+    }
     caller.node.shutdown_and_wait();
 
-    let lines = [
-        ("one_thread", "a trigger a call, 1 thread", &one),
-        ("threads", "a trigger a call, all threads", &many),
-        ("job_and_trigger", "a job and a trigger a call, 1 thread", &with_job),
-        ("bulk", "many triggers of a job a call, by the trigger", &bulk),
-        ("bulk_jobs", "many jobs with a trigger each a call, by the trigger", &bulk_jobs),
-    ];
     let mut json =
         json!({"calls": calls, "thread_count": threads, "bulk_size": BULK.min(calls), "stored_beside": options.stored});
-    for (name, _, rate) in lines {
+    for (name, _, rate) in &lines {
         let rates = json!({
             "per_second": rate.per_second,
             "statements_per_trigger": rate.statements,
             "commits_per_trigger": rate.commits,
         });
         if let Some(fields) = json.as_object_mut() {
-            fields.insert(name.to_owned(), rates);
+            fields.insert((*name).to_owned(), rates);
         }
     }
     let mut text = fields(&[("calls", Some(calls.to_string())), ("threads", Some(threads.to_string()))]);
-    text.push_str(&fields(&lines.map(|(_, name, rate)| {
-        let Rate { per_second, statements, commits } = rate;
-        (name, Some(format!("{per_second:.0} a second, {statements:.3} statements, {commits:.4} commits")))
-    })));
+    let shown = lines.iter().map(|(_, name, Rate { per_second, statements, commits })| {
+        (*name, Some(format!("{per_second:.0} a second, {statements:.3} statements, {commits:.4} commits")))
+    });
+    text.push_str(&fields(&shown.collect::<Vec<_>>()));
     Ok(Figures { json, text })
 }
 
