@@ -8,8 +8,8 @@ use super::java::{CHECKIN, JavaNode, first_trigger};
 use super::plan::MS;
 use super::world::World;
 use carnelian::store::row::{
-    Advance, Counts, FiredRow, FiredSelection, FiredState, InstanceRow, RecoveryRow, ScheduleRow, Selection,
-    TriggerRow, TriggerSelection,
+    Advance, Counts, FiredRow, FiredSelection, FiredState, InstanceRow, InstanceSelection, RecoveryRow, ScheduleRow,
+    Selection, TriggerRow, TriggerSelection,
 };
 use carnelian::store::{Lock, Session, TxMode, Violation};
 use carnelian::{
@@ -72,9 +72,12 @@ pub struct Known {
     /// The fires whose ends it has recorded; it writes no history.
     pub recorded: BTreeSet<String>,
     pub made: BTreeMap<TriggerKey, Made>,
+    /// The first fire and trigger of the chains of the recovery triggers that have run.
+    pub chains: BTreeMap<TriggerKey, (Option<String>, Option<TriggerKey>)>,
     /// `DropsUnbegun`: it knows nothing of prefetched fires, and takes one of a dead node of ours
     /// that has not begun for one that was interrupted. The work of a job that asks for no recovery
-    /// is lost.
+    /// is lost. `FiresUnfenced`: it fires a reservation that was taken back when it was declared
+    /// dead, if the trigger is reserved again, by whomever; its run has no row then.
     pub dropped: BTreeSet<(TriggerKey, i64)>,
     /// `H4Unblocks`, `RecoversBesideARun` (#1097) and `CompletesUnfenced`: it makes triggers
     /// `WAITING` of a job that runs once at a time and is running, and fires them itself. These
@@ -83,6 +86,9 @@ pub struct Known {
     /// `LeavesBlocked`: it recovers a run for whose end its trigger waits, by an option that Quartz
     /// does not know, and the trigger stays `BLOCKED` until the next audit of ours.
     pub left_blocked: BTreeSet<JobKey>,
+    /// `LeavesComplete`: its run is the last that ends of a trigger whose last fire was another, and
+    /// the trigger stays `COMPLETE` until the next audit of ours.
+    pub left_complete: BTreeSet<TriggerKey>,
     /// `LeavesLostRows`: it takes reservations from others, and leaves their rows.
     pub lost: BTreeSet<String>,
 }
@@ -94,6 +100,7 @@ impl Known {
         let is_of = |job: &JobKey| text.contains(&format!("job {job} ")) || text.contains(&format!("job {job}:"));
         match violation.invariant {
             "I1" => self.lost.iter().any(|fire_id| violation.subject.ends_with(fire_id.as_str())),
+            "I6" => self.left_complete.iter().any(|trigger| text.contains(&format!("trigger {trigger}:"))),
             "I2" if self.left_blocked.iter().any(is_of) => true,
             "I2" | "I3" | "I4" => self.overlapping.iter().any(is_of),
             _ => false,
@@ -114,7 +121,7 @@ impl World {
         let mut failed = Vec::new();
         let tried = self.quartz(Lock::StateAccess, |s| {
             failed.clear();
-            let instances = s.instances()?;
+            let instances = s.instances(InstanceSelection::All)?;
             for one in instances.iter().filter(|one| one.name != node.name) {
                 let window_ms = one.checkin_interval_ms.max(gap_ms) + TOLERANCE_MS;
                 // `JudgesByTheClock`: a clock that was set makes all others dead.
@@ -300,17 +307,18 @@ impl World {
         let job = self.console.job(trigger.job_key()).expect("an answer")?;
         let fired_ms = self.java_ms(node);
         let chain = self.chain_of(key);
-        let (mut fired, mut lost) = (None, Vec::new());
+        let (mut fired, mut lost, mut is_reserved) = (None, Vec::new(), false);
         let tried = self.quartz(Lock::TriggerAccess, |s| {
             fired = None;
             let Some(row) = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.pop() else { return Ok(()) };
             if row.state != "ACQUIRED" {
                 return Ok(());
             }
-            let is_own = |id: &String| *id == reserved.fire_id || reserved.stale.contains(id);
-            let is_others = |one: &FiredRow| one.trigger == *key && !is_own(&one.fire_id);
-            let others: Vec<FiredRow> = s.fired(FiredSelection::Acquired)?.into_iter().filter(is_others).collect();
-            if !others.is_empty() {
+            let mut others = s.fired(FiredSelection::Acquired)?;
+            others.retain(|one| one.trigger == *key && !reserved.stale.contains(&one.fire_id));
+            is_reserved = others.iter().any(|one| one.fire_id == reserved.fire_id);
+            others.retain(|one| one.fire_id != reserved.fire_id);
+            if is_reserved && !others.is_empty() {
                 self.problem(format!("{key} is reserved by others beside {}, which fires it: {others:?}", node.name));
             }
             let (Some(next_ms), Some((after_ms, counts))) = (row.next_ms, after(&row)) else { return Ok(()) };
@@ -357,7 +365,11 @@ impl World {
         });
         tried.ok()?;
         let (scheduled_ms, is_last) = fired?;
-        self.java.borrow_mut().known.lost.extend(lost);
+        let known = &mut self.java.borrow_mut().known;
+        known.lost.extend(lost);
+        if !is_reserved {
+            known.dropped.insert((key.clone(), scheduled_ms));
+        }
         let (fire_id, data) = (reserved.fire_id.clone(), trigger.data().clone());
         Some(Fired { fire_id, trigger: key.clone(), job, data, scheduled_ms, chain, is_last })
     }
@@ -383,13 +395,12 @@ impl World {
     /// Records the end of a run, and the data that it leaves.
     pub fn quartz_completes(&self, fired: &Fired, has_succeeded: bool) {
         let key = fired.job.key();
-        let mut is_recorded = false;
+        let (mut is_recorded, mut is_complete) = (false, false);
         let tried = self.quartz(Lock::TriggerAccess, |s| {
-            if fired.is_last {
-                let rows = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&fired.trigger)))?;
-                if rows.iter().any(|row| row.next_ms.is_none()) {
-                    s.delete_triggers(std::slice::from_ref(&fired.trigger), None)?;
-                }
+            let rows = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&fired.trigger)))?;
+            is_complete = !fired.is_last && rows.iter().any(|row| row.state == "COMPLETE");
+            if fired.is_last && rows.iter().any(|row| row.next_ms.is_none()) {
+                s.delete_triggers(std::slice::from_ref(&fired.trigger), None)?;
             }
             if fired.job.disallows_concurrent_execution() {
                 unblock(s, key)?;
@@ -405,6 +416,7 @@ impl World {
             return;
         }
         self.java.borrow_mut().known.recorded.insert(fired.fire_id.clone());
+        self.java.borrow_mut().known.left_complete.extend(is_complete.then(|| fired.trigger.clone()));
         let stored = self.console.job(key).expect("an answer");
         if let Some((job, n)) =
             stored.and_then(|job| Some((job, fired.job.data().integer("n")?))).filter(|_| has_succeeded)
