@@ -1,7 +1,8 @@
 //! Import: the jobs and triggers of a job file, and what it deletes before, in one transaction.
 
 use super::Catalogue;
-use super::scheduling::{IfStored, no_calendar};
+use super::if_stored::IfStored;
+use super::scheduling::no_calendar;
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;

@@ -2,7 +2,7 @@
 
 use super::Catalogue;
 use super::continuations::child_hash;
-use super::scheduling::IfStored;
+use super::if_stored::IfStored;
 use crate::error::Result;
 use crate::job::{JobDetail, On};
 use crate::key::{JobKey, TriggerKey, check_name};

@@ -1,11 +1,11 @@
 //! Scheduling: jobs and triggers come, are replaced, and go.
 
 use super::Catalogue;
-use super::fast_path::FastPathOutcome;
 use super::foreign::check_triggers_beside_quartz;
+use super::if_stored::IfStored;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
-use crate::error::{Error, FailureClass, Result};
+use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
@@ -17,24 +17,6 @@ use crate::store::transaction::random_hex;
 use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
 use std::collections::{BTreeSet, HashSet};
 
-/// So many jobs and triggers are stored without a look whether their keys are there.
-const MANY: usize = 256;
-
-/// What is done with stored jobs and triggers of the same keys.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum IfStored {
-    Replace,
-    Refuse,
-    /// Nobody looks for them: a primary key refuses the work, and then somebody looks.
-    Collide,
-}
-
-impl From<bool> for IfStored {
-    fn from(replace: bool) -> Self {
-        if replace { IfStored::Replace } else { IfStored::Refuse }
-    }
-}
-
 /// A trigger to be stored.
 struct NewTrigger {
     trigger: Trigger,
@@ -43,62 +25,6 @@ struct NewTrigger {
 }
 
 impl Catalogue<'_> {
-    /// Stores jobs, each with its triggers (any number, also none for a durable job), all in one
-    /// transaction, and returns the triggers with their first fire times.
-    ///
-    /// With `replace`, jobs and triggers of the same keys are replaced; their fires in progress go
-    /// on and are recovered as before (H16). A job that loses its last trigger to another job goes,
-    /// unless it is durable or runs: Quartz leaves it.
-    ///
-    /// As in Quartz a trigger may name a calendar that is not stored. The trigger is not fired
-    /// before its calendar is stored.
-    ///
-    /// # Errors
-    /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for
-    /// a calendar that cannot be read; [`Error::Invalid`] for anything no table can hold;
-    /// [`Error::Refused`] for what nodes of Quartz could not do as we do, while there is one: a job
-    /// type that no Java class can have, a [`TriggerOption`](crate::trigger::TriggerOption), a
-    /// [`RecurrenceSchedule`](crate::RecurrenceSchedule). Nothing is stored then.
-    #[doc(alias = "scheduleJobs")]
-    pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
-        self.check_work(&work)?;
-        let purpose = "schedule jobs";
-        let by_statements = |stored| self.store.write(purpose, |s| self.schedule_in_session(s, &work, stored));
-        if replace {
-            return by_statements(IfStored::Replace);
-        }
-        let Some(fast) = self.fast_path_work(&work) else {
-            // Of many, a look for each key takes longer than to be refused by a primary key once.
-            let many = work.iter().map(|(_, triggers)| 1 + triggers.len()).sum::<usize>() > MANY;
-            let collided = match many && !self.node.types.read().has_deprecated() {
-                true => by_statements(IfStored::Collide),
-                false => return by_statements(IfStored::Refuse),
-            };
-            return match collided {
-                Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => {
-                    by_statements(IfStored::Refuse)
-                }
-                other => other,
-            };
-        };
-        let token = random_hex()?;
-        let triggers = || work.iter().flat_map(|(_, triggers)| triggers);
-        match self.store_on_fast_path(purpose, &fast, &token) {
-            FastPathOutcome::Stored(now_ms) => {
-                drop(fast);
-                let triggers = work.into_iter().flat_map(|(_, triggers)| triggers);
-                triggers.map(|trigger| self.as_stored(trigger, now_ms)).collect()
-            }
-            FastPathOutcome::Declined | FastPathOutcome::Failed => by_statements(IfStored::Refuse),
-            FastPathOutcome::Unknown => self.store.write_unless_done(
-                purpose,
-                &token,
-                |now_ms| triggers().map(|trigger| self.as_stored(trigger.clone(), now_ms)).collect(),
-                |s| self.schedule_in_session(s, &work, IfStored::Refuse),
-            ),
-        }
-    }
-
     /// Checks what can be checked without the store.
     pub(in crate::store) fn check_work(&self, work: &[(JobDetail, Vec<Trigger>)]) -> Result<()> {
         for (job, triggers) in work {
@@ -137,14 +63,6 @@ impl Catalogue<'_> {
             work.iter().flat_map(|(job, triggers)| triggers.iter().map(move |trigger| new(job, trigger))).collect();
         self.put_triggers(s, &mut triggers, stored)?;
         Ok(triggers.into_iter().map(|new| new.trigger).collect())
-    }
-
-    /// Stores a job without a trigger; it must be durable.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] if it is not durable, [`Error::AlreadyExists`] without `replace`.
-    pub fn add_job(&self, job: &JobDetail, replace: bool) -> Result<()> {
-        self.schedule(vec![(job.clone(), Vec::new())], replace).map(drop)
     }
 
     /// Stores a job that needs not be durable and waits for its first trigger.

@@ -107,8 +107,8 @@ fn one_that_never_fires_refuses_all_and_is_named() {
     }
 }
 
-/// What would have a meaning of its own in a text of arrays, rows or statements is a name like any
-/// other; a character that no database stores is refused.
+/// Names that would mean something in a text of arrays, rows or statements are names like any
+/// other. A character that no database stores is refused.
 #[test]
 fn names_are_stored_letter_by_letter() {
     let odd = [

@@ -7,7 +7,7 @@ mod survey;
 pub use report::{DefinitionReport, OrphanedDefinitions};
 
 use self::survey::{Found, Judged, Survey, is_noted};
-use super::scheduling::IfStored;
+use super::if_stored::IfStored;
 use crate::error::{Error, Result};
 use crate::job::JobDefinition;
 use crate::key::{JobKey, TriggerKey, check_name};
