@@ -74,7 +74,8 @@ pub struct Known {
     pub made: BTreeMap<TriggerKey, Made>,
     /// `DropsUnbegun`: it knows nothing of prefetched fires, and takes one of a dead node of ours
     /// that has not begun for one that was interrupted. The work of a job that asks for no recovery
-    /// is lost.
+    /// is lost. `FiresUnfenced`: it fires a reservation that was taken back when it was declared
+    /// dead, if the trigger is reserved again, by whomever; its run has no row then.
     pub dropped: BTreeSet<(TriggerKey, i64)>,
     /// `H4Unblocks`, `RecoversBesideARun` (#1097) and `CompletesUnfenced`: it makes triggers
     /// `WAITING` of a job that runs once at a time and is running, and fires them itself. These
@@ -300,17 +301,18 @@ impl World {
         let job = self.console.job(trigger.job_key()).expect("an answer")?;
         let fired_ms = self.java_ms(node);
         let chain = self.chain_of(key);
-        let (mut fired, mut lost) = (None, Vec::new());
+        let (mut fired, mut lost, mut is_reserved) = (None, Vec::new(), false);
         let tried = self.quartz(Lock::TriggerAccess, |s| {
             fired = None;
             let Some(row) = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.pop() else { return Ok(()) };
             if row.state != "ACQUIRED" {
                 return Ok(());
             }
-            let is_own = |id: &String| *id == reserved.fire_id || reserved.stale.contains(id);
-            let is_others = |one: &FiredRow| one.trigger == *key && !is_own(&one.fire_id);
-            let others: Vec<FiredRow> = s.fired(FiredSelection::Acquired)?.into_iter().filter(is_others).collect();
-            if !others.is_empty() {
+            let mut others = s.fired(FiredSelection::Acquired)?;
+            others.retain(|one| one.trigger == *key && !reserved.stale.contains(&one.fire_id));
+            is_reserved = others.iter().any(|one| one.fire_id == reserved.fire_id);
+            others.retain(|one| one.fire_id != reserved.fire_id);
+            if is_reserved && !others.is_empty() {
                 self.problem(format!("{key} is reserved by others beside {}, which fires it: {others:?}", node.name));
             }
             let (Some(next_ms), Some((after_ms, counts))) = (row.next_ms, after(&row)) else { return Ok(()) };
@@ -357,7 +359,11 @@ impl World {
         });
         tried.ok()?;
         let (scheduled_ms, is_last) = fired?;
-        self.java.borrow_mut().known.lost.extend(lost);
+        let known = &mut self.java.borrow_mut().known;
+        known.lost.extend(lost);
+        if !is_reserved {
+            known.dropped.insert((key.clone(), scheduled_ms));
+        }
         let (fire_id, data) = (reserved.fire_id.clone(), trigger.data().clone());
         Some(Fired { fire_id, trigger: key.clone(), job, data, scheduled_ms, chain, is_last })
     }

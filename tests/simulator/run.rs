@@ -161,9 +161,10 @@ fn schedule(grid: &Grid) -> SimpleSchedule {
     SimpleSchedule::every(grid.every).repeat(grid.fires - 1)
 }
 
-/// Liveness: after the last fault everything that is due runs within a bound.
+/// Liveness: after the last fault everything that is due runs within a bound, and within the time
+/// that the fewest workers take for all of it.
 fn await_quiet(world: &World) {
-    let end = world.now() + PATIENCE;
+    let end = world.now() + PATIENCE + world.plan.work() / u64::from(world.plan.workers);
     while !world.has_problem() {
         let until = world.now() + SECOND;
         while world.step(until) {}
@@ -261,6 +262,7 @@ fn judge_runs(world: &World, history: History) {
         grid.triggers().into_iter().map(|trigger| (key(trigger), schedule(grid).into())).collect()
     };
     let expected: Vec<(String, Schedule)> = world.plan.grids.iter().filter(|grid| grid.recovers).flat_map(of).collect();
+    let dropped = &world.java.borrow().known.dropped;
     for problem in history.problems(&expected) {
         if world.plan.grids.iter().any(|grid| !grid.recovers && grid.is_of(&problem.due.0)) {
             // The missing fires of such a grid are judged beside this.
@@ -276,8 +278,10 @@ fn judge_runs(world: &World, history: History) {
         // forgotten work is never done.
         let is_lost = is_lost(world, &problem.runs);
         let comes_again = expected.iter().any(|(trigger, _)| *trigger == problem.due.0);
+        let is_dropped =
+            dropped.iter().any(|(trigger, at)| trigger.to_string() == problem.due.0 && *at == problem.due.1);
         let is_excused = match problem.wrong {
-            Wrong::NeverEnded => is_excused || is_lost && !comes_again,
+            Wrong::NeverEnded => is_excused || is_lost && !comes_again || is_dropped,
             Wrong::FiredTwice => is_loose || world.is_repeated(&problem.runs),
             Wrong::RecoveredTwice => is_lost || problem.runs.iter().any(|run| run.attempt > QUARTZ_ATTEMPTS),
             _ => false,
