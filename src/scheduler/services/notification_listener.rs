@@ -11,8 +11,8 @@ use crate::store;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time between two checks for notifications where nothing tells that some have come. They ask
-/// nothing of the server.
+/// The time between two checks for notifications where nothing tells that some have come. A check
+/// asks nothing of the server.
 const BETWEEN_HEARINGS: Duration = Duration::from_millis(10);
 
 /// The time after which they are looked for where the socket tells.

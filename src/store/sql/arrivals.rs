@@ -25,7 +25,7 @@ pub(super) fn sockets() -> Option<Sockets> {
     Some(open.filter_map(socket).collect())
 }
 
-/// Those of TCP whose own end has this port.
+/// The sockets of TCP whose own end has this port.
 fn at_port(port: i64) -> BTreeSet<PathBuf> {
     let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(std::fs::read_to_string);
     let socket = |line: &str| {
@@ -50,8 +50,9 @@ struct Watched {
 }
 
 impl Arrivals {
-    /// Watches the socket that was not there before, in the place of any other; nothing if it cannot
-    /// be watched. Of several, some of which other threads have opened, it is the one at this port.
+    /// Watches the socket that was not there before, in the place of any other; nothing if it
+    /// cannot be watched. Other threads may have opened some as well: then it is the one at this
+    /// port.
     pub(super) fn watch_new(&mut self, before: &Option<Sockets>, port: i64) {
         self.watched = before.as_ref().and_then(|before| {
             let mut new = sockets()?;

@@ -43,7 +43,8 @@ impl Scratch {
         }
         let clock = Arc::new(SystemClock::default());
         let mut settings = config.settings.clone();
-        // Drawn; as long as names that people give, since each row and each entry of an index has it.
+        // A drawn name, as long as those that people give: each row and each entry of an index has
+        // it.
         let drawn = RandomState::new().build_hasher().finish() >> 32;
         settings.scheduler.instance_name = format!("bench-{drawn:08x}");
         settings.thread_pool.thread_count = options.threads.max(1);
