@@ -121,12 +121,19 @@ impl Outages<'_> {
         let before = s.recovery_mode()?;
         let mode = before.clone().unwrap_or_default();
         let tolerance_ms = millis(self.store.tolerance());
+        let window_ms = millis(self.store.settings.job_store.checkin_interval).saturating_add(tolerance_ms);
+        let latest = instances.iter().max_by_key(|row| row.last_checkin_ms);
+        if let Some(row) = latest.filter(|row| now_ms.saturating_sub(row.last_checkin_ms) <= window_ms)
+            && before.is_some()
+            && NodeReports::of(s, &row.name)?.takes_work(row, now_ms)
+        {
+            return Ok((None, mode.since_ms));
+        }
         let reports = NodeReports::read(s)?;
         let works = |row: &&InstanceRow| reports.takes_work(row, now_ms);
         let lives = |row: &InstanceRow| row.name != instance && !is_dead(row, tolerance_ms, now_ms);
         let seen = instances.iter().filter(works).map(|row| row.last_checkin_ms.min(now_ms));
         let last_seen_ms = seen.chain(before.iter().map(|row| row.last_seen_ms)).max();
-        let window_ms = millis(self.store.settings.job_store.checkin_interval).saturating_add(tolerance_ms);
         let began = outages::began(last_seen_ms, now_ms, window_ms);
         // A node that takes no work ends no outage either.
         let ends = reports.is_free(&self.node.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);

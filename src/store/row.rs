@@ -47,7 +47,7 @@ pub use fast_path::FastPathWork;
 pub use fence::FenceRow;
 pub use fired::{FiredRow, FiredState};
 pub use history::{EndRow, EndedFire, HistoryFilter, HistoryRow, LogRow, RunSample, TrendSample};
-pub use instance::InstanceRow;
+pub use instance::{InstanceRow, InstanceSelection};
 pub use job::{JobMarksRow, JobPolicyRow, JobRow, TagRow};
 pub use last_run::LastRunRow;
 pub use listing::{JobQuery, ListOrder, ListedTrigger, Page, TriggerQuery};

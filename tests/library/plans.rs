@@ -8,6 +8,7 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 mod executing;
+mod members;
 mod pages;
 
 use crate::support;

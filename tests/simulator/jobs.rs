@@ -1,6 +1,7 @@
 //! The jobs of a simulation: each logs its START and END as the demo jobs do, and ends as the dice
 //! said at its START.
 
+use super::java::first_trigger;
 use super::node::SimNode;
 use super::plan::{Event, Grid, MS, SECOND};
 use super::world::{World, world};
@@ -118,10 +119,11 @@ pub fn start(world: &World, node: &SimNode, ctx: &JobContext) -> Begun {
 
 /// Logs the START of a run.
 pub fn begin(world: &World, run: &Beginning<'_>) -> Begun {
+    let (origin, first) = beginning_of_chain(world, run);
     let Value::Object(facts) = json!({
         "pid": run.node,
         "fire_id": run.fire_id,
-        "origin_fire_id": run.origin,
+        "origin_fire_id": origin,
         "trigger": run.trigger.to_string(),
         // Work that was interrupted goes on under another trigger: the data tell whose it is.
         "job": run.data.text(GRID).map_or(run.job.to_string(), |name| format!("{GRID}.{name}")),
@@ -133,9 +135,9 @@ pub fn begin(world: &World, run: &Beginning<'_>) -> Begun {
     };
     let mut data: Map<String, Value> =
         run.data.iter().map(|(key, value)| (key.to_owned(), value.to_string().into())).collect();
-    if let Some(made) = world.java.borrow().known.made.get(run.trigger) {
-        data.insert("QRTZ_FAILED_JOB_ORIG_TRIGGER_NAME".to_owned(), made.first.name().into());
-        data.insert("QRTZ_FAILED_JOB_ORIG_TRIGGER_GROUP".to_owned(), made.first.group().into());
+    if let Some(first) = first {
+        data.insert("QRTZ_FAILED_JOB_ORIG_TRIGGER_NAME".to_owned(), first.name().into());
+        data.insert("QRTZ_FAILED_JOB_ORIG_TRIGGER_GROUP".to_owned(), first.group().into());
     }
     let grid = world.plan.grids.iter().find(|grid| grid.name == run.job.name());
     let (job, node) = (run.job.to_string(), run.node);
@@ -147,6 +149,20 @@ pub fn begin(world: &World, run: &Beginning<'_>) -> Begun {
     world.log(&facts, "START", ("data", Value::Object(data)));
     world.running.borrow_mut().insert(run.fire_id.to_owned(), Running { node, job, due, ending, looks, facts });
     Begun { length, ending, looks }
+}
+
+/// The first fire of the chain of a run, and its trigger. A recovery of one of our nodes that comes
+/// after a recovery of Quartz names the trigger that Quartz has recovered for the first.
+fn beginning_of_chain(world: &World, run: &Beginning<'_>) -> (Option<String>, Option<TriggerKey>) {
+    let known = &mut world.java.borrow_mut().known;
+    let named = first_trigger(run.data);
+    let made = known.made.get(run.trigger).map(|made| (Some(made.root.clone()), Some(made.first.clone())));
+    let earlier = named.as_ref().and_then(|named| known.chains.get(named).cloned());
+    let beginning = made.or(earlier).unwrap_or((run.origin.clone(), named));
+    if run.recovering {
+        known.chains.insert(run.trigger.clone(), beginning.clone());
+    }
+    beginning
 }
 
 /// Logs the END of a run.

@@ -8,8 +8,8 @@ use super::java::{CHECKIN, JavaNode, first_trigger};
 use super::plan::MS;
 use super::world::World;
 use carnelian::store::row::{
-    Advance, Counts, FiredRow, FiredSelection, FiredState, InstanceRow, RecoveryRow, ScheduleRow, Selection,
-    TriggerRow, TriggerSelection,
+    Advance, Counts, FiredRow, FiredSelection, FiredState, InstanceRow, InstanceSelection, RecoveryRow, ScheduleRow,
+    Selection, TriggerRow, TriggerSelection,
 };
 use carnelian::store::{Lock, Session, TxMode, Violation};
 use carnelian::{
@@ -72,6 +72,8 @@ pub struct Known {
     /// The fires whose ends it has recorded; it writes no history.
     pub recorded: BTreeSet<String>,
     pub made: BTreeMap<TriggerKey, Made>,
+    /// The first fire and trigger of the chains of the recovery triggers that have run.
+    pub chains: BTreeMap<TriggerKey, (Option<String>, Option<TriggerKey>)>,
     /// `DropsUnbegun`: it knows nothing of prefetched fires, and takes one of a dead node of ours
     /// that has not begun for one that was interrupted. The work of a job that asks for no recovery
     /// is lost. `FiresUnfenced`: it fires a reservation that was taken back when it was declared
@@ -84,6 +86,9 @@ pub struct Known {
     /// `LeavesBlocked`: it recovers a run for whose end its trigger waits, by an option that Quartz
     /// does not know, and the trigger stays `BLOCKED` until the next audit of ours.
     pub left_blocked: BTreeSet<JobKey>,
+    /// `LeavesComplete`: its run is the last that ends of a trigger whose last fire was another, and
+    /// the trigger stays `COMPLETE` until the next audit of ours.
+    pub left_complete: BTreeSet<TriggerKey>,
     /// `LeavesLostRows`: it takes reservations from others, and leaves their rows.
     pub lost: BTreeSet<String>,
 }
@@ -95,6 +100,7 @@ impl Known {
         let is_of = |job: &JobKey| text.contains(&format!("job {job} ")) || text.contains(&format!("job {job}:"));
         match violation.invariant {
             "I1" => self.lost.iter().any(|fire_id| violation.subject.ends_with(fire_id.as_str())),
+            "I6" => self.left_complete.iter().any(|trigger| text.contains(&format!("trigger {trigger}:"))),
             "I2" if self.left_blocked.iter().any(is_of) => true,
             "I2" | "I3" | "I4" => self.overlapping.iter().any(is_of),
             _ => false,
@@ -115,7 +121,7 @@ impl World {
         let mut failed = Vec::new();
         let tried = self.quartz(Lock::StateAccess, |s| {
             failed.clear();
-            let instances = s.instances()?;
+            let instances = s.instances(InstanceSelection::All)?;
             for one in instances.iter().filter(|one| one.name != node.name) {
                 let window_ms = one.checkin_interval_ms.max(gap_ms) + TOLERANCE_MS;
                 // `JudgesByTheClock`: a clock that was set makes all others dead.
@@ -389,13 +395,12 @@ impl World {
     /// Records the end of a run, and the data that it leaves.
     pub fn quartz_completes(&self, fired: &Fired, has_succeeded: bool) {
         let key = fired.job.key();
-        let mut is_recorded = false;
+        let (mut is_recorded, mut is_complete) = (false, false);
         let tried = self.quartz(Lock::TriggerAccess, |s| {
-            if fired.is_last {
-                let rows = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&fired.trigger)))?;
-                if rows.iter().any(|row| row.next_ms.is_none()) {
-                    s.delete_triggers(std::slice::from_ref(&fired.trigger), None)?;
-                }
+            let rows = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&fired.trigger)))?;
+            is_complete = !fired.is_last && rows.iter().any(|row| row.state == "COMPLETE");
+            if fired.is_last && rows.iter().any(|row| row.next_ms.is_none()) {
+                s.delete_triggers(std::slice::from_ref(&fired.trigger), None)?;
             }
             if fired.job.disallows_concurrent_execution() {
                 unblock(s, key)?;
@@ -411,6 +416,7 @@ impl World {
             return;
         }
         self.java.borrow_mut().known.recorded.insert(fired.fire_id.clone());
+        self.java.borrow_mut().known.left_complete.extend(is_complete.then(|| fired.trigger.clone()));
         let stored = self.console.job(key).expect("an answer");
         if let Some((job, n)) =
             stored.and_then(|job| Some((job, fired.job.data().integer("n")?))).filter(|_| has_succeeded)

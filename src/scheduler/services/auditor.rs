@@ -56,8 +56,12 @@ impl Auditor {
     fn audit(&mut self, is_whole_due: bool) -> Result<()> {
         let node = Arc::clone(&self.node);
         let is_longest_serving = node.firing.is_longest_serving();
-        let counted = Some(node.counters.values());
-        let is_idle = std::mem::replace(&mut self.counted, counted) == counted;
+        let counted = node.counters.values();
+        let is_idle = match self.counted.replace(counted) {
+            Some(before) => before == counted,
+            // Of many nodes that start at once one looks at everything.
+            None => !is_longest_serving && counted == CounterValues::default(),
+        };
         let everything = !is_idle || is_whole_due;
         if !everything && !is_longest_serving {
             return Ok(());

@@ -4,7 +4,7 @@ use super::Catalogue;
 use crate::error::{Error, Result};
 use crate::job::{JobDetail, Strategy};
 use crate::store::Session;
-use crate::store::row::{JobRow, JobVersionRow};
+use crate::store::row::{InstanceSelection, JobRow, JobVersionRow};
 use crate::trigger::{Policies, Schedule, Trigger};
 
 impl Catalogue<'_> {
@@ -112,7 +112,10 @@ pub(super) fn check_triggers_beside_quartz<'a>(
 
 /// The name of a node of Quartz that is a member of the cluster.
 fn node_of_quartz(s: &mut dyn Session) -> Result<Option<String>> {
-    Ok(s.instances()?.into_iter().find(|member| member.incarnation.is_none()).map(|member| member.name))
+    Ok(s.instances(InstanceSelection::All)?
+        .into_iter()
+        .find(|member| member.incarnation.is_none())
+        .map(|member| member.name))
 }
 
 /// True if the job type may be a class that Java nodes have, such as `com.acme.Report` or

@@ -2,7 +2,7 @@
 
 use super::owner::Owner;
 use crate::error::Result;
-use crate::store::row::{ClusterMembers, InstanceRow, Late, LoadRow, NodeRow, PlacementView};
+use crate::store::row::{ClusterMembers, InstanceRow, InstanceSelection, Late, LoadRow, NodeRow, PlacementView};
 
 /// Rows of `SCHEDULER_STATE` and our side table of instances.
 pub trait ClusterRows {
@@ -10,7 +10,7 @@ pub trait ClusterRows {
     /// where work may run; in one statement.
     fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)>;
     /// Every instance.
-    fn instances(&mut self) -> Result<Vec<InstanceRow>>;
+    fn instances(&mut self, which: InstanceSelection<'_>) -> Result<Vec<InstanceRow>>;
     /// Sets the check-in time of `owner`'s row, if it is still of this incarnation; returns whether
     /// it was.
     fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool>;

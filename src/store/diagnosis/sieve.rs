@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::key::{JobKey, distinct};
 use crate::store::JobStore;
-use crate::store::row::{ScheduleRow, Snapshot, TriggerRow};
+use crate::store::row::{InstanceSelection, ScheduleRow, Snapshot, TriggerRow};
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,7 @@ pub(super) struct Sieve<'s> {
 
 impl<'s> Sieve<'s> {
     pub(super) fn new(store: &'s JobStore, keeps_all: bool, now_ms: i64, job_after_ms: i64) -> Result<Self> {
-        let instances = store.glance("look for nodes of Quartz", |s| s.instances())?;
+        let instances = store.glance("look for nodes of Quartz", |s| s.instances(InstanceSelection::All))?;
         Ok(Self {
             store,
             keeps_all,

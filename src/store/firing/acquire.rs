@@ -12,7 +12,9 @@ use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
-use crate::store::row::{Candidate, Exclusions, FiredRow, FiredSelection, FiredState, PollResult, Selection};
+use crate::store::row::{
+    Candidate, Exclusions, FiredRow, FiredSelection, FiredState, InstanceSelection, PollResult, Selection,
+};
 use crate::store::transaction::{fenced, overtaken};
 use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
@@ -114,7 +116,8 @@ impl Firing<'_> {
         // Nobody takes over from the only node of a store that ends with its process: fires that it
         // has prefetched need no rows. Should a node join later, it takes these fires for begun.
         let outlives_process = self.store.database().outlives_process();
-        let prefetches = request.prefetch.is_some() && (outlives_process || s.instances()?.len() > 1);
+        let prefetches =
+            request.prefetch.is_some() && (outlives_process || s.instances(InstanceSelection::All)?.len() > 1);
         let mut batch = batch.leaving_batch(prefetches);
         deferred.into_iter().for_each(|deferred| batch.defer(deferred));
         let fan_out = self.decide_parts(s, &mut batch, ticks, now_ms, &mut acquisition.unreadable)?;

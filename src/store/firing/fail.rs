@@ -9,7 +9,9 @@ use crate::job::{FireOutcome, JobPolicy, RetryHint};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::{is_rerun, part_id, stays};
 use crate::store::action_log::Action;
-use crate::store::row::{FiredRow, FiredSelection, FiredState, RecoveryRow, TriggerSelection, TypePolicyRow};
+use crate::store::row::{
+    FiredRow, FiredSelection, FiredState, InstanceSelection, RecoveryRow, TriggerSelection, TypePolicyRow,
+};
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
 use std::time::Duration;
@@ -55,7 +57,7 @@ impl Firing<'_> {
             let running =
                 s.fired(FiredSelection::Ids(&id))?.into_iter().find(|fire| fire.state == FiredState::Executing);
             let Some(fire) = running else { return Ok(None) };
-            if s.instances()?.iter().any(|node| node.name == fire.instance && node.incarnation.is_none()) {
+            if s.instances(InstanceSelection::Named(&fire.instance))?.iter().any(|node| node.incarnation.is_none()) {
                 return Err(Error::Refused(format!(
                     "fire `{fire_id}` runs on `{}`, a node of Quartz: it would go on, and end the fire once more",
                     fire.instance

@@ -7,7 +7,7 @@ use crate::job::JobPolicy;
 use crate::rules::failover::is_dead;
 use crate::store::Session;
 use crate::store::known_types::{JobTypeInfo, KnownTypes};
-use crate::store::row::{InstanceRow, JobTypeRow, TypePolicyRow, TypeVersions};
+use crate::store::row::{InstanceRow, InstanceSelection, JobTypeRow, TypePolicyRow, TypeVersions};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl JobTypes<'_> {
@@ -102,7 +102,7 @@ impl JobTypes<'_> {
             }
         }
         let mut nodes = Nodes::default();
-        for instance in s.instances()?.into_iter().filter(lives) {
+        for instance in s.instances(InstanceSelection::All)?.into_iter().filter(lives) {
             match types.remove(&instance.name) {
                 Some(types) if instance.incarnation.is_some() => nodes.published.push((instance.name, types)),
                 _ => nodes.silent.push(instance.name),

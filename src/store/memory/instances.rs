@@ -6,14 +6,15 @@ use crate::key::TriggerKey;
 use crate::store::database::{ClusterRows, FiredRows, Owner, PlacementRows, Session};
 use crate::store::row::{
     CancelRow, Cell, CheckpointRow, ClusterMembers, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow,
-    InstanceRow, JobTypeRow, Late, LoadRow, NodeRow, ParkedRow, PlacementView, RecoveryModeRow, RecoveryRow, TableDef,
+    InstanceRow, InstanceSelection, JobTypeRow, Late, LoadRow, NodeRow, ParkedRow, PlacementView, RecoveryModeRow,
+    RecoveryRow, TableDef,
 };
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl ClusterRows for MemorySession<'_> {
     fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
-        let (now_ms, instances) = (self.now_ms()?, self.instances()?);
+        let (now_ms, instances) = (self.now_ms()?, self.instances(InstanceSelection::All)?);
         let with_fires: BTreeSet<&String> = self.tables.fired.values().map(|fire| &fire.instance).collect();
         let with_fires = with_fires.into_iter().cloned().collect();
         let fence = FiredRows::draw_fences(self, None, 0)?;
@@ -21,7 +22,7 @@ impl ClusterRows for MemorySession<'_> {
         Ok((members, self.placement_view()?))
     }
 
-    fn instances(&mut self) -> Result<Vec<InstanceRow>> {
+    fn instances(&mut self, which: InstanceSelection<'_>) -> Result<Vec<InstanceRow>> {
         self.reads()?;
         // An instance whose name a node of Quartz has taken can be seen here too.
         let seen_ms: BTreeMap<String, i64> =
@@ -32,7 +33,11 @@ impl ClusterRows for MemorySession<'_> {
             true => InstanceRow { incarnation: None, joined: 0, ..row.clone() },
             false => row.clone(),
         };
-        Ok(self.tables.instances.values().map(seen).collect())
+        let all = self.tables.instances.values();
+        Ok(match which {
+            InstanceSelection::All => all.map(seen).collect(),
+            InstanceSelection::Named(name) => all.filter(|row| row.name == name).map(seen).collect(),
+        })
     }
 
     fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool> {
@@ -62,8 +67,8 @@ impl ClusterRows for MemorySession<'_> {
     }
 
     fn forget_replaced(&mut self, name: &str) -> Result<()> {
-        let replaced = self.instances()?.into_iter().find(|row| row.name == name && row.incarnation.is_none());
-        if let Some(row) = replaced {
+        let named = self.instances(InstanceSelection::Named(name))?;
+        if let Some(row) = named.into_iter().find(|row| row.incarnation.is_none()) {
             self.put_instance(&row)?;
             self.tables.delete_rows(|row: &JobTypeRow| row.instance == name);
         }

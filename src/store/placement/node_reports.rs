@@ -19,6 +19,12 @@ impl NodeReports {
         Ok(Self::new(s.rows().list()?, s.rows().by(&["node", "kind"]).list()?))
     }
 
+    /// The report of one node alone.
+    pub(in crate::store) fn of(s: &mut dyn Session, instance: &str) -> Result<Self> {
+        let report: Option<NodeRow> = s.row(instance)?;
+        Ok(Self::new(report.into_iter().collect(), s.rows().by(&["node", "kind"]).list()?))
+    }
+
     pub(in crate::store) fn new(nodes: Vec<NodeRow>, blacklist: Vec<BlacklistRow>) -> Self {
         Self { nodes: nodes.into_iter().map(|node| (node.instance.clone(), node)).collect(), blacklist }
     }

@@ -6,7 +6,7 @@ use crate::job::{JobDetail, Placement};
 use crate::key::JobKey;
 use crate::rules::failover::is_dead;
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
-use crate::store::row::{InstanceRow, JobSelection, NodePlace, PlacementView};
+use crate::store::row::{InstanceRow, InstanceSelection, JobSelection, NodePlace, PlacementView};
 use crate::store::{ClusterPlacement, Session};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +84,7 @@ impl ClusterPlacement<'_> {
 
     /// The cluster as its rows show it now.
     pub(in crate::store) fn read_cluster(&self, s: &mut dyn Session, now_ms: i64) -> Result<ClusterView> {
-        let (instances, found) = (s.instances()?, s.placement_view()?);
+        let (instances, found) = (s.instances(InstanceSelection::All)?, s.placement_view()?);
         Ok(self.cluster_view(instances, found, now_ms))
     }
 

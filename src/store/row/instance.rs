@@ -1,5 +1,12 @@
 //! The rows of instances.
 
+/// Which instances are read.
+#[derive(Clone, Copy, Debug)]
+pub enum InstanceSelection<'a> {
+    All,
+    Named(&'a str),
+}
+
 /// A row of `SCHEDULER_STATE` with its row in `CN_INSTANCES`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceRow {

@@ -8,7 +8,9 @@ use crate::machine::{Living, Process, lives_here};
 use crate::rules::failover::Namesake;
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
-use crate::store::row::{ClusterMembers, InstanceProcessRow, InstanceRow, NodeRow, PlacementView};
+use crate::store::row::{
+    ClusterMembers, FiredSelection, InstanceProcessRow, InstanceRow, InstanceSelection, NodeRow, PlacementView,
+};
 use crate::store::transaction::random_hex;
 use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 use std::collections::BTreeSet;
@@ -116,12 +118,97 @@ impl Upkeep<'_> {
         me.worked = works;
     }
 
-    /// The first check-in, or the first after a conviction: left-overs under our name are
-    /// recovered, then we register under a new incarnation. Only then may anything be acquired
-    /// (H25).
+    /// The first check-in, or the first after a conviction: registers under a new incarnation. Only
+    /// then may anything be acquired (H25). What is left under the name is recovered before.
     fn register(&self, me: &mut Membership, begun: Duration) -> Result<Checkin> {
         let mut checkin = Checkin::default();
-        let mut seen = self.look_at_members()?;
+        if !self.enter(me, &mut checkin)? {
+            self.free_name(me, &mut checkin)?;
+            if checkin.twin {
+                return Ok(checkin);
+            }
+            if !self.enter(me, &mut checkin)? {
+                // Another was faster, which has yet to show whether it lives.
+                checkin.twin = true;
+                checkin.next_suspicion = Some(Duration::ZERO);
+                return Ok(checkin);
+            }
+        }
+        me.last_checkin = Some(begun);
+        // After the lock, for which others wait who register too. If this fails, the node is
+        // registered nevertheless, and takes nothing before its next check-in.
+        let Ok(seen) = self.look_at_members() else { return Ok(checkin) };
+        let verdicts = self.judge(me, &seen, begun, &mut checkin);
+        self.recover_dead(me, &seen, verdicts, &mut checkin);
+        self.note_last_work(me, checkin.refusal.is_none());
+        Ok(checkin)
+    }
+
+    /// Writes that the node is there; false if its name has a row, or fires.
+    fn enter(&self, me: &mut Membership, checkin: &mut Checkin) -> Result<bool> {
+        let incarnation = random_hex()?;
+        let owner = Owner { instance: me.instance.clone(), incarnation: incarnation.clone() };
+        let living = Living::new(&incarnation);
+        let (mut published, mut outage, mut recovering, mut is_written) = (0, None, None, false);
+        let entered = self.store.once("register the instance", TxMode::Exclusive(Lock::StateAccess), &mut |s| {
+            is_written = false;
+            let now_ms = s.now_ms()?;
+            let instances = s.instances(InstanceSelection::All)?;
+            let has_row = instances.iter().any(|row| row.name == me.instance);
+            if has_row || !s.fired(FiredSelection::OfInstance(&me.instance))?.is_empty() {
+                return Ok(());
+            }
+            is_written = true;
+            (outage, recovering) = match me.was_failed_out {
+                // The peer that declared us dead was there.
+                true => (None, s.recovery_mode()?.and_then(|row| row.since_ms)),
+                false => {
+                    let interrupted = checkin.recovered.iter().map(Recovered::died).sum();
+                    self.store.outages().look_for_outage(s, &me.instance, &instances, interrupted)?
+                }
+            };
+            let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());
+            s.put_instance(&InstanceRow {
+                name: me.instance.clone(),
+                last_checkin_ms: now_ms,
+                checkin_interval_ms: millis(self.store.settings.job_store.checkin_interval),
+                incarnation: Some(incarnation.clone()),
+                joined,
+            })?;
+            if let Some(node) = &me.node {
+                s.upsert(&nodes::row(&me.instance, node, now_ms), &["started_ms"])?;
+                s.insert(&nodes::incarnation(&me.instance, &incarnation, node, now_ms))?;
+            }
+            s.reset_begun(&owner)?;
+            if let Some(process) = &me.process {
+                let (instance, process) = (me.instance.clone(), process.to_string());
+                s.put(&InstanceProcessRow { instance, incarnation: incarnation.clone(), process })?;
+            }
+            published = self.publish_types_in(s, &me.instance)?;
+            Ok(())
+        });
+        if is_written {
+            // Also if the answer was lost.
+            me.attempted = Some(incarnation.clone());
+        }
+        entered?;
+        if !is_written {
+            return Ok(false);
+        }
+        me.answered = None;
+        me.incarnation = Some(incarnation);
+        me.living = Some(living);
+        self.node.note_recovery_mode(recovering);
+        checkin.outage = outage;
+        me.published = published;
+        me.was_failed_out = false;
+        checkin.registered = true;
+        Ok(true)
+    }
+
+    /// Recovers what is left under the own name, unless a namesake lives or may live.
+    fn free_name(&self, me: &mut Membership, checkin: &mut Checkin) -> Result<()> {
+        let seen = self.look_at_members()?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
         // A row that an earlier try of this node has registered, whose answer was lost, is no twin.
         let is_own = |row: &&InstanceRow| row.incarnation.is_some() && row.incarnation == me.attempted;
@@ -144,75 +231,13 @@ impl Upkeep<'_> {
                     Namesake::Doubtful(left) if !me.was_failed_out => Some(left),
                     _ => None,
                 };
-                return Ok(checkin);
+                return Ok(());
             }
         }
         if namesake.is_some() || seen.with_fires.contains(&me.instance) {
             checkin.recovered.extend(self.recover_left_overs(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
         }
-        let incarnation = random_hex()?;
-        me.attempted = Some(incarnation.clone());
-        let living = Living::new(&incarnation);
-        let (mut published, mut outage, mut recovering, mut is_taken) = (0, None, None, false);
-        self.store.once("register the instance", TxMode::Exclusive(Lock::StateAccess), &mut |s| {
-            let now_ms = s.now_ms()?;
-            let instances = s.instances()?;
-            is_taken = instances.iter().any(|row| row.name == me.instance);
-            if is_taken {
-                return Ok(()); // another was faster, which has yet to show whether it lives
-            }
-            (outage, recovering) = match me.was_failed_out {
-                // The peer that declared us dead was there.
-                true => (None, s.recovery_mode()?.and_then(|row| row.since_ms)),
-                false => {
-                    let interrupted = checkin.recovered.iter().map(Recovered::died).sum();
-                    self.store.outages().look_for_outage(s, &me.instance, &instances, interrupted)?
-                }
-            };
-            let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());
-            s.put_instance(&InstanceRow {
-                name: me.instance.clone(),
-                last_checkin_ms: now_ms,
-                checkin_interval_ms: millis(self.store.settings.job_store.checkin_interval),
-                incarnation: Some(incarnation.clone()),
-                joined,
-            })?;
-            if let Some(node) = &me.node {
-                s.upsert(&nodes::row(&me.instance, node, now_ms), &["started_ms"])?;
-                s.insert(&nodes::incarnation(&me.instance, &incarnation, node, now_ms))?;
-            }
-            s.reset_begun(&Owner { instance: me.instance.clone(), incarnation: incarnation.clone() })?;
-            if let Some(process) = &me.process {
-                let (instance, process) = (me.instance.clone(), process.to_string());
-                s.put(&InstanceProcessRow { instance, incarnation: incarnation.clone(), process })?;
-            }
-            published = self.publish_types_in(s, &me.instance)?;
-            Ok(())
-        })?;
-        if is_taken {
-            checkin.twin = true;
-            checkin.next_suspicion = Some(Duration::ZERO);
-            return Ok(checkin);
-        }
-        me.answered = None;
-        me.incarnation = Some(incarnation);
-        me.living = Some(living);
-        self.node.note_recovery_mode(recovering);
-        checkin.outage = outage;
-        me.published = published;
-        me.was_failed_out = false;
-        me.last_checkin = Some(begun);
-        checkin.registered = true;
-        // After the lock, for which others wait who register too. If this fails, the look before it
-        // has to do: the node is registered.
-        let seen = self.look_at_members().unwrap_or_else(|_| {
-            seen.instances.retain(|row| row.name != me.instance);
-            seen
-        });
-        let verdicts = self.judge(me, &seen, begun, &mut checkin);
-        self.recover_dead(me, &seen, verdicts, &mut checkin);
-        self.note_last_work(me, checkin.refusal.is_none());
-        Ok(checkin)
+        Ok(())
     }
 
     fn look_at_members(&self) -> Result<MembersSeen> {

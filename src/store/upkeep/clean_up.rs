@@ -5,7 +5,9 @@ use crate::epoch::millis;
 use crate::error::Result;
 use crate::key::{SUBMITTED_GROUP, distinct};
 use crate::store::action_log::id_of_time;
-use crate::store::row::{ActionRow, CommitRow, IncarnationRow, LockRow, RequestRow, TickPartRow, TriggerSelection};
+use crate::store::row::{
+    ActionRow, CommitRow, IncarnationRow, InstanceSelection, LockRow, RequestRow, TickPartRow, TriggerSelection,
+};
 use crate::store::{HistoryPruning, Session, TxMode, Upkeep, locks};
 use std::collections::BTreeSet;
 
@@ -83,7 +85,8 @@ fn forget_incarnations(s: &mut dyn Session, before_ms: i64) -> Result<()> {
     if old.is_empty() {
         return Ok(());
     }
-    let living: BTreeSet<String> = s.instances()?.into_iter().filter_map(|row| row.incarnation).collect();
+    let living: BTreeSet<String> =
+        s.instances(InstanceSelection::All)?.into_iter().filter_map(|row| row.incarnation).collect();
     let gone: Vec<String> =
         old.into_iter().map(|row| row.incarnation).filter(|incarnation| !living.contains(incarnation)).collect();
     s.rows::<IncarnationRow>().any_of(&["incarnation"], &gone).delete().map(drop)

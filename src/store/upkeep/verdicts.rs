@@ -11,7 +11,7 @@ use crate::rules::neighbours::{self, Neighbour};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
 use crate::store::placement::NodeReports;
-use crate::store::row::{BlacklistRow, FiredSelection, InstanceRow, LimitRow, Notification};
+use crate::store::row::{BlacklistRow, FiredSelection, InstanceRow, InstanceSelection, LimitRow, Notification};
 use crate::store::{JobStore, Lock, Session, TxMode, Upkeep};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -238,7 +238,7 @@ impl Upkeep<'_> {
         self.store.once("recover a failed instance", begin, &mut |s| {
             recovered = None;
             foreseen.map_or(Ok(()), |foreseen| foreseen.wait_and_lock(self.store, s))?;
-            let row = s.instances()?.into_iter().find(|i| i.name == name);
+            let row = s.instances(InstanceSelection::Named(name))?.pop();
             if row.as_ref().map(|i| i.last_checkin_ms) != seen_ms {
                 return Ok(()); // it has checked in, or it has been recovered, since it was suspected
             }
@@ -248,7 +248,7 @@ impl Upkeep<'_> {
             if foreseen.is_some_and(|foreseen| !(foreseen.is_dead)(now_ms)) {
                 return Ok(());
             }
-            let reports = NodeReports::read(s)?;
+            let reports = NodeReports::of(s, name)?;
             let worked = row.as_ref().is_some_and(|row| reports.takes_work(row, now_ms));
             s.lock(Lock::TriggerAccess)?;
             // A check-in needs no lock: one that came after the look, late but alive, is not
@@ -308,8 +308,9 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database.
     pub fn recover_dead_instance(&self, name: &str) -> Result<Vec<Recovered>> {
-        let (now_ms, instances) = self.store.read("look for a dead instance", |s| Ok((s.now_ms()?, s.instances()?)))?;
-        match instances.iter().find(|row| row.name == name) {
+        let which = InstanceSelection::Named(name);
+        let (now_ms, rows) = self.store.read("look for a dead instance", |s| Ok((s.now_ms()?, s.instances(which)?)))?;
+        match rows.first() {
             Some(row) if !self.is_dead_at_once(row, now_ms) => Ok(Vec::new()),
             row => self.recover_left_overs(name, row.map(|row| row.last_checkin_ms)),
         }

@@ -3,7 +3,7 @@
 
 use super::*;
 use carnelian::node::{NodeInfo, NodeReport};
-use carnelian::store::row::{FiredRow, FiredState, InstanceRow, RecoveryRow, Selection};
+use carnelian::store::row::{FiredRow, FiredState, InstanceRow, InstanceSelection, RecoveryRow, Selection};
 use carnelian::store::{Lock, TxMode};
 use carnelian::{Error, TriggerKey, TriggerState};
 
@@ -246,7 +246,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
     cluster.tamper(|s| {
         assert!(!s.touch_instance(&dead, 0)?, "its side row is gone");
         assert_eq!(s.rows::<carnelian::store::row::NodeRow>().list()?, []);
-        let gone = s.instances()?.into_iter().find(|row| row.name == "A").unwrap();
+        let gone = s.instances(InstanceSelection::Named("A"))?.pop().unwrap();
         s.put_instance(&InstanceRow { last_checkin_ms: NOW + 11 * SECOND, ..gone })
     });
     assert!(b.recovers().is_empty() && b.store.is_beside_quartz());

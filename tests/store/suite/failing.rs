@@ -3,7 +3,7 @@
 use super::*;
 use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::store::CompletionOutcome;
-use carnelian::store::row::{CheckpointRow, InstanceRow};
+use carnelian::store::row::{CheckpointRow, InstanceRow, InstanceSelection};
 use carnelian::{JobPolicy, RetryPolicy};
 use std::time::Duration;
 
@@ -88,7 +88,8 @@ fn only_what_runs_on_a_node_of_ours_can_be_declared_failed() {
     cluster.advance(SECOND);
     let fire = a.fire(&[reserved]).pop().unwrap();
     // The row is one that a node of Quartz would have: without the side row.
-    let row = |s: &mut dyn carnelian::store::Session| s.instances().map(|all| all.into_iter().find(|i| i.name == "A"));
+    let row =
+        |s: &mut dyn carnelian::store::Session| s.instances(InstanceSelection::Named("A")).map(|mut all| all.pop());
     let mut ours = None;
     cluster.tamper(|s| {
         ours = row(s)?;

@@ -458,21 +458,27 @@ fn a_node_whose_process_is_gone_is_followed_at_once() {
     }
 }
 
-/// Two that start at the same time: the second sees that the first was faster.
+/// Two that start at the same time, where another of their name has died: the second sees that the
+/// first was faster, before or after the second has looked who is there.
 #[test]
 fn of_two_that_start_together_one_registers() {
-    let cluster = Cluster::new(open);
-    drop(cluster.node("A"));
-    let mut first = cluster.stranger("A");
-    let mut second = cluster.stranger("A");
-    let (sender, receiver) = std::sync::mpsc::channel();
-    cluster.hold_up(&mut second, "register the instance", move || {
-        assert!(first.check_in().registered);
-        sender.send(first).unwrap();
-    });
-    assert!(second.check_in().twin && second.me.owner().is_none());
-    assert!(refused(&mut second).contains("already"));
-    assert!(!receiver.recv().unwrap().check_in().failed_out);
+    for held_up in ["register the instance", "recover a failed instance"] {
+        let cluster = Cluster::new(open);
+        drop(cluster.node("A"));
+        let mut first = cluster.stranger("A");
+        let mut second = cluster.stranger("A");
+        let (sender, receiver) = std::sync::mpsc::channel();
+        cluster.hold_up(&mut second, held_up, move || {
+            assert!(first.check_in().registered);
+            sender.send(first).unwrap();
+        });
+        if held_up == "recover a failed instance" {
+            assert!(second.check_in().twin && second.me.owner().is_none());
+        }
+        assert!(refused(&mut second).contains("already"));
+        assert!(second.me.owner().is_none());
+        assert!(!receiver.recv().unwrap().check_in().failed_out);
+    }
 }
 
 #[test]

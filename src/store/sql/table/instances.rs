@@ -8,23 +8,13 @@ use super::members;
 use super::stray::stray_rows;
 use crate::error::Result;
 use crate::store::database::{ClusterRows, Owner, Session};
-use crate::store::row::{ClusterMembers, InstanceRow, Late, LoadRow, NodeRow, PlacementView};
+use crate::store::row::{ClusterMembers, InstanceRow, InstanceSelection, Late, LoadRow, NodeRow, PlacementView};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use diesel::sql_types::{BigInt, Nullable, Text};
-
-by_place! {
-    struct Row {
-        instance_name: String as Text,
-        last_checkin_time: i64 as BigInt,
-        checkin_interval: i64 as BigInt,
-        incarnation: Option<String> as Nullable<Text>,
-        joined: Option<i64> as Nullable<BigInt>,
-    }
-}
+use diesel::sql_types::{BigInt, Text};
 
 by_place! {
     struct StateCount {
@@ -32,13 +22,6 @@ by_place! {
         n: i64 as BigInt,
     }
 }
-
-/// The incarnation of an instance `s`, with its rows `i` and `n`: none if it is not ours.
-pub(super) const INCARNATION: &str = "CASE WHEN n.seen_ms <> s.last_checkin_time THEN NULL ELSE i.incarnation END";
-
-/// The side rows of an instance `s`.
-pub(super) const SIDE_ROWS: &str = "LEFT JOIN {p}CN_INSTANCES i ON i.sched_name = s.sched_name AND i.instance_name = s.instance_name \
-     LEFT JOIN {p}CN_NODES n ON n.sched_name = s.sched_name AND n.instance_name = s.instance_name";
 
 /// The tables with rows of an instance of ours beside its state row.
 const OF_INSTANCE: [&str; 4] = ["CN_INSTANCES", "CN_PROCESSES", "CN_JOB_TYPES", "CN_NODES"];
@@ -57,54 +40,45 @@ impl ClusterRows for SqlSession<'_, '_> {
     fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
         let now = self.now_in_statement()?;
         let text = format!(
-            "{places} UNION ALL SELECT {shown}, 'instance', s.instance_name, '', {INCARNATION}, '', s.last_checkin_time, \
-             s.checkin_interval, COALESCE(i.joined, 0) FROM {{p}}SCHEDULER_STATE s {SIDE_ROWS} WHERE s.sched_name = ? \
+            "{places} UNION ALL {instances} \
              UNION ALL SELECT {shown}, 'fires', f.instance_name, '', NULL, '', NULL, NULL, 0 \
              FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name \
              UNION ALL SELECT {shown}, 'fence', '', '', NULL, '', c.fence, NULL, 0 FROM {{p}}CN_FENCES c WHERE c.sched_name = ?",
             places = members::places(now.shown),
+            instances = members::instances(now.shown, ""),
             shown = now.shown
         );
-        let names: [Value; 6] = std::array::from_fn(|_| self.name());
+        let names: [Value; 7] = std::array::from_fn(|_| self.name());
         let rows: Vec<members::Place> = SqlSession::load(self, &text, &names)?;
         if let Some(row) = rows.first() {
             self.know_now(now.or(row.now_ms));
         }
-        let mut members = ClusterMembers { now_ms: self.now_ms()?, ..ClusterMembers::default() };
+        let instances = members::instance_rows(&rows);
+        let mut members = ClusterMembers { now_ms: self.now_ms()?, instances, ..ClusterMembers::default() };
         let mut places = Vec::new();
         for row in rows {
             match row.what.as_str() {
-                "instance" => members.instances.push(InstanceRow {
-                    name: row.name,
-                    last_checkin_ms: row.one.unwrap_or(0),
-                    checkin_interval_ms: row.two.unwrap_or(0),
-                    incarnation: row.second,
-                    joined: row.made_ms,
-                }),
+                "instance" | "ours" => {}
                 "fires" => members.with_fires.push(row.name),
                 "fence" => members.fence = row.one,
                 _ => places.push(row),
             }
         }
-        members.instances.sort_by(|a, b| a.name.cmp(&b.name));
         Ok((members, members::placement_view(places)))
     }
 
-    fn instances(&mut self) -> Result<Vec<InstanceRow>> {
-        let text = format!(
-            "SELECT s.instance_name AS instance_name, s.last_checkin_time AS last_checkin_time, s.checkin_interval AS \
-             checkin_interval, {INCARNATION} AS incarnation, i.joined AS joined \
-             FROM {{p}}SCHEDULER_STATE s {SIDE_ROWS} WHERE s.sched_name = ? ORDER BY s.instance_name"
-        );
-        let rows: Vec<Row> = SqlSession::load(self, &text, &[self.name()])?;
-        let instance = |row: Row| InstanceRow {
-            name: row.instance_name,
-            last_checkin_ms: row.last_checkin_time,
-            checkin_interval_ms: row.checkin_interval,
-            joined: row.joined.filter(|_| row.incarnation.is_some()).unwrap_or(0),
-            incarnation: row.incarnation,
+    fn instances(&mut self, which: InstanceSelection<'_>) -> Result<Vec<InstanceRow>> {
+        let (is_it, bound) = match which {
+            InstanceSelection::All => ("", vec![self.name()]),
+            InstanceSelection::Named(name) => (" AND instance_name = ?", vec![self.name(), name.into()]),
         };
-        Ok(rows.into_iter().map(instance).collect())
+        let text = format!(
+            "SELECT seen_ms AS now_ms, 'node' AS what, instance_name AS name, '' AS first, instance_name AS second, '' AS third, \
+             seen_ms AS one, seen_ms AS two, seen_ms AS made_ms FROM {{p}}CN_NODES WHERE sched_name = ?{is_it} \
+             UNION ALL {}",
+            members::instances("0", is_it)
+        );
+        Ok(members::instance_rows(&SqlSession::load(self, &text, &[&bound[..], &bound, &bound].concat())?))
     }
 
     fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool> {

@@ -7,7 +7,7 @@ use super::{BARE_KEY, JOB_KEY, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::database::{ClusterRows, Session, SnapshotRows};
-use crate::store::row::{FiredRow, RecoveryRow, Snapshot, SnapshotPlace};
+use crate::store::row::{FiredRow, InstanceSelection, RecoveryRow, Snapshot, SnapshotPlace};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -110,7 +110,7 @@ impl SqlSession<'_, '_> {
         let text = "SELECT lock_name AS name FROM {p}LOCKS WHERE sched_name = ? ORDER BY lock_name";
         let locks: Vec<NameRow> = self.load(text, &[self.name()])?;
         into.locks = locks.into_iter().map(|row| row.name).collect();
-        into.instances = self.instances()?;
+        into.instances = self.instances(InstanceSelection::All)?;
         let session: &mut dyn Session = self;
         into.paused_groups = session.paused_groups()?;
         into.calendars = session.rows().by(&["name"]).list()?;
