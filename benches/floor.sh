@@ -147,3 +147,117 @@ SQL
     [ "$left" -le $((fires % batch)) ] || die "the floor has left $left of $fires"
     FLOOR_RATE=$(awk -v fires=$((fires - left)) -v micros="$micros" 'BEGIN { printf "%.1f", fires / (micros / 1000000) }')
 }
+
+# --- storing --------------------------------------------------------------------------------------------------------
+# What a call that stores triggers changes in the tables: a row of TRIGGERS and one of SIMPLE_TRIGGERS for each and, if they
+# come with a job each, one of JOB_DETAILS; a transaction a call. Nothing is looked up, announced or noted.
+
+# The data of a job without data, as hexadecimal digits.
+empty_data() { od -An -v -tx1 "$HERE/../src/data_map/empty_map.ser" | tr -d ' \n'; }
+
+# `pg_store_floor CALLS SIZE [jobs]`: sets FLOOR_RATE to triggers a second by COPY, the fastest way into PostgreSQL.
+pg_store_floor() {
+    local calls=$1 size=$2 jobs=${3-} script=$SERVERS_DIR/store.sql call table
+    pg -c "DELETE FROM qrtz_triggers WHERE sched_name = 'FLOOR'" -c "DELETE FROM qrtz_simple_triggers WHERE sched_name = 'FLOOR'" \
+        -c "DELETE FROM qrtz_job_details WHERE sched_name = 'FLOOR'" >/dev/null
+    pg_settle
+    echo 'SELECT clock_timestamp() AS begun \gset' >"$script"
+    for ((call = 0; call < calls; call++)); do
+        awk -v first=$((call * size)) -v size="$size" -v jobs="$jobs" -v call="$call" -v data="$(empty_data)" -v to="$SERVERS_DIR/store-" '
+            BEGIN {
+                for (i = first; i < first + size; i++) {
+                    name = "floor-" i; job = jobs != "" ? name : "floor-" call
+                    print "FLOOR\t" name "\tbench\t" job "\tbench\t4000000000000\t-1\t5\tWAITING\tSIMPLE\t4000000000000\t0\t-1\t\\\\x" > (to "triggers-" call)
+                    print "FLOOR\t" name "\tbench\t0\t0\t0" > (to "simple-" call)
+                    if (jobs != "") print "FLOOR\t" name "\tbench\tcarnelian.bench\tf\tf\tf\tf\t\\\\x" data > (to "jobs-" call)
+                }
+            }'
+        {
+            echo 'BEGIN;'
+            [ -z "$jobs" ] || echo "\\copy qrtz_job_details (sched_name, job_name, job_group, job_class_name, is_durable, is_nonconcurrent, is_update_data, requests_recovery, job_data) from '${SERVERS_DIR}/store-jobs-$call'"
+            echo "\\copy qrtz_triggers (sched_name, trigger_name, trigger_group, job_name, job_group, next_fire_time, prev_fire_time, priority, trigger_state, trigger_type, start_time, end_time, misfire_instr, job_data) from '${SERVERS_DIR}/store-triggers-$call'"
+            echo "\\copy qrtz_simple_triggers (sched_name, trigger_name, trigger_group, repeat_count, repeat_interval, times_triggered) from '${SERVERS_DIR}/store-simple-$call'"
+            echo 'COMMIT;'
+        } >>"$script"
+    done
+    echo "SELECT round($((calls * size)) / extract(epoch FROM clock_timestamp() - :'begun'), 1);" >>"$script"
+    FLOOR_RATE=$(pg -f "$script") || exit 1
+    for table in triggers simple jobs; do rm -f "$SERVERS_DIR/store-$table-"*; done
+}
+
+# `pg_call_floor CALLS`: sets FLOOR_RATE to transactions a second of one client, each of which inserts the two rows of a trigger.
+pg_call_floor() {
+    local script=$SERVERS_DIR/call.sql out=$SERVERS_DIR/call.out
+    pg -c "SET client_min_messages = warning" -c "CREATE SEQUENCE IF NOT EXISTS floor_sequence CACHE 1000" >/dev/null
+    cat >"$script" <<'SQL'
+WITH stored AS (
+    INSERT INTO qrtz_triggers (sched_name, trigger_name, trigger_group, job_name, job_group, next_fire_time, prev_fire_time,
+        priority, trigger_state, trigger_type, start_time, end_time, misfire_instr)
+    VALUES ('FLOOR', 'call-' || nextval('floor_sequence'), 'bench', 'floor', 'bench', 4000000000000, -1, 5, 'WAITING', 'SIMPLE',
+        4000000000000, 0, -1) RETURNING trigger_name)
+INSERT INTO qrtz_simple_triggers (sched_name, trigger_name, trigger_group, repeat_count, repeat_interval, times_triggered)
+SELECT 'FLOOR', trigger_name, 'bench', 0, 0, 0 FROM stored;
+SQL
+    pgbench -n -M prepared -c 1 -t "$1" -f "$script" "${CARNELIAN_TEST_POSTGRES/carnelian:carnelian@/postgres@}" >"$out" 2>&1 ||
+        { show_log "$out"; die "pgbench failed"; }
+    FLOOR_RATE=$(awk '/^tps/ { print $3 }' "$out")
+}
+
+# `store_statements CALLS SIZE ROWS JOBS`: the statements of such calls for MariaDB and SQLite. `ROWS` makes the numbers from
+# FIRST to LAST as `n`; `||` joins texts.
+store_statements() {
+    local calls=$1 size=$2 rows=$3 jobs=$4 begin=$5 call numbers job
+    for ((call = 0; call < calls; call++)); do
+        numbers=${rows//FIRST/$((call * size + 1))}
+        numbers=${numbers//LAST/$(((call + 1) * size))}
+        job="'floor-$call'"
+        echo "$begin;"
+        [ -z "$jobs" ] || {
+            job="'floor-' || n"
+            echo "INSERT INTO QRTZ_JOB_DETAILS (SCHED_NAME, JOB_NAME, JOB_GROUP, JOB_CLASS_NAME, IS_DURABLE, IS_NONCONCURRENT,
+                IS_UPDATE_DATA, REQUESTS_RECOVERY, JOB_DATA) SELECT 'FLOOR', $job, 'bench', 'carnelian.bench', '0', '0', '0', '0',
+                X'$(empty_data)' FROM $numbers;"
+        }
+        echo "INSERT INTO QRTZ_TRIGGERS (SCHED_NAME, TRIGGER_NAME, TRIGGER_GROUP, JOB_NAME, JOB_GROUP, NEXT_FIRE_TIME,
+            PREV_FIRE_TIME, PRIORITY, TRIGGER_STATE, TRIGGER_TYPE, START_TIME, END_TIME, MISFIRE_INSTR, JOB_DATA)
+            SELECT 'FLOOR', 'floor-' || n, 'bench', $job, 'bench', 4000000000000, -1, 5, 'WAITING', 'SIMPLE', 4000000000000, 0, -1, ''
+            FROM $numbers;
+        INSERT INTO QRTZ_SIMPLE_TRIGGERS (SCHED_NAME, TRIGGER_NAME, TRIGGER_GROUP, REPEAT_COUNT, REPEAT_INTERVAL, TIMES_TRIGGERED)
+            SELECT 'FLOOR', 'floor-' || n, 'bench', 0, 0, 0 FROM $numbers;
+        COMMIT;"
+    done
+}
+
+FLOOR_TABLES=(QRTZ_TRIGGERS QRTZ_SIMPLE_TRIGGERS QRTZ_JOB_DETAILS)
+
+# `maria_store_floor CALLS SIZE [jobs]`: sets FLOOR_RATE to triggers a second of one client.
+maria_store_floor() {
+    local micros table
+    for table in "${FLOOR_TABLES[@]}"; do maria -e "DELETE FROM $table WHERE SCHED_NAME = 'FLOOR'" || die "no floor"; done
+    micros=$({
+        echo "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; SET sql_mode = CONCAT(@@sql_mode, ',PIPES_AS_CONCAT'); SET @begun = NOW(6);"
+        store_statements "$1" "$2" '(SELECT seq AS n FROM seq_FIRST_to_LAST) AS numbers' "${3-}" 'START TRANSACTION'
+        echo "SELECT TIMESTAMPDIFF(MICROSECOND, @begun, NOW(6));"
+    } | maria) || die "the floor of MariaDB failed"
+    FLOOR_RATE=$(awk -v n=$(($1 * $2)) -v micros="$micros" 'BEGIN { printf "%.1f", n / (micros / 1000000) }')
+}
+
+# `sqlite_store_floor FILE CALLS SIZE [jobs]`: sets FLOOR_RATE to triggers a second of one connection, each commit flushed.
+sqlite_store_floor() {
+    local file=$1
+    FLOOR_RATE=$(store_statements "$2" "$3" \
+        '(WITH RECURSIVE numbers (n) AS (SELECT FIRST UNION ALL SELECT n + 1 FROM numbers WHERE n < LAST) SELECT n FROM numbers)' \
+        "${4-}" 'BEGIN IMMEDIATE' | python3 -c '
+import sqlite3, sys, time
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA journal_mode = WAL")
+db.execute("PRAGMA synchronous = FULL")
+for table in sys.argv[3:]:
+    db.execute("DELETE FROM " + table + " WHERE SCHED_NAME = ?", ("FLOOR",))
+statements = sys.stdin.read().split(";")
+begun = time.monotonic()
+for statement in statements:
+    db.execute(statement)
+print(round(int(sys.argv[2]) / (time.monotonic() - begun), 1))
+' "$file" $(($2 * $3)) "${FLOOR_TABLES[@]}") || die "the floor of SQLite failed"
+}

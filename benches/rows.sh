@@ -242,8 +242,36 @@ row_scheduling() {
     [ -z "$with_quartz" ] || beside_quartz "$((CALLS / 2)) calls" "$(answer threads per_second)" threads
     line "a job and its trigger, 1 thread" "$(number "$(answer job_and_trigger per_second)")/s" "" ""
     [ -z "$with_quartz" ] || beside_quartz "$((CALLS / 2)) calls" "$(answer job_and_trigger per_second)" job_and_trigger
-    line "10,000 triggers a call" "$(number "$(answer bulk per_second)")/s" "" ""
+    line "10,000 triggers of a job a call" "$(number "$(answer bulk per_second)")/s" "" ""
     [ -z "$with_quartz" ] || beside_quartz "$QUARTZ_BULK triggers a call" "$(answer bulk per_second)" bulk
+}
+
+# `storing DATABASE PROPERTIES CALL_FLOOR STORE_FLOOR`: calls of one trigger and of many, each beside the bare inserts of the same
+# rows, which these functions measure: one trigger a call, and many.
+storing() {
+    local database=$1 properties=$2 call_floor=$3 store_floor=$4 size=$((CALLS < 10000 ? CALLS : 10000))
+    ours "$properties" --schedule --triggers "$CALLS" --threads 8
+    $call_floor "$((CALLS / 5))"
+    line "$database: a trigger of a stored job a call, 1 thread" "$(number "$(answer one_thread per_second)")/s" \
+        "floor, bare inserts: $(number "$FLOOR_RATE")/s" "$(ratio "$(answer one_thread per_second)" "$FLOOR_RATE")"
+    $store_floor 10 "$size"
+    line "$database: $size triggers of a job a call" "$(number "$(answer bulk per_second)")/s" \
+        "floor, bare inserts: $(number "$FLOOR_RATE")/s" "$(ratio "$(answer bulk per_second)" "$FLOOR_RATE")"
+    $store_floor 10 "$size" jobs
+    line "$database: $size jobs with a trigger each a call" "$(number "$(answer bulk_jobs per_second)")/s" \
+        "floor, bare inserts: $(number "$FLOOR_RATE")/s" "$(ratio "$(answer bulk_jobs per_second)" "$FLOOR_RATE")"
+}
+
+maria_call_floor() { maria_store_floor "$1" 1; }
+sqlite_store() { sqlite_store_floor "$SERVERS_DIR/storing.db" "$@"; }
+sqlite_call_floor() { sqlite_store "$1" 1; }
+
+row_storing() {
+    pg_settle
+    storing PostgreSQL postgres pg_call_floor pg_store_floor
+    storing MariaDB mariadb maria_call_floor maria_store_floor
+    configure sqlite-storing "sqlite:$SERVERS_DIR/storing.db"
+    storing SQLite sqlite-storing sqlite_call_floor sqlite_store
 }
 
 row_mariadb() {

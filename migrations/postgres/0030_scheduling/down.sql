@@ -1,4 +1,4 @@
--- Drops what an earlier up.sql made here, which 0041_scheduling leaves to older nodes.
+-- Drops what an earlier up.sql made here, which 0044_scheduling leaves to older nodes.
 -- {p} is the table prefix.
 
 DROP FUNCTION IF EXISTS {p}CN_SCHEDULE(text, text, text, text, bigint, bigint, boolean, text[], text[], text[], text[],

@@ -1,3 +1,3 @@
--- The function that stored new work was made here: 0041_scheduling makes it.
+-- The function that stored new work was made here: 0044_scheduling makes it.
 
 SELECT 0;

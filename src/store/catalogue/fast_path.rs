@@ -8,7 +8,7 @@ use crate::job::JobDetail;
 use crate::store::TxMode;
 use crate::store::row::{FastPathWork, TriggerRow};
 use crate::trigger::{START_WHEN_STORED, Schedule, Trigger, TriggerState};
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 /// The most triggers of one statement.
 const MOST: usize = 10_000;
@@ -62,7 +62,7 @@ impl Catalogue<'_> {
         if !self.store.database.has_fast_path() || triggers.clone().nth(MOST).is_some() {
             return None;
         }
-        let (mut job_keys, mut trigger_keys) = (BTreeSet::new(), BTreeSet::new());
+        let (mut job_keys, mut trigger_keys) = (HashSet::new(), HashSet::new());
         let are_distinct = work.iter().all(|(job, _)| job_keys.insert(&job.key))
             && triggers.clone().all(|trigger| trigger_keys.insert(&trigger.key));
         if !are_distinct {
@@ -98,8 +98,7 @@ impl Catalogue<'_> {
     }
 
     /// A trigger of the fast path as it was stored at `now_ms`.
-    pub(super) fn as_stored(&self, trigger: &Trigger, now_ms: i64) -> Result<Trigger> {
-        let mut trigger = trigger.clone();
+    pub(super) fn as_stored(&self, mut trigger: Trigger, now_ms: i64) -> Result<Trigger> {
         self.set_first_fire_time(&mut trigger, None, now_ms)?;
         Ok(trigger)
     }

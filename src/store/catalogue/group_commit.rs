@@ -70,7 +70,7 @@ impl Catalogue<'_> {
     /// Tells the first `count` callers that their triggers were stored at `now_ms`.
     fn tell_stored(&self, leader: &mut Leader<'_>, count: usize, now_ms: i64) {
         let group = leader.group.iter().take(count);
-        let answers: Vec<_> = group.map(|caller| self.as_stored(&caller.trigger, now_ms)).collect();
+        let answers: Vec<_> = group.map(|caller| self.as_stored(caller.trigger.clone(), now_ms)).collect();
         for (caller, answer) in leader.group.drain(..count).zip(answers) {
             caller.tell(Answer::Done(answer));
         }
@@ -143,7 +143,7 @@ impl Catalogue<'_> {
                 if before == Before::Perhaps
                     && let Some(now_ms) = s.committed_ms(token)?
                 {
-                    return Ok(group.iter().map(|caller| self.as_stored(&caller.trigger, now_ms)).collect());
+                    return Ok(group.iter().map(|caller| self.as_stored(caller.trigger.clone(), now_ms)).collect());
                 }
                 let mut answers = Vec::with_capacity(group.len());
                 let mut stored = 0;

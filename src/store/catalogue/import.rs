@@ -1,6 +1,7 @@
 //! Import: the jobs and triggers of a job file, and what it deletes before, in one transaction.
 
 use super::Catalogue;
+use super::if_stored::IfStored;
 use super::scheduling::no_calendar;
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
@@ -10,7 +11,7 @@ use crate::job_file::{FileJob, FileTrigger, JobFile, Start};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::Session;
 use crate::store::calendars::Calendars;
-use crate::store::row::{JobSelection, TriggerRow, TriggerSelection};
+use crate::store::row::{JobRow, JobSelection, TriggerRow, TriggerSelection};
 use crate::trigger::Trigger;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -169,29 +170,22 @@ impl Catalogue<'_> {
     }
 
     fn put_file_jobs(&self, s: &mut dyn Session, file: &JobFile, plan: &Plan) -> Result<Vec<JobDetail>> {
-        let mut jobs = Vec::with_capacity(plan.jobs.len());
-        for job in plan.jobs.values().filter_map(|at| file.jobs.get(*at)) {
-            let detail = self.with_flags(s, job)?;
-            if file.keeps_unchanged && self.is_stored(s, &detail)? {
+        let planned: Vec<&FileJob> = plan.jobs.values().filter_map(|at| file.jobs.get(*at)).collect();
+        let asked = planned.iter().filter(|job| file.keeps_unchanged || job.flags.is_none());
+        let asked: Vec<JobKey> = asked.map(|job| job.detail.key.clone()).collect();
+        let stored: BTreeMap<JobKey, JobRow> =
+            s.jobs(JobSelection::Whole(&asked))?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let mut jobs = Vec::with_capacity(planned.len());
+        for job in planned {
+            let stored = stored.get(&job.detail.key);
+            let detail = with_flags(job, stored);
+            if file.keeps_unchanged && self.is_stored_as(stored, &detail)? {
                 continue;
             }
             jobs.push(detail);
         }
-        self.put_jobs(s, jobs.iter(), true)?;
+        self.put_jobs(s, jobs.iter(), IfStored::Replace)?;
         Ok(jobs)
-    }
-
-    /// The job with the two flags that its file does not say.
-    fn with_flags(&self, s: &mut dyn Session, job: &FileJob) -> Result<JobDetail> {
-        let mut detail = job.detail.clone();
-        if let Some(flags) = job.flags {
-            detail.disallow_concurrent_execution = flags.disallow_concurrent_execution;
-            detail.persist_job_data_after_execution = flags.persist_job_data_after_execution;
-        } else if let Some(row) = s.job(&detail.key)?.filter(|row| row.job_type == detail.job_type) {
-            detail.disallow_concurrent_execution = row.nonconcurrent;
-            detail.persist_job_data_after_execution = row.update_data;
-        }
-        Ok(detail)
     }
 
     fn put_file_triggers(&self, s: &mut dyn Session, plan: &Plan, mut prepared: Prepared) -> Result<Vec<Trigger>> {
@@ -205,6 +199,19 @@ impl Catalogue<'_> {
         self.write_triggers(s, &triggers.iter().collect::<Vec<_>>(), &existing)?;
         Ok(triggers)
     }
+}
+
+/// The job with the two flags that its file does not say.
+fn with_flags(job: &FileJob, stored: Option<&JobRow>) -> JobDetail {
+    let mut detail = job.detail.clone();
+    if let Some(flags) = job.flags {
+        detail.disallow_concurrent_execution = flags.disallow_concurrent_execution;
+        detail.persist_job_data_after_execution = flags.persist_job_data_after_execution;
+    } else if let Some(row) = stored.filter(|row| row.job_type == detail.job_type) {
+        detail.disallow_concurrent_execution = row.nonconcurrent;
+        detail.persist_job_data_after_execution = row.update_data;
+    }
+    detail
 }
 
 fn delete_doomed(s: &mut dyn Session, file: &JobFile, imported: &mut Imported) -> Result<()> {

@@ -8,9 +8,11 @@ mod declared;
 mod fast_path;
 mod foreign;
 mod group_commit;
+mod if_stored;
 #[cfg(feature = "job-files")]
 mod import;
 mod listing;
+mod new_work;
 mod pages;
 mod parking;
 mod pausing;

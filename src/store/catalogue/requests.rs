@@ -2,6 +2,7 @@
 
 use super::Catalogue;
 use super::continuations::child_hash;
+use super::if_stored::IfStored;
 use crate::error::Result;
 use crate::job::{JobDetail, On};
 use crate::key::{JobKey, TriggerKey, check_name};
@@ -49,6 +50,11 @@ pub struct Taken {
 }
 
 impl Taken {
+    fn anew(request: &Request) -> Self {
+        let (job, trigger) = (request.job.key.clone(), request.trigger.key.clone());
+        Self { job, trigger, is_new: true, warning: None }
+    }
+
     fn of(row: &RequestRow) -> Self {
         Self { job: row.job.clone(), trigger: row.trigger.clone(), is_new: false, warning: None }
     }
@@ -106,6 +112,11 @@ impl Catalogue<'_> {
     /// As [`Catalogue::schedule`]; nothing is stored then.
     pub fn take_requests(&self, requests: &[Request]) -> Result<Vec<Taken>> {
         let ids = checked_ids(requests)?;
+        if ids.is_empty() && requests.iter().all(|request| request.then.is_empty()) {
+            let work = requests.iter().map(|request| (request.job.clone(), vec![request.trigger.clone()]));
+            self.schedule(work.collect(), false)?;
+            return Ok(requests.iter().map(Taken::anew).collect());
+        }
         self.store.write("take requests", |s| self.take_requests_in(s, &ids, requests))
     }
 
@@ -141,17 +152,16 @@ impl Catalogue<'_> {
                 answers.push(Taken::of(row));
                 continue;
             }
-            let (job_key, trigger_key) = (job.key.clone(), trigger.key.clone());
-            answers.push(Taken { job: job_key, trigger: trigger_key, is_new: true, warning: None });
+            answers.push(Taken::anew(request));
             work.first.push((job.clone(), vec![trigger.clone()]));
             work.add_request(request, &mut known);
             work.add_following(request, &mut known);
         }
         self.check_work(&work.first)?;
-        self.schedule_in_session(s, &work.first, false)?;
+        self.schedule_in_session(s, &work.first, IfStored::Refuse)?;
         if !work.following.is_empty() {
             work.following.iter().try_for_each(JobDetail::check)?;
-            self.put_jobs(s, work.following.iter(), false)?;
+            self.put_jobs(s, work.following.iter(), IfStored::Refuse)?;
             s.insert_all(&work.continuations)?;
         }
         if !work.requests.is_empty() {

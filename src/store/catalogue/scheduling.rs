@@ -1,8 +1,8 @@
 //! Scheduling: jobs and triggers come, are replaced, and go.
 
 use super::Catalogue;
-use super::fast_path::FastPathOutcome;
 use super::foreign::check_triggers_beside_quartz;
+use super::if_stored::IfStored;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
@@ -12,10 +12,10 @@ use crate::rules::new_trigger::PauseState;
 use crate::store::Session;
 use crate::store::calendars::Calendars;
 use crate::store::firing::{drop_submitted, submitted_after, take_back_reservations};
-use crate::store::row::{CalendarName, JobVersionRow, TriggerSelection};
+use crate::store::row::{CalendarName, JobRow, JobVersionRow, TriggerSelection};
 use crate::store::transaction::random_hex;
 use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// A trigger to be stored.
 struct NewTrigger {
@@ -25,46 +25,6 @@ struct NewTrigger {
 }
 
 impl Catalogue<'_> {
-    /// Stores jobs, each with its triggers (any number, also none for a durable job), all in one
-    /// transaction, and returns the triggers with their first fire times.
-    ///
-    /// With `replace`, jobs and triggers of the same keys are replaced; their fires in progress go
-    /// on and are recovered as before (H16). A job that loses its last trigger to another job goes,
-    /// unless it is durable or runs: Quartz leaves it.
-    ///
-    /// As in Quartz a trigger may name a calendar that is not stored. The trigger is not fired
-    /// before its calendar is stored.
-    ///
-    /// # Errors
-    /// [`Error::AlreadyExists`] without `replace`; [`Error::NeverFires`]; [`Error::Unreadable`] for
-    /// a calendar that cannot be read; [`Error::Invalid`] for anything no table can hold;
-    /// [`Error::Refused`] for what nodes of Quartz could not do as we do, while there is one: a job
-    /// type that no Java class can have, a [`TriggerOption`](crate::trigger::TriggerOption), a
-    /// [`RecurrenceSchedule`](crate::RecurrenceSchedule). Nothing is stored then.
-    #[doc(alias = "scheduleJobs")]
-    pub fn schedule(&self, work: Vec<(JobDetail, Vec<Trigger>)>, replace: bool) -> Result<Vec<Trigger>> {
-        self.check_work(&work)?;
-        let purpose = "schedule jobs";
-        let fast = if replace { None } else { self.fast_path_work(&work) };
-        let Some(fast) = fast else {
-            return self.store.write(purpose, |s| self.schedule_in_session(s, &work, replace));
-        };
-        let token = random_hex()?;
-        let as_stored = |now_ms| {
-            let triggers = work.iter().flat_map(|(_, triggers)| triggers);
-            triggers.map(|trigger| self.as_stored(trigger, now_ms)).collect()
-        };
-        match self.store_on_fast_path(purpose, &fast, &token) {
-            FastPathOutcome::Stored(now_ms) => as_stored(now_ms),
-            FastPathOutcome::Declined | FastPathOutcome::Failed => {
-                self.store.write(purpose, |s| self.schedule_in_session(s, &work, replace))
-            }
-            FastPathOutcome::Unknown => self
-                .store
-                .write_unless_done(purpose, &token, as_stored, |s| self.schedule_in_session(s, &work, replace)),
-        }
-    }
-
     /// Checks what can be checked without the store.
     pub(in crate::store) fn check_work(&self, work: &[(JobDetail, Vec<Trigger>)]) -> Result<()> {
         for (job, triggers) in work {
@@ -92,25 +52,17 @@ impl Catalogue<'_> {
         &self,
         s: &mut dyn Session,
         work: &[(JobDetail, Vec<Trigger>)],
-        replace: bool,
+        stored: IfStored,
     ) -> Result<Vec<Trigger>> {
-        self.put_jobs(s, work.iter().map(|(job, _)| job), replace)?;
+        self.put_jobs(s, work.iter().map(|(job, _)| job), stored)?;
         let new = |job: &JobDetail, trigger: &Trigger| NewTrigger {
             trigger: trigger.clone(),
             nonconcurrent: job.disallow_concurrent_execution,
         };
         let mut triggers: Vec<NewTrigger> =
             work.iter().flat_map(|(job, triggers)| triggers.iter().map(move |trigger| new(job, trigger))).collect();
-        self.put_triggers(s, &mut triggers, replace)?;
+        self.put_triggers(s, &mut triggers, stored)?;
         Ok(triggers.into_iter().map(|new| new.trigger).collect())
-    }
-
-    /// Stores a job without a trigger; it must be durable.
-    ///
-    /// # Errors
-    /// [`Error::Refused`] if it is not durable, [`Error::AlreadyExists`] without `replace`.
-    pub fn add_job(&self, job: &JobDetail, replace: bool) -> Result<()> {
-        self.schedule(vec![(job.clone(), Vec::new())], replace).map(drop)
     }
 
     /// Stores a job that needs not be durable and waits for its first trigger.
@@ -120,7 +72,7 @@ impl Catalogue<'_> {
     #[doc(alias = "storeNonDurableWhileAwaitingScheduling")]
     pub fn add_job_awaiting_trigger(&self, job: &JobDetail, replace: bool) -> Result<()> {
         job.check()?;
-        self.store.write("store a job", |s| self.put_jobs(s, std::iter::once(job), replace))
+        self.store.write("store a job", |s| self.put_jobs(s, std::iter::once(job), replace.into()))
     }
 
     /// Stores a trigger for a job that is stored already, and returns it with its first fire time.
@@ -144,7 +96,8 @@ impl Catalogue<'_> {
         replace: bool,
         even_if_deprecated: bool,
     ) -> Result<Trigger> {
-        if !even_if_deprecated && let Some(job) = s.job(&trigger.job_key)? {
+        let job = s.job(&trigger.job_key)?;
+        if let (false, Some(job)) = (even_if_deprecated, &job) {
             self.node
                 .types
                 .read()
@@ -155,7 +108,7 @@ impl Catalogue<'_> {
         {
             return Err(no_calendar(name));
         }
-        self.put_trigger(s, trigger.clone(), replace)
+        self.put_trigger_of(s, job, trigger.clone(), replace)
     }
 
     /// Puts `trigger` in the place of the trigger `key`, which may have another name. As in Quartz
@@ -251,7 +204,7 @@ impl Catalogue<'_> {
         &self,
         s: &mut dyn Session,
         jobs: impl Iterator<Item = &'a JobDetail>,
-        replace: bool,
+        stored: IfStored,
     ) -> Result<()> {
         let jobs: Vec<&JobDetail> = jobs.collect();
         let rows = jobs.iter().map(|job| self.store.job_row(job)).collect::<Result<Vec<_>>>()?;
@@ -260,8 +213,9 @@ impl Catalogue<'_> {
         self.check_types_beside_quartz(s, &rows)?;
         Self::check_placements_beside_quartz(s, &jobs)?;
         Self::check_strategies_beside_quartz(s, &jobs)?;
-        let existing: BTreeSet<JobKey> = s.existing_jobs(&keys)?.into_iter().collect();
-        if let (false, Some(key)) = (replace, existing.first()) {
+        let existing = if stored == IfStored::Collide { Vec::new() } else { s.existing_jobs(&keys)? };
+        let existing: BTreeSet<JobKey> = existing.into_iter().collect();
+        if let (IfStored::Refuse, Some(key)) = (stored, existing.first()) {
             return Err(Error::AlreadyExists { what: "job", key: key.to_string() });
         }
         // A stored job of a deprecated type may be changed; a new one is refused.
@@ -294,25 +248,39 @@ impl Catalogue<'_> {
 
     /// Stores one trigger of a stored job, and sets its first fire time.
     pub(super) fn put_trigger(&self, s: &mut dyn Session, trigger: Trigger, replace: bool) -> Result<Trigger> {
-        let job = s.job(&trigger.job_key)?.ok_or_else(|| Error::NotFound {
+        let job = s.job(&trigger.job_key)?;
+        self.put_trigger_of(s, job, trigger, replace)
+    }
+
+    fn put_trigger_of(
+        &self,
+        s: &mut dyn Session,
+        job: Option<JobRow>,
+        trigger: Trigger,
+        replace: bool,
+    ) -> Result<Trigger> {
+        let job = job.ok_or_else(|| Error::NotFound {
             what: "job",
             key: trigger.job_key.to_string(),
             hint: ": store the job first, or schedule both together",
         })?;
         let mut triggers = [NewTrigger { trigger, nonconcurrent: job.nonconcurrent }];
-        self.put_triggers(s, &mut triggers, replace)?;
+        self.put_triggers(s, &mut triggers, replace.into())?;
         let [NewTrigger { trigger, .. }] = triggers;
         Ok(trigger)
     }
 
     /// Stores triggers, and sets their first fire times.
-    fn put_triggers(&self, s: &mut dyn Session, triggers: &mut [NewTrigger], replace: bool) -> Result<()> {
+    fn put_triggers(&self, s: &mut dyn Session, triggers: &mut [NewTrigger], stored: IfStored) -> Result<()> {
         let keys: Vec<TriggerKey> = triggers.iter().map(|new| new.trigger.key.clone()).collect();
         check_distinct("trigger", &keys)?;
         check_triggers_beside_quartz(s, triggers.iter().map(|new| &new.trigger))?;
         triggers.iter().try_for_each(|new| check_overlap(&new.trigger, new.nonconcurrent))?;
-        let existing = s.trigger_keys(TriggerSelection::Keys(&keys))?;
-        if let (false, Some(key)) = (replace, existing.first()) {
+        let existing = match stored {
+            IfStored::Collide => Vec::new(),
+            _ => s.trigger_keys(TriggerSelection::Keys(&keys))?,
+        };
+        if let (IfStored::Refuse, Some(key)) = (stored, existing.first()) {
             return Err(Error::AlreadyExists { what: "trigger", key: key.to_string() });
         }
         let now_ms = s.now_ms()?;
@@ -430,8 +398,8 @@ pub(super) fn remember_paused_groups<'g>(
     if groups.is_empty() { Ok(()) } else { s.insert_paused_groups(&groups) }
 }
 
-fn check_distinct<K: Ord + std::fmt::Display>(what: &'static str, keys: &[K]) -> Result<()> {
-    let mut seen = BTreeSet::new();
+fn check_distinct<K: Eq + std::hash::Hash + std::fmt::Display>(what: &'static str, keys: &[K]) -> Result<()> {
+    let mut seen = HashSet::with_capacity(keys.len());
     match keys.iter().find(|key| !seen.insert(*key)) {
         Some(key) => Err(Error::Refused(format!("{what} `{key}` is given twice: give each key once"))),
         None => Ok(()),

@@ -25,7 +25,7 @@ impl Catalogue<'_> {
         self.check_work(work)?;
         let mut stored = Vec::new();
         self.store.database.join("schedule jobs", connection.into(), self.node.change_joined(), &mut |s| {
-            stored = self.schedule_in_session(s, work, replace)?;
+            stored = self.schedule_in_session(s, work, replace.into())?;
             s.notify(Notification::Change)
         })?;
         Ok(stored)

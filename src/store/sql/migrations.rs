@@ -51,16 +51,16 @@ pub(super) const SCRIPTS: &[Script] = &[
     script!("0017_definitions", "the side tables of definitions in code"),
     script!("0019_outages", "the side tables of outages and of the recovery mode"),
     script!("0020_ignoring_misfires", "the index of triggers that ignore misfires"),
-    script!("0021_scheduling", "no table: the function of this version is that of `0041_scheduling`"),
+    script!("0021_scheduling", "no table: the function of this version is that of `0044_scheduling`"),
     script!("0022_executing_by_job", "the index of executing fires by their jobs"),
     script!("0023_parked", "the side table of parked work"),
     script!("0024_processes", "the side table of the processes of nodes"),
     script!("0025_progress", "the columns of the last progress of running fires"),
     script!("0026_executing_fires", "the index of executing fires by their jobs and triggers"),
-    script!("0027_scheduling", "no table: the function of this version is that of `0041_scheduling`"),
+    script!("0027_scheduling", "no table: the function of this version is that of `0044_scheduling`"),
     script!("0028_reservations", "the index of reservations"),
     script!("0029_ahead", "the side tables of fires taken ahead"),
-    script!("0030_scheduling", "no table: the function of this version is that of `0041_scheduling`"),
+    script!("0030_scheduling", "no table: the function of this version is that of `0044_scheduling`"),
     script!("0031_actions", "the side table of the log of actions"),
     script!(
         "0032_history_marks",
@@ -71,14 +71,15 @@ pub(super) const SCRIPTS: &[Script] = &[
     script!("0036_tick_parts", "the side table of parts of ticks that are followed as a whole"),
     script!("0037_tick_traces", "the column of the traces of those parts"),
     script!("0039_alarms", "the column of the alarms of nodes"),
-    script!("0041_scheduling", "the function that stores new jobs and triggers"),
+    script!("0041_scheduling", "no table: the function of this version is that of `0044_scheduling`"),
     script!("0042_made", "the indexes of tokens and requests by their age"),
     script!("0043_unusual_states", "the index of triggers that an audit looks at"),
+    script!("0044_scheduling", "the function that stores new jobs and triggers"),
     script!("0047_fires_of_instances", "no index of fires by their nodes"),
 ];
 
 /// The version with the function that stores new work.
-pub(super) const SCHEDULING: &str = "0041_scheduling";
+pub(super) const SCHEDULING: &str = "0044_scheduling";
 
 /// The types of the arguments of that function: a function of other arguments belongs to another
 /// version.

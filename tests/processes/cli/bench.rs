@@ -88,10 +88,13 @@ fn the_bench_paces_repeating_triggers_to_the_last() {
 fn the_bench_measures_scheduling_and_latency() {
     let place = Place::new();
     let figures = place.json("bench --schedule --triggers 40 --threads 4");
-    for way in ["one_thread", "threads", "job_and_trigger", "bulk"] {
+    for way in ["one_thread", "threads", "job_and_trigger", "bulk", "bulk_jobs"] {
         positive(&figures[way], &["per_second", "statements_per_trigger", "commits_per_trigger"]);
     }
     assert!(figures["bulk"]["commits_per_trigger"].as_f64().unwrap() < 0.1, "{figures}");
+    let figures = place.json("bench --schedule --only bulk_jobs --triggers 40");
+    positive(&figures["bulk_jobs"], &["per_second"]);
+    assert_eq!(figures["one_thread"], Value::Null);
     let figures = place.json("bench --latency --triggers 5");
     for place in ["same_node_ms", "other_node_ms"] {
         positive(&figures[place], &["p50", "p99", "max", "call_p50"]);

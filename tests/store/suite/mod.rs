@@ -40,6 +40,7 @@ mod listing;
 mod locks;
 #[cfg(feature = "test-util")]
 mod lost_commits;
+mod many;
 mod marks;
 mod membership;
 mod misfires;

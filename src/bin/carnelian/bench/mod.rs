@@ -56,6 +56,9 @@ pub struct Bench {
     /// to 10,000 a call
     #[arg(long, conflicts_with_all = ["repeat", "latency", "nodes", "batch"])]
     pub schedule: bool,
+    /// Calls of this way only
+    #[arg(long, value_name = "WAY", requires = "schedule", value_parser = scheduling::WAYS)]
+    pub only: Option<String>,
     /// The time from a scheduling call to the job's start instead, on the same node and stored by
     /// another one
     #[arg(long, conflicts_with_all = ["repeat", "nodes"])]

@@ -7,6 +7,7 @@ mod survey;
 pub use report::{DefinitionReport, OrphanedDefinitions};
 
 use self::survey::{Found, Judged, Survey, is_noted};
+use super::if_stored::IfStored;
 use crate::error::{Error, Result};
 use crate::job::JobDefinition;
 use crate::key::{JobKey, TriggerKey, check_name};
@@ -122,7 +123,7 @@ impl Catalogue<'_> {
                 Decision::Leave(_) => {}
                 Decision::Insert | Decision::Update => {
                     if !is_job_same {
-                        self.put_jobs(s, std::iter::once(&definition.job), true)?;
+                        self.put_jobs(s, std::iter::once(&definition.job), IfStored::Replace)?;
                     }
                     for trigger in differing {
                         self.put_defined_trigger(s, definition, trigger, report)?;

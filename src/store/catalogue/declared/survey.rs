@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::job::{JobDefinition, JobDetail};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::declared::{Decision, Stored, decide};
-use crate::store::row::{DefinitionRow, TriggerRow, TriggerSelection};
+use crate::store::row::{DefinitionRow, JobRow, TriggerRow, TriggerSelection};
 use crate::store::{Catalogue, Session};
 use crate::trigger::{START_WHEN_STORED, Trigger, TriggerState};
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ fn judge<'a>(
     triggers: &BTreeMap<TriggerKey, TriggerRow>,
 ) -> Result<Judged<'a>> {
     let key = &definition.job.key;
-    let is_job_same = catalogue.is_stored(s, &definition.job)?;
+    let is_job_same = catalogue.is_stored_as(s.job(&definition.job.key)?.as_ref(), &definition.job)?;
     let is_same = |trigger: &&Trigger| {
         let row = triggers.get(&trigger.key).filter(|row| row.job == *key);
         row.is_some_and(|row| is_stored_so(catalogue, row, trigger))
@@ -150,10 +150,14 @@ impl Catalogue<'_> {
         like.is_ok_and(|like| like == *stored)
     }
 
-    /// True if a job is stored just so, seen through the table; data that belongs to its runs does
-    /// not count.
-    pub(in crate::store::catalogue) fn is_stored(&self, s: &mut dyn Session, detail: &JobDetail) -> Result<bool> {
-        let Some(mut stored) = s.job(&detail.key)?.and_then(|row| self.store.job_detail(&row).ok()) else {
+    /// True if a job is stored just so, by its row and seen through the table; data that belongs to
+    /// its runs does not count.
+    pub(in crate::store::catalogue) fn is_stored_as(
+        &self,
+        stored: Option<&JobRow>,
+        detail: &JobDetail,
+    ) -> Result<bool> {
+        let Some(mut stored) = stored.and_then(|row| self.store.job_detail(row).ok()) else {
             return Ok(false);
         };
         if detail.persist_job_data_after_execution {

@@ -1,7 +1,7 @@
 //! The fast path of PostgreSQL: new work without special demands, stored by one call of a function.
 //!
 //! A caller that schedules waits for each of its statements in turn, and so do all that wait for
-//! its lock. The fast path is one statement, the function of `migrations/postgres/0041_scheduling`.
+//! its lock. The fast path is one statement, the function of `migrations/postgres/0044_scheduling`.
 
 use crate::error::Result;
 use crate::key::JobKey;
@@ -13,7 +13,7 @@ use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use crate::trigger::START_WHEN_STORED;
 use diesel::sql_types::{BigInt, Nullable};
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 /// The call of the function. The statements after the function's lock must see what the holders
 /// before have done. In another isolation than READ COMMITTED, which a pooler may bring, the
@@ -65,7 +65,7 @@ fn of_jobs(jobs: &[JobRow]) -> [Value; 9] {
 
 fn of_triggers(work: &FastPathWork) -> [Value; 11] {
     let triggers = &work.triggers;
-    let new: BTreeSet<&JobKey> = work.jobs.iter().map(|job| &job.key).collect();
+    let new: HashSet<&JobKey> = work.jobs.iter().map(|job| &job.key).collect();
     let texts =
         |of: fn(&TriggerRow) -> Option<&str>| Value::Texts(triggers.iter().map(|t| of(t).map(str::to_owned)).collect());
     let ints = |of: fn(&TriggerRow) -> Option<i64>| Value::Ints(triggers.iter().map(of).collect());

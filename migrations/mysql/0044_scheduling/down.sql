@@ -1,0 +1,3 @@
+-- Functions are for PostgreSQL: nothing was made.
+
+DO 0;

@@ -1,0 +1,3 @@
+-- Functions are for PostgreSQL: nothing to make.
+
+DO 0;
