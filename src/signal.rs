@@ -22,9 +22,21 @@ struct Shared {
 struct State {
     raised: bool,
     stopped: bool,
+    /// Wakes a waiter that waits for a socket as well.
+    #[cfg(feature = "postgres")]
+    waker: Option<Arc<mio::Waker>>,
 }
 
 impl State {
+    #[cfg(feature = "postgres")]
+    fn wake(&self) {
+        // A waiter that cannot be woken looks at the signal after its time.
+        self.waker.iter().for_each(|waker| drop(waker.wake()));
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn wake(&self) {}
+
     fn news(&mut self) -> Option<Woken> {
         if self.stopped {
             return Some(Woken::Stopped);
@@ -47,13 +59,19 @@ pub enum Woken {
 impl Signal {
     /// Wakes the waiter, or the next one to wait.
     pub fn raise(&self) {
-        self.shared.state.lock().raised = true;
+        let mut state = self.shared.state.lock();
+        state.raised = true;
+        state.wake();
+        drop(state);
         self.shared.changed.notify_all();
     }
 
     /// Ends this and every further wait.
     pub fn stop(&self) {
-        self.shared.state.lock().stopped = true;
+        let mut state = self.shared.state.lock();
+        state.stopped = true;
+        state.wake();
+        drop(state);
         self.shared.changed.notify_all();
     }
 
@@ -71,10 +89,16 @@ impl Signal {
 
     /// The end of a wait that would end at once.
     // For clocks of this project's tests; carries no promise.
-    #[cfg(feature = "test-util")]
+    #[cfg(any(feature = "test-util", feature = "postgres"))]
     #[doc(hidden)]
     pub fn take_news(&self) -> Option<Woken> {
         self.shared.state.lock().news()
+    }
+
+    /// Has every raise and the stop wake this one too: the waiter waits for a socket as well.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn wake_too(&self, waker: &Arc<mio::Waker>) {
+        self.shared.state.lock().waker = Some(Arc::clone(waker));
     }
 
     /// Waits for a raise, for the stop, or until `deadline`.

@@ -6,7 +6,7 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 use crate::support::{self, wait_until};
-use carnelian::clock::{Clock, SystemClock};
+use carnelian::clock::{Clock, Signal, SystemClock, Woken};
 use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::monitoring::ServiceState;
 use carnelian::settings::{DataSourceUrl, Settings};
@@ -314,6 +314,29 @@ fn what_is_due_later_is_not_announced() {
         assert_eq!(change, is_heard, "{properties} in {in_ms} ms");
         store.database().forget_scheduler().unwrap();
     }
+}
+
+/// A notification ends the wait for it, whatever time is left.
+#[test]
+fn a_notification_is_heard_when_it_comes() {
+    let cluster = Cluster::postgres();
+    let (_database, store) = cluster.open();
+    let mut source = store.database().notification_source().unwrap();
+    source.connect().unwrap();
+    assert!(source.hears_at_once());
+    let (clock, signal) = (SystemClock::default(), Signal::default());
+    let soon = job("soon");
+    let trigger = due("t", &soon, 0);
+    store.catalogue().schedule(vec![(soon, vec![trigger])], false).unwrap();
+    let until = Some(clock.ticks() + LONG);
+    while !source.received().unwrap().change {
+        assert_eq!(source.wait(&clock, &signal, until), Woken::Raised);
+    }
+    source.connect().unwrap();
+    assert!(source.hears_at_once(), "after a new connection too");
+    signal.stop();
+    assert_eq!(source.wait(&clock, &signal, None), Woken::Stopped);
+    store.database().forget_scheduler().unwrap();
 }
 
 /// A change that nobody announces, as a node of Quartz makes them, is found by the look at what is

@@ -279,7 +279,11 @@ fn missing_parts_are_named_and_made_again(server: &Place) {
     // The tables of Quartz have other indexes, some of which are named as ours: nothing is missing.
     place.session()(&place.drop_index("IDX_QRTZ_T_DUE", "QRTZ_TRIGGERS")).unwrap();
     assert_eq!(place.findings(&[]), [pair("missing_index", "IDX_QRTZ_T_DUE")]);
-    place.session()(&place.drop_index("IDX_QRTZ_FT_INST", "QRTZ_FIRED_TRIGGERS")).unwrap();
+    if !server.url.starts_with("postgres") {
+        place.session()(&place.drop_index("IDX_QRTZ_FT_INST", "QRTZ_FIRED_TRIGGERS")).unwrap();
+    }
+    place.session()("CREATE INDEX IDX_QRTZ_T_NFT_ST ON QRTZ_TRIGGERS (SCHED_NAME, TRIGGER_STATE, NEXT_FIRE_TIME)")
+        .unwrap();
     assert_eq!(place.findings(&[]), []);
     // The index is the one that the migration makes.
     place.session()(&place.drop_index("IDX_QRTZ_CN_H_J", "QRTZ_CN_HISTORY")).unwrap();

@@ -86,8 +86,8 @@ pub struct Known {
     /// `LeavesBlocked`: it recovers a run for whose end its trigger waits, by an option that Quartz
     /// does not know, and the trigger stays `BLOCKED` until the next audit of ours.
     pub left_blocked: BTreeSet<JobKey>,
-    /// `LeavesComplete`: its run is the last that ends of a trigger whose last fire was another, and
-    /// the trigger stays `COMPLETE` until the next audit of ours.
+    /// `LeavesComplete`: its run is the last that ends of a trigger whose last fire was another,
+    /// and the trigger stays `COMPLETE` until the next audit of ours.
     pub left_complete: BTreeSet<TriggerKey>,
     /// `LeavesLostRows`: it takes reservations from others, and leaves their rows.
     pub lost: BTreeSet<String>,

@@ -2,6 +2,7 @@
 //! wakes the services that they concern.
 
 use super::service::{Next, Service};
+use crate::clock::{Clock, Signal, Woken};
 use crate::error::Result;
 use crate::random;
 use crate::scheduler::node::Node;
@@ -10,8 +11,12 @@ use crate::store;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The time between two checks for notifications, which ask nothing of the server.
-const BETWEEN_HEARINGS: Duration = Duration::from_millis(25);
+/// The time between two checks for notifications where nothing tells that some have come. A check
+/// asks nothing of the server.
+const BETWEEN_HEARINGS: Duration = Duration::from_millis(10);
+
+/// The time after which they are looked for where the socket tells.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// The longest time before the next try to connect. The acquirer polls as often as on other
 /// databases meanwhile: there is no hurry.
@@ -72,7 +77,12 @@ impl Service for NotificationListener {
         if heard.cancel {
             self.node.check_cancels();
         }
-        Ok(Next::At(self.node.clock.ticks().saturating_add(BETWEEN_HEARINGS)))
+        let wait = if self.session.hears_at_once() { BETWEEN_LOOKS } else { BETWEEN_HEARINGS };
+        Ok(Next::At(self.node.clock.ticks().saturating_add(wait)))
+    }
+
+    fn wait(&mut self, clock: &dyn Clock, signal: &Signal, until: Option<Duration>) -> Woken {
+        self.session.wait(clock, signal, until)
     }
 
     fn longest_retry(&self, settings: Duration) -> Duration {

@@ -32,6 +32,12 @@ pub(crate) trait Service: Send {
     /// One pass. A service never waits in it for anything but the store.
     fn run_once(&mut self) -> Result<Next>;
 
+    /// The wait between two passes: until the signal, until this time in ticks, or until something
+    /// comes that the service knows of.
+    fn wait(&mut self, clock: &dyn Clock, signal: &Signal, until: Option<Duration>) -> Woken {
+        clock.wait(signal, until)
+    }
+
     /// The end of each pass, with what came of it.
     fn passed(&mut self, _outcome: &Result<Next>) {}
 
@@ -132,7 +138,7 @@ pub(crate) fn run(mut service: Box<dyn Service>, parts: &LoopParts) {
             Pause::None => {}
             Pause::Wait(until) => {
                 record.enter(ServiceState::Waiting);
-                if clock.wait(signal, until) == Woken::Stopped {
+                if service.wait(&**clock, signal, until) == Woken::Stopped {
                     break;
                 }
             }

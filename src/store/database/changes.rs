@@ -1,7 +1,9 @@
 //! Notifications between nodes.
 
+use crate::clock::{Clock, Signal, Woken};
 use crate::error::Result;
 use crate::store::row::{Notification, Notifications};
+use std::time::Duration;
 
 /// The row of our side table of changes.
 pub trait ChangeRows {
@@ -24,4 +26,12 @@ pub trait NotificationSource: Send {
     /// # Errors
     /// The loss of the connection: notifications may have been missed.
     fn received(&mut self) -> Result<Notifications>;
+    /// Tells whether [`NotificationSource::wait`] ends when notifications come.
+    fn hears_at_once(&self) -> bool {
+        false
+    }
+    /// Waits as [`Clock::wait`] does; or less long, since notifications have come.
+    fn wait(&mut self, clock: &dyn Clock, signal: &Signal, until: Option<Duration>) -> Woken {
+        clock.wait(signal, until)
+    }
 }

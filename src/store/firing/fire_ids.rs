@@ -5,6 +5,11 @@ use crate::store::Owner;
 
 /// The ids of an owner's fires, `<hash of the instance>-<incarnation>-<fence>`: of bounded length,
 /// never used twice, and carrying their own fence.
+///
+/// The fence has leading zeros: ids of equal length come in the order in which they are drawn, and
+/// an index of them grows at its end. In the order of texts each id of a new length is beside one
+/// of the length before: pages would split all over the index, and a page that splits is written
+/// whole into the log of the database.
 pub(super) struct FireIds {
     prefix: String,
 }
@@ -17,7 +22,7 @@ impl FireIds {
     }
 
     pub(super) fn with(&self, fence: i64) -> String {
-        let fence = fence.to_string();
+        let fence = format!("{fence:08}");
         let mut id = String::with_capacity(self.prefix.len() + fence.len());
         id.push_str(&self.prefix);
         id.push_str(&fence);
@@ -28,4 +33,20 @@ impl FireIds {
 /// The fence in a fire's id; none if it is not one of ours.
 pub(super) fn fence_of(fire_id: &str) -> Option<i64> {
     fire_id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_in_the_order_of_their_fences_and_carry_them() {
+        let owner = Owner { instance: "n1".to_owned(), incarnation: "0123456789abcdef".to_owned() };
+        let ids = FireIds::of(&owner);
+        let fences = [1, 9, 10, 99, 100, 12_345_678, 99_999_999, 100_000_000, i64::MAX];
+        let made: Vec<String> = fences.iter().map(|fence| ids.with(*fence)).collect();
+        assert!(made[..7].is_sorted(), "{made:?}");
+        assert_eq!(made.iter().map(|id| fence_of(id).unwrap()).collect::<Vec<_>>(), fences);
+        assert_eq!(fence_of("00c0ffee-0123456789abcdef-42"), Some(42), "ids of earlier versions had no zeros");
+    }
 }

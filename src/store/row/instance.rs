@@ -1,6 +1,6 @@
 //! The rows of instances.
 
-/// Which instances are read.
+/// The instances that are read.
 #[derive(Clone, Copy, Debug)]
 pub enum InstanceSelection<'a> {
     All,

@@ -75,6 +75,7 @@ pub(super) const SCRIPTS: &[Script] = &[
     script!("0042_made", "the indexes of tokens and requests by their age"),
     script!("0043_unusual_states", "the index of triggers that an audit looks at"),
     script!("0044_scheduling", "the function that stores new jobs and triggers"),
+    script!("0047_fires_of_instances", "no index of fires by their nodes"),
 ];
 
 /// The version with the function that stores new work.

@@ -1,5 +1,7 @@
 //! `SqlDatabase`: the rows of a scheduler in SQLite, PostgreSQL or MySQL.
 
+#[cfg(feature = "postgres")]
+mod arrivals;
 mod backend;
 mod bulk;
 mod by_place;

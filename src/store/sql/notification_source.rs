@@ -1,15 +1,30 @@
 //! `PostgresListener`: receives by LISTEN what other nodes send by NOTIFY.
 
+use super::arrivals::{Arrivals, sockets};
+use super::by_place::by_place;
 use super::connection::Connection;
 use super::failure::Failure;
 use super::pool::WayOfNotifications;
 use super::pooler::lends_by_transaction;
 use super::silence::NOTICE_SILENCE;
 use super::sql_options::SqlOptions;
+use super::statement::Statement;
+use crate::clock::{Clock, Signal, Woken};
 use crate::error::{Error, FailureClass, Result};
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::database::NotificationSource;
 use crate::store::row::Notifications;
+use diesel::sql_types::BigInt;
+use std::time::Duration;
+
+by_place! {
+    struct PortRow {
+        port: i64 as BigInt,
+    }
+}
+
+/// The port of this end of the connection, as the server sees it; 0 if it is no port.
+const PORT: &str = "SELECT CAST(COALESCE(inet_client_port(), 0) AS bigint) AS port";
 
 /// One connection that listens, outside of every pool.
 pub(super) struct PostgresListener {
@@ -18,6 +33,7 @@ pub(super) struct PostgresListener {
     is_apart: bool,
     channel: String,
     connection: Option<Connection<'static>>,
+    arrivals: Arrivals,
 }
 
 impl PostgresListener {
@@ -27,13 +43,14 @@ impl PostgresListener {
             WayOfNotifications::Apart(url) => (url, true),
         };
         let url = url.with_parameters(&[("connect_timeout", "5")]).with_parameters(&NOTICE_SILENCE);
-        Self { url, is_apart, channel: options.channel(), connection: None }
+        Self { url, is_apart, channel: options.channel(), connection: None, arrivals: Arrivals::default() }
     }
 }
 
 impl NotificationSource for PostgresListener {
     fn connect(&mut self) -> Result<()> {
         self.connection = None;
+        let before = sockets();
         let mut connection = Connection::open(&self.url).map_err(failed)?;
         if self.is_apart && lends_by_transaction(&mut connection, &self.url).map_err(failed)? {
             let message = "carnelian.dataSource.listenUrl leads to a pooler that lends sessions by the transaction, where no \
@@ -44,6 +61,9 @@ impl NotificationSource for PostgresListener {
         // A server may end sessions that do nothing; this one is meant to do nothing. Older servers
         // do not know it.
         drop(connection.run("SET idle_session_timeout = 0"));
+        let statement = Statement { text: PORT, prefix: "", values: &[] };
+        let port: Vec<PortRow> = connection.load(statement).map_err(failed)?;
+        self.arrivals.watch_new(&before, port.first().map_or(0, |row| row.port));
         connection.run(&format!("LISTEN {}", self.channel)).map_err(failed)?;
         self.connection = Some(connection);
         Ok(())
@@ -66,6 +86,17 @@ impl NotificationSource for PostgresListener {
                 self.connection = None;
                 Err(failed(failure))
             }
+        }
+    }
+
+    fn hears_at_once(&self) -> bool {
+        self.arrivals.is_watching()
+    }
+
+    fn wait(&mut self, clock: &dyn Clock, signal: &Signal, until: Option<Duration>) -> Woken {
+        match self.hears_at_once() {
+            true => self.arrivals.wait(clock, signal, until),
+            false => clock.wait(signal, until),
         }
     }
 }

@@ -119,7 +119,7 @@ impl Upkeep<'_> {
     }
 
     /// The first check-in, or the first after a conviction: registers under a new incarnation. Only
-    /// then may anything be acquired (H25). What is left under the name is recovered before.
+    /// then may anything be acquired (H25). Rows that are left under the name are recovered before.
     fn register(&self, me: &mut Membership, begun: Duration) -> Result<Checkin> {
         let mut checkin = Checkin::default();
         if !self.enter(me, &mut checkin)? {

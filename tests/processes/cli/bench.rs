@@ -34,7 +34,7 @@ fn rows(place: &Place) -> Vec<(String, i64)> {
     let Ok(tables) = sql_query(tables).load::<Table>(&mut db) else { return Vec::new() };
     let mut found = Vec::new();
     for Table { name } in tables {
-        let count = format!("SELECT COUNT(*) AS n FROM {name} WHERE SCHED_NAME LIKE 'CARNELIAN_BENCH%'");
+        let count = format!("SELECT COUNT(*) AS n FROM {name} WHERE SCHED_NAME LIKE 'bench-%'");
         match sql_query(count).get_result::<Rows>(&mut db) {
             Ok(Rows { n: 0 }) | Err(_) => {}
             Ok(Rows { n }) => found.push((name, n)),

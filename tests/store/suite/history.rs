@@ -5,6 +5,7 @@ use carnelian::clock::Clock;
 use carnelian::history::HistoryRow;
 use carnelian::history::{FireOutcome, HistoryQuery, RunMarks};
 use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 fn all(cluster: &Cluster) -> Vec<HistoryRow> {
@@ -229,6 +230,29 @@ fn the_history_is_asked_by_job_trigger_outcome_and_time() {
     assert!(newest.iter().all(|row| row.ended_ms == NOW + MINUTE), "{newest:?}");
     let one = cluster.store.history().find(&HistoryQuery::new().fire(&newest[0].fire_id)).unwrap();
     assert_eq!(one, [newest[0].clone()]);
+}
+
+/// A row that the history has already, from before the database has lost commits, keeps no end from
+/// being recorded, neither its own nor those that are recorded with it.
+#[test]
+fn a_row_of_the_fire_in_the_history_is_no_obstacle() {
+    let cluster = Cluster::new(open);
+    let a = cluster.node("A");
+    cluster.schedule(job("a").durable(true), [once("t", "a", NOW), once("u", "a", NOW)]);
+    let fires = a.acquire().fired;
+    let [first, second] = &fires[..] else { panic!("{fires:?}") };
+    a.complete(second);
+    let row = HistoryRow { fire_id: first.fire_id.clone(), ..all(&cluster).remove(0) };
+    cluster.tamper(|s| s.put(&row));
+    cluster.schedule(job("b").durable(true), [once("v", "b", NOW)]);
+    let third = a.fire_one();
+    assert_eq!(
+        a.complete_all(&[ended(first, FireOutcome::Succeeded, None), ended(&third, FireOutcome::Failed, None)]),
+        [CompletionOutcome::Recorded; 2]
+    );
+    assert_eq!(cluster.fires(), [""; 0]);
+    let ids: BTreeSet<String> = all(&cluster).into_iter().map(|row| row.fire_id).collect();
+    assert_eq!(ids, fires.iter().chain([&third]).map(|fire| fire.fire_id.clone()).collect());
 }
 
 /// LT-86.

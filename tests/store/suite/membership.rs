@@ -465,6 +465,7 @@ fn of_two_that_start_together_one_registers() {
     for held_up in ["register the instance", "recover a failed instance"] {
         let cluster = Cluster::new(open);
         drop(cluster.node("A"));
+        cluster.advance(1);
         let mut first = cluster.stranger("A");
         let mut second = cluster.stranger("A");
         let (sender, receiver) = std::sync::mpsc::channel();

@@ -96,7 +96,7 @@ pub fn run(config: &Config, output: Output, options: &Bench) -> Outcome {
     }
     let schedulers = 1..=options.schedulers.max(1);
     let scratches: Vec<Scratch> =
-        schedulers.map(|number| Scratch::make(config, options, number, Bar::new(output))).collect::<Outcome<_>>()?;
+        schedulers.map(|_| Scratch::make(config, options, Bar::new(output))).collect::<Outcome<_>>()?;
     let measured = measure(&scratches, options);
     let cleaned = scratches.iter().try_for_each(|scratch| {
         scratch.bar.begin("deleting what was stored", None);

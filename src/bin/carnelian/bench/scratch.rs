@@ -11,6 +11,7 @@ use carnelian::settings::{HistoryRecord, InstanceIdSetting, PluginSettings, Sett
 use carnelian::store::JobStore;
 use carnelian::{Job, JobDetail, JobKey, MisfireInstruction, Scheduler, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -34,7 +35,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// The settings of the database that `config` leads to, with what the options ask for.
-    pub fn make(config: &Config, options: &Bench, number: u32, bar: Bar) -> Outcome<Self> {
+    pub fn make(config: &Config, options: &Bench, bar: Bar) -> Outcome<Self> {
         let interrupted = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))
@@ -42,8 +43,10 @@ impl Scratch {
         }
         let clock = Arc::new(SystemClock::default());
         let mut settings = config.settings.clone();
-        settings.scheduler.instance_name =
-            format!("CARNELIAN_BENCH_{}_{}_{number}", std::process::id(), clock.wall_time().timestamp_millis());
+        // A drawn name, as long as those that people give: each row and each entry of an index has
+        // it.
+        let drawn = RandomState::new().build_hasher().finish() >> 32;
+        settings.scheduler.instance_name = format!("bench-{drawn:08x}");
         settings.thread_pool.thread_count = options.threads.max(1);
         if let Some(batch) = options.batch {
             settings.scheduler.batch_max_count = batch.max(1);

@@ -35,8 +35,8 @@ pub(super) fn places(shown: &str) -> String {
 }
 
 /// The state rows and our rows beside them, of the instances of which `is_it` is true, and the time
-/// as `shown`. They are joined here: a server that plans a join of tables while these have few
-/// rows may keep the plan until they have many.
+/// as `shown`. The node joins them: a server that plans a join of tables while these have few rows
+/// may keep the plan until they have many.
 pub(super) fn instances(shown: &str, is_it: &str) -> String {
     format!(
         "SELECT {shown}, 'ours', instance_name, '', incarnation, '', NULL, NULL, joined \
