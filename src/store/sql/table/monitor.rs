@@ -15,8 +15,8 @@ const PARKED: &str = "FROM {p}CN_PARKED k CROSS JOIN {p}TRIGGERS w \
      WHERE w.sched_name = k.sched_name AND w.trigger_name = k.trigger_name AND w.trigger_group = k.trigger_group \
      AND k.sched_name = ? AND w.trigger_state = 'ERROR'";
 
-/// The parts of the load, which are not joined, as [`members::instances`] says. The innermost select
-/// walks the index of due triggers, up to its limit.
+/// The parts of the load, not joined: [`members::instances`] says why. The innermost select walks
+/// the index of due triggers, up to its limit.
 fn load_text(shown: &str, before: &str) -> String {
     // The first says which type each column has.
     format!(
