@@ -290,7 +290,7 @@ fn a_silent_run_dies_with_its_heartbeat() {
             wait_until("the fire is gone", LONG, || {
                 store.upkeep().fired_triggers().is_ok_and(|fires| fires.iter().all(|other| other.fire_id != fire))
             });
-            assert!(!ctx.holds_fire() || ctx.heartbeat().is_err_and(|error| error.is_fenced()));
+            assert!(!ctx.holds_fire(), "it was another's before the run could know");
             assert_eq!(ctx.stop_reason(), Some(StopReason::OwnershipLost));
             Ok(())
         });
