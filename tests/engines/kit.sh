@@ -1,6 +1,7 @@
-# shellcheck shell=bash What the scripts of this folder share: nodes in processes of their own, work
-# for them, and servers of other releases of Debian. Sourced after tests/servers.sh, in the
-# project's folder (bash, `set -u`).
+# shellcheck shell=bash
+# What the scripts of this folder share: nodes in processes of their own, work for them, and servers
+# of other releases of Debian. Sourced after tests/servers.sh, in the project's folder (bash,
+# `set -u`).
 #
 #   prepare                          builds the binaries, makes the folder $WORK, and has all of it gone at the end
 #   node_file ID URL [LINE…]         writes the properties of a node; prints the name of the file

@@ -197,3 +197,25 @@ fn many_begin_as_things_stand() {
         assert_eq!(state("triggers", "late7"), "PAUSED");
     }
 }
+
+/// A commit whose answer was lost is looked up: its rows are no obstacle to the same call.
+#[cfg(feature = "test-util")]
+#[test]
+fn many_whose_answer_was_lost_are_stored_once() {
+    use carnelian::store::faults::Fault;
+    for kind in KINDS {
+        for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
+            let cluster = Cluster::new(open);
+            cluster.opened.database.plan().plan(1, fault);
+            let stored = schedule(&cluster, kind.of_many_jobs()).unwrap();
+            assert!(!cluster.opened.database.plan().cancel(), "{kind:?}, {fault:?}: the answer was lost");
+            assert_eq!(stored.len() as i64, MANY, "{kind:?}, {fault:?}");
+            let snapshot = cluster.snapshot();
+            assert_eq!(
+                (snapshot.jobs.len() as i64, snapshot.triggers.len() as i64),
+                (MANY, MANY),
+                "{kind:?}, {fault:?}"
+            );
+        }
+    }
+}
