@@ -9,9 +9,9 @@ use crate::settings::{DataSourceUrl, Pooler};
 use crate::store::TxMode;
 use std::sync::OnceLock;
 
-/// The number of looks at the sessions of two connections. A pooler gives out the session that
-/// came back last, so that one look suffices, unless others use it as well.
-const LOOKS: usize = 4;
+/// The number of questions which session a connection has. A pooler gives out the session that
+/// came back last, so that the second question suffices, unless others have sessions of it in turn.
+const QUESTIONS: u32 = 24;
 
 /// The way in which a pooler lends sessions: as the settings say, or as was found.
 pub(super) struct SessionLoan {
@@ -52,13 +52,28 @@ pub(super) fn lends_by_transaction(first: &mut Connection<'_>, url: &DataSourceU
     // A prepared statement would be in the way of the other connection.
     first.prepare_statements(false);
     second.prepare_statements(false);
-    let own = session(first)?;
-    for _ in 0..LOOKS {
-        if session(&mut second)? == own || session(first)? != own {
-            return carries_transactions(first).map(|()| true);
-        }
+    if is_shared(|which| session(if which == 0 { &mut *first } else { &mut second }))? {
+        return carries_transactions(first).map(|()| true);
     }
     first.prepare_statements(true);
+    Ok(false)
+}
+
+/// Asks two connections for their sessions: true if one has a session of the other, or has changed
+/// its own. The order is the sequence of Thue and Morse, which never repeats itself: processes that
+/// ask at the same time have the sessions in turn, and an order with a period can go on in step
+/// with them.
+fn is_shared<S: PartialEq, E>(mut session_of: impl FnMut(usize) -> Result<S, E>) -> Result<bool, E> {
+    let mut seen = [None, None];
+    for question in 0..QUESTIONS {
+        let which = usize::from(question.count_ones() % 2 == 1);
+        let session = session_of(which)?;
+        let is_another = seen[which].as_ref().is_some_and(|own| *own != session);
+        if is_another || seen[1 - which].as_ref() == Some(&session) {
+            return Ok(true);
+        }
+        seen[which] = Some(session);
+    }
     Ok(false)
 }
 
@@ -91,5 +106,23 @@ mod tests {
     fn what_the_settings_say_is_known_without_a_look() {
         let known = |setting| SessionLoan::new(setting).is_known();
         assert_eq!([Pooler::Auto, Pooler::Session, Pooler::Transaction].map(known), [false, false, true]);
+    }
+
+    /// Sessions that come round with every period up to four, whoever asks. Two migrations at once
+    /// had one another's two sessions in turn, and took the pooler for none.
+    #[test]
+    fn sessions_that_come_round_are_shared() {
+        for period in 1..=4_u32 {
+            for sessions in 0..4_u32.pow(period) {
+                let mut questions = 0..;
+                let lent = |_| Ok::<_, ()>(questions.next().map(|n: u32| sessions / 4_u32.pow(n % period) % 4));
+                assert_eq!(is_shared(lent), Ok(true), "{sessions} of {period}");
+            }
+        }
+    }
+
+    #[test]
+    fn sessions_of_their_own_are_not_shared() {
+        assert_eq!(is_shared(Ok::<_, ()>), Ok(false));
     }
 }
