@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TriggerSelection};
+use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow, TriggerSelection};
 use crate::trigger::TriggerState;
 
 /// Rows of `TRIGGERS`, of the tables of the kinds and of `PAUSED_TRIGGER_GRPS`.
@@ -21,11 +21,6 @@ pub trait TriggerRows {
     /// With `only_in`, a trigger in another state does not count and the caller must roll back: the
     /// rows of its kind are gone by then.
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize>;
-    /// Begins fires of triggers that end with them: as [`TriggerRows::delete_triggers`] with a
-    /// state, of triggers that were just read, and
-    /// [`FiredRows::insert_fired`](super::FiredRows::insert_fired). Returns how many triggers there
-    /// were.
-    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: Vec<FiredRow>) -> Result<usize>;
     /// Deletes those of these triggers that are `COMPLETE` and have no fired row left; returns
     /// them.
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>>;

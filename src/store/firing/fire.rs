@@ -78,14 +78,14 @@ impl Firing<'_> {
 
         give_back(s, &given_back)?;
         if !yielded.is_empty() {
-            s.delete_fired(&yielded)?;
+            s.delete_fired(&yielded, Vec::new())?;
         }
         // Reservations of triggers that are blocked are deleted: those that fire are none by then.
         let rows: Vec<_> = begun.into_iter().zip(batch.take_rows()).collect();
         if s.begin_executing(&rows)? != rows.len() {
             return Err(overtaken("fire triggers"));
         }
-        batch.write_triggers(s)?;
+        batch.write(s, Vec::new())?;
         let overtaken = reservations.len() - reserved.held.len();
         let mut acquisition = Acquisition { now_ms, overtaken, ..Acquisition::default() };
         batch.report_deferred(s, &mut acquisition)?;
@@ -156,7 +156,7 @@ pub(super) fn give_back(s: &mut dyn Session, reservations: &[&Reservation]) -> R
         return Ok(());
     }
     let ids: Vec<_> = reservations.iter().map(|r| r.fire_id.clone()).collect();
-    let deleted: BTreeSet<String> = s.delete_fired(&ids)?.into_iter().collect();
+    let deleted: BTreeSet<String> = s.delete_fired(&ids, Vec::new())?.into_iter().collect();
     // A reservation whose row is gone was recovered by a peer: its trigger is no longer ours to
     // touch.
     let keys: Vec<_> =

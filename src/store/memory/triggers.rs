@@ -4,7 +4,7 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::job::JobMarks;
 use crate::key::{BROADCAST_GROUP, JobKey, TriggerKey};
-use crate::store::database::{FiredRows, Session, TriggerRows};
+use crate::store::database::{Session, TriggerRows};
 use crate::store::row::{
     Advance, Candidate, ContinuationRow, DueQuery, Exclusions, FiredRow, FiredState, JobRow, Selection, Table,
     TriggerRow, TriggerSelection, TypeVersions,
@@ -192,12 +192,6 @@ impl TriggerRows for MemorySession<'_> {
                 deleted += 1;
             }
         }
-        Ok(deleted)
-    }
-
-    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: Vec<FiredRow>) -> Result<usize> {
-        let deleted = self.delete_triggers(keys, Some(in_state))?;
-        self.insert_fired(fired)?;
         Ok(deleted)
     }
 

@@ -30,7 +30,7 @@ impl Upkeep<'_> {
                 if !acquired.is_empty() {
                     let ids: Vec<_> = acquired.iter().map(|f| f.fire_id.clone()).collect();
                     let keys: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();
-                    s.delete_fired(&ids)?;
+                    s.delete_fired(&ids, Vec::new())?;
                     s.change_states(Selection::Triggers(&keys), Transition::Release.moves(), false)?;
                 }
                 s.notify(Notification::Change)?;

@@ -304,7 +304,7 @@ impl Cluster {
         self.transact(&mut |session| {
             let free = session.fired(FiredSelection::FreeOfInstance(instance, usize::MAX))?;
             let ids: Vec<String> = free.into_iter().map(|fired| fired.fire_id).collect();
-            session.delete_fired(&ids)?;
+            session.delete_fired(&ids, Vec::new())?;
             assert!(session.delete_instance(instance, None)?);
             Ok(())
         });

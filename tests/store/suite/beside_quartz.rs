@@ -6,6 +6,7 @@ use carnelian::node::{NodeInfo, NodeReport};
 use carnelian::store::row::{FiredRow, FiredState, InstanceRow, InstanceSelection, RecoveryRow, Selection};
 use carnelian::store::{Lock, TxMode};
 use carnelian::{Error, TriggerKey, TriggerState};
+use std::collections::BTreeMap;
 
 pub(super) const JAVA: &str = "java";
 
@@ -44,7 +45,7 @@ fn java_reserves(cluster: &Cluster, from: TriggerState, scheduled_ms: i64) {
     let keys = [trigger_key("t")];
     cluster.tamper(|s| {
         s.change_states(Selection::Triggers(&keys), &[(from, TriggerState::Acquired)], false)?;
-        s.insert_fired(vec![row.clone()])
+        s.insert_fired(vec![row.clone()], &BTreeMap::new()).map(drop)
     });
 }
 
@@ -70,7 +71,7 @@ fn a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved()
     a.complete(&bundle);
     // Quartz finds the trigger waiting, drops it, and deletes its row: the rest is reserved as
     // ever.
-    cluster.tamper(|s| s.delete_fired(&[format!("{JAVA}{NOW}")]).map(drop));
+    cluster.tamper(|s| s.delete_fired(&[format!("{JAVA}{NOW}")], Vec::new()).map(drop));
     cluster.advance(MINUTE - SECOND);
     a.reserve_one();
 }
@@ -236,7 +237,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
             &[(TriggerState::Waiting, TriggerState::Acquired)],
             false,
         )?;
-        s.insert_fired(vec![row.clone()])
+        s.insert_fired(vec![row.clone()], &BTreeMap::new()).map(drop)
     });
     cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
     cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
@@ -250,7 +251,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
         s.put_instance(&InstanceRow { last_checkin_ms: NOW + 11 * SECOND, ..gone })
     });
     assert!(b.recovers().is_empty() && b.store.is_beside_quartz());
-    cluster.tamper(|s| s.delete_fired(&["A1".to_owned()]).map(drop));
+    cluster.tamper(|s| s.delete_fired(&["A1".to_owned()], Vec::new()).map(drop));
 }
 
 /// A node of ours that lives and whose name a node of Quartz has taken does not fight for it.

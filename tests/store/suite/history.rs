@@ -158,7 +158,7 @@ fn a_batch_with_a_lost_fire_is_written_down_without_it() {
     }
     let fired = a.acquire().fired;
     let lost = fired[1].fire_id.clone();
-    cluster.damage(|s| s.delete_fired(std::slice::from_ref(&lost)).map(drop));
+    cluster.damage(|s| s.delete_fired(std::slice::from_ref(&lost), Vec::new()).map(drop));
     let ends: Vec<_> = fired.iter().map(|f| ended(f, FireOutcome::Succeeded, None)).collect();
     let answers = a.complete_all(&ends);
     assert_eq!(answers, [CompletionOutcome::Recorded, CompletionOutcome::Fenced, CompletionOutcome::Recorded]);

@@ -132,7 +132,7 @@ fn a_log_is_kept_exactly_if_its_row_is() {
     let fired = a.acquire().fired;
     let of = |name: &str| fired.iter().find(|fire| fire.trigger.key().name() == name).unwrap();
     let gone = of("gone").fire_id.clone();
-    cluster.damage(|s| s.delete_fired(std::slice::from_ref(&gone)).map(drop));
+    cluster.damage(|s| s.delete_fired(std::slice::from_ref(&gone), Vec::new()).map(drop));
     let end = |name: &str, outcome| {
         let mut end = ended(of(name), outcome, 1);
         end.log = vec![line(&cluster, name)];

@@ -4,7 +4,7 @@
 use super::*;
 use carnelian::store::row::FiredSelection;
 use carnelian::store::{CompletionOutcome, LostCommits};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Fences that the store has lost are not drawn a second time, and the node that finds out ends its
 /// incarnation.
@@ -112,9 +112,9 @@ fn fences_that_are_behind_what_the_tables_show_are_found() {
     let largest = fire.fence + 7;
     cluster.tamper(|s| {
         let mut rows = s.fired(FiredSelection::Ids(std::slice::from_ref(&fire.fire_id)))?;
-        s.delete_fired(std::slice::from_ref(&fire.fire_id))?;
+        s.delete_fired(std::slice::from_ref(&fire.fire_id), Vec::new())?;
         rows[0].fire_id = renamed(largest);
-        s.insert_fired(rows)
+        s.insert_fired(rows, &BTreeMap::new()).map(drop)
     });
     let found = cluster.store.upkeep().fence_behind().unwrap().unwrap();
     assert_eq!(found.largest, largest);

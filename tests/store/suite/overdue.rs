@@ -5,6 +5,7 @@ use super::beside_quartz::{JAVA, java_joins};
 use super::*;
 use carnelian::store::row::{FiredRow, FiredState, Selection};
 use carnelian::{Error, TriggerState};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const GRACE: Duration = Duration::from_millis(200);
@@ -138,14 +139,14 @@ fn what_a_node_of_quartz_has_reserved_is_never_taken_back() {
     cluster.tamper(|s| {
         let moves = [(TriggerState::Waiting, TriggerState::Acquired)];
         s.change_states(Selection::Triggers(&[trigger_key("t")]), &moves, false)?;
-        s.insert_fired(vec![row.clone()])
+        s.insert_fired(vec![row.clone()], &BTreeMap::new()).map(drop)
     });
     a.reserve_one();
     // A trigger that Quartz took after us: our row has lost it, and the trigger is acquired for
     // Quartz.
     cluster.tamper(|s| {
         let row = FiredRow { fire_id: "java2".to_owned(), trigger: trigger_key("u"), ..row.clone() };
-        s.insert_fired(vec![row])
+        s.insert_fired(vec![row], &BTreeMap::new()).map(drop)
     });
     cluster.advance(10 * SECOND);
     assert_eq!(takes_back(&b), ["u@A"]);

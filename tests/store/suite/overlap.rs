@@ -381,7 +381,7 @@ fn what_waits_for_nothing_is_let_go_by_the_audit() {
     cluster.advance(MINUTE);
     assert_eq!(a.acquire().waiting.len(), 1);
     let run = fired.iter().find(|bundle| bundle.trigger.key() == &trigger_key("t")).unwrap().fire_id.clone();
-    cluster.tamper(|s| s.delete_fired(std::slice::from_ref(&run)).map(drop));
+    cluster.tamper(|s| s.delete_fired(std::slice::from_ref(&run), Vec::new()).map(drop));
     assert_eq!(
         cluster.store.upkeep().audit().unwrap().unblocked,
         [trigger_key("t")],

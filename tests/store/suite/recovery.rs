@@ -5,6 +5,7 @@ use carnelian::key::RECOVERY_GROUP;
 use carnelian::store::Recovered;
 use carnelian::store::row::{FiredRow, FiredState, ScheduleRow, Selection, TriggerSelection};
 use carnelian::{GroupMatcher, TriggerState};
+use std::collections::BTreeMap;
 
 /// B alone is left and finds A dead.
 fn kill(cluster: &Cluster, b: &mut Node) -> Recovered {
@@ -303,10 +304,11 @@ fn fires_of_an_instance_without_a_row_are_found_at_any_check_in() {
     cluster.tamper(|s| {
         let keys = [trigger_key("u")];
         s.change_states(Selection::Triggers(&keys), &[(TriggerState::Waiting, TriggerState::Acquired)], false)?;
-        s.insert_fired(vec![
+        let rows = vec![
             orphan("ghost-1", "t", FiredState::Executing),
             FiredRow { job: None, requests_recovery: false, ..orphan("ghost-2", "u", FiredState::Acquired) },
-        ])
+        ];
+        s.insert_fired(rows, &BTreeMap::new()).map(drop)
     });
     let recovered = b.recovers();
     assert_eq!(recovered.len(), 1);
@@ -406,7 +408,7 @@ fn a_recovery_trigger_waits_while_its_lone_job_executes_elsewhere() {
     a.fire_one();
     let elsewhere =
         FiredRow { instance: "B".to_owned(), nonconcurrent: true, ..orphan("other", "u", FiredState::Executing) };
-    cluster.tamper(|s| s.insert_fired(vec![elsewhere.clone()]));
+    cluster.tamper(|s| s.insert_fired(vec![elsewhere.clone()], &BTreeMap::new()).map(drop));
     kill(&cluster, &mut b);
     let key = cluster.recovery_triggers().remove(0);
     assert_eq!(cluster.state_of(&key), "BLOCKED");

@@ -319,7 +319,7 @@ fn a_tick_whose_last_parts_ended_at_the_same_moment_is_settled_by_an_audit() {
         let c = cluster.node("C");
         assert_eq!(c.store.upkeep().audit().unwrap().following, [], "a part is not over");
         cluster.tamper(|s| {
-            s.delete_fired(std::slice::from_ref(&fire.fire_id))?;
+            s.delete_fired(std::slice::from_ref(&fire.fire_id), Vec::new())?;
             s.delete_finished_triggers(std::slice::from_ref(fire.trigger.key()))?;
             let parts: Vec<TickPartRow> = s.rows().list()?;
             let open = parts.into_iter().find(|row| row.outcome.is_none()).unwrap();

@@ -6,12 +6,12 @@ use super::recurrences::{RECURRENCE_COLUMNS, type_and_misfire};
 use super::row_beside::{OF_TRIGGER, left_join};
 use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, KeyRow, WholeRow, kinds, quoted};
 use super::waiting::{misfired, waiting, waiting_values};
-use super::{BARE_KEY, NO_TIME, fired_row, job_keys, texts, trigger_keys};
+use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::is_rerun;
-use crate::store::database::{FiredRows, TriggerRows};
-use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TriggerSelection};
+use crate::store::database::TriggerRows;
+use crate::store::row::{Advance, Candidate, DueQuery, Selection, TriggerRow, TriggerSelection};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{and_guard, by_job, by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
@@ -26,13 +26,6 @@ by_place! {
         trigger_name: String as Text,
         trigger_group: String as Text,
         options: i64 as BigInt,
-    }
-}
-
-by_place! {
-    struct Begun {
-        triggers: i64 as BigInt,
-        simple: i64 as BigInt,
     }
 }
 
@@ -131,39 +124,6 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
         let state = only_in.map_or(String::new(), |state| format!("trigger_state = '{}'", state.name()));
         self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
-    }
-
-    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fires: Vec<FiredRow>) -> Result<usize> {
-        if self.backend() != Backend::Postgres || keys.is_empty() || fires.is_empty() || keys.iter().any(is_rerun) {
-            let deleted = self.delete_triggers(keys, Some(in_state))?;
-            self.insert_fired(fires)?;
-            return Ok(deleted);
-        }
-        self.assert_trigger_access();
-        let found = by_primary_key(&BARE_KEY, 2);
-        let guard = and_guard(&format!("t.trigger_state = '{}'", in_state.name()));
-        let marks = vec!["?"; fired_row::INSERTED.len()].join(", ");
-        let text = format!(
-            "WITH gone AS (DELETE FROM {{p}}TRIGGERS AS t USING {found}{guard} RETURNING 1), \
-             simple AS (DELETE FROM {{p}}SIMPLE_TRIGGERS AS t USING {found} RETURNING 1), \
-             begun AS (INSERT INTO {{p}}FIRED_TRIGGERS (sched_name, {}) SELECT ?, v.* FROM unnest({marks}) AS v) \
-             SELECT (SELECT count(*) FROM gone) AS triggers, (SELECT count(*) FROM simple) AS simple",
-            fired_row::INSERTED.join(", "),
-        );
-        let rows = trigger_keys(keys);
-        let mut values = Vec::new();
-        for _ in 0..2 {
-            values.push(self.name());
-            values.extend(transpose(rows.clone(), 2));
-        }
-        values.push(self.name());
-        values.extend(transpose(fires.iter().map(fired_row::values).collect(), fired_row::INSERTED.len()));
-        let begun: Vec<Begun> = self.load(&text, &values)?;
-        let count = |of: fn(&Begun) -> i64| begun.first().map_or(0, |row| usize::try_from(of(row)).unwrap_or(0));
-        if count(|row| row.simple) < keys.len() {
-            self.delete_schedules(&rows, true)?;
-        }
-        Ok(count(|row| row.triggers))
     }
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
