@@ -33,7 +33,7 @@ mod triggers;
 mod types;
 
 pub use changes::{ChangeRows, NotificationSource};
-pub use executions::ExecutionRows;
+pub use executions::{ExecutionRows, IfThere};
 pub use fast_path::FastPath;
 pub use fences::{Fences, LostCommits};
 pub use fires::{EndingTriggers, FiredRows};

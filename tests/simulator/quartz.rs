@@ -8,8 +8,8 @@ use super::java::{CHECKIN, JavaNode, first_trigger};
 use super::plan::MS;
 use super::world::World;
 use carnelian::store::row::{
-    Advance, Counts, FiredRow, FiredSelection, FiredState, InstanceRow, InstanceSelection, RecoveryRow, ScheduleRow,
-    Selection, TriggerRow, TriggerSelection,
+    Advance, Counts, Departure, FiredRow, FiredSelection, FiredState, InstanceRow, InstanceSelection, RecoveryRow,
+    ScheduleRow, Selection, TriggerRow, TriggerSelection,
 };
 use carnelian::store::{Lock, Session, TxMode, Violation};
 use carnelian::{
@@ -168,7 +168,7 @@ impl World {
             }
             let ids: Vec<String> = rows.iter().map(|row| row.fire_id.clone()).collect();
             s.delete_fired(&ids, Vec::new())?;
-            s.delete_instance(dead, None).map(drop)
+            s.delete_instance(dead, Departure::Any).map(drop)
         });
         self.say(format_args!("{} recovers {dead}: {} fires, {tried:?}", node.name, rows.len()));
         if tried.is_err() {

@@ -11,7 +11,7 @@ use crate::rules::firing::{Missed, is_still_reserved, missed};
 use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
-use crate::store::row::{Candidate, FiredSelection, Selection};
+use crate::store::row::{Candidate, CandidateSelection, FiredSelection, Selection};
 use crate::store::transaction::{fenced, overtaken};
 use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::Transition;
@@ -99,7 +99,7 @@ impl Firing<'_> {
         let held = s.fired_ids(FiredSelection::Ids(&ids))?;
         let keys: Vec<_> = reservations.iter().map(|r| r.trigger.clone()).collect();
         let candidates: BTreeMap<TriggerKey, Candidate> =
-            s.candidates(&keys)?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
+            s.candidates(CandidateSelection::Keys(&keys))?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
         let mut calendars = Calendars::default();
         self.store.read_calendars(
             s,

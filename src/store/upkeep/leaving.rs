@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::node::NodeRole;
-use crate::store::row::{FiredSelection, FiredState, Notification, Selection};
+use crate::store::row::{Departure, FiredSelection, FiredState, Notification, Selection};
 use crate::store::{Lock, Owner, TxMode, Upkeep};
 use crate::trigger::Transition;
 
@@ -35,7 +35,7 @@ impl Upkeep<'_> {
                 }
                 s.notify(Notification::Change)?;
                 if executing.is_empty() {
-                    s.delete_instance(&owner.instance, None)?;
+                    s.delete_instance(&owner.instance, Departure::Any)?;
                     s.delete_begin_rows(&owner.instance)?;
                     // The node was there until now; an observer was never there for work.
                     if self.node.identity(&owner.instance).role == NodeRole::Worker {

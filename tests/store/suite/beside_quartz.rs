@@ -211,7 +211,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
 
     // Quartz's updateSchedulerState does this.
     cluster.advance(5 * SECOND);
-    cluster.tamper(|s| s.touch_instance(&dead, NOW + 6 * SECOND).map(drop));
+    cluster.tamper(|s| s.touch_instance(&dead, NOW + 6 * SECOND, None).map(drop));
     assert!(cluster.store.upkeep().instance("A").unwrap().unwrap().foreign);
     let checkin = b.check_in();
     assert!(b.store.is_beside_quartz());
@@ -245,7 +245,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
     // Quartz goes on with the row, and nothing of ours is left under its name.
     cluster.advance(5 * SECOND);
     cluster.tamper(|s| {
-        assert!(!s.touch_instance(&dead, 0)?, "its side row is gone");
+        assert!(!s.touch_instance(&dead, 0, None)?, "its side row is gone");
         assert_eq!(s.rows::<carnelian::store::row::NodeRow>().list()?, []);
         let gone = s.instances(InstanceSelection::Named("A"))?.pop().unwrap();
         s.put_instance(&InstanceRow { last_checkin_ms: NOW + 11 * SECOND, ..gone })
@@ -261,7 +261,7 @@ fn a_node_whose_name_quartz_takes_learns_it() {
     let mut a = reporting(&cluster, "A");
     let owner = a.owner();
     cluster.advance(SECOND);
-    cluster.tamper(|s| s.touch_instance(&owner, NOW + SECOND).map(drop));
+    cluster.tamper(|s| s.touch_instance(&owner, NOW + SECOND, None).map(drop));
     assert!(a.check_in().failed_out);
     assert!(a.check_in().twin);
 }

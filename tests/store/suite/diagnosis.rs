@@ -3,7 +3,7 @@
 use super::*;
 use carnelian::TriggerState;
 use carnelian::monitoring::CheckBounds;
-use carnelian::store::row::{HeartbeatRow, Selection};
+use carnelian::store::row::{Departure, HeartbeatRow, Selection};
 use std::time::Duration;
 
 /// The findings as kind, subject and whether they can be mended.
@@ -129,7 +129,7 @@ fn fires_of_nobody_overdue_reservations_and_left_over_rows_are_mended() {
     cluster.schedule(job("b"), [minutely("t", "b", NOW + SECOND)]);
     b.reserve_one();
     cluster.tamper(|s| {
-        s.delete_instance("A", None)?;
+        s.delete_instance("A", Departure::Any)?;
         s.put(&HeartbeatRow {
             fire_id: "gone".to_owned(),
             instance: "A".to_owned(),
@@ -157,7 +157,7 @@ fn fires_of_a_node_that_is_not_registered_are_recovered() {
     let a = cluster.node("A");
     cluster.schedule(job("run").requests_recovery(true), [once("running", "run", NOW)]);
     a.fire_one();
-    cluster.damage(|s| s.delete_instance("A", None).map(drop));
+    cluster.damage(|s| s.delete_instance("A", Departure::Any).map(drop));
     assert_eq!(kinds(&cluster)[0], "orphan_fires");
     assert!(repaired(&cluster).contains(&pair("orphan_fires", "A")));
     assert_eq!((cluster.fires(), cluster.recovery_triggers().len()), (Vec::new(), 1));

@@ -3,6 +3,7 @@
 
 use super::membership::ELSEWHERE;
 use super::*;
+use carnelian::store::row::Departure;
 use carnelian::store::{CompletionInstruction, CompletionOutcome};
 use carnelian::{Error, JobDataMap};
 
@@ -159,7 +160,7 @@ fn in_one_group_the_fenced_are_told_from_the_recorded() {
 fn of_two_twins_the_later_keeps_the_name() {
     let cluster = Cluster::new(open);
     let mut first = cluster.node("A");
-    cluster.tamper(|s| s.delete_instance("A", None).map(drop));
+    cluster.tamper(|s| s.delete_instance("A", Departure::Any).map(drop));
     let mut second = cluster.node("A");
     assert!(first.check_in().failed_out);
     assert!(first.check_in().twin);
@@ -179,7 +180,7 @@ fn of_two_twins_the_later_keeps_the_name() {
 fn the_name_of_a_twin_elsewhere_is_free_after_its_window() {
     let cluster = Cluster::new(open);
     let mut first = cluster.node("A");
-    cluster.tamper(|s| s.delete_instance("A", None).map(drop));
+    cluster.tamper(|s| s.delete_instance("A", Departure::Any).map(drop));
     let mut second = cluster.stranger("A");
     second.me.process = Some(ELSEWHERE.parse().unwrap());
     assert!(second.check_in().registered);

@@ -6,7 +6,7 @@ use super::*;
 use carnelian::monitoring::AlarmKind;
 use carnelian::monitoring::InstanceStatus;
 use carnelian::node::{Labels, NodeActivity, NodeInfo, NodeReport, NodeRole};
-use carnelian::store::row::{InstanceRow, NodeRow};
+use carnelian::store::row::{Departure, InstanceRow, NodeRow};
 use carnelian::store::{Lock, StatementCounts, TxMode};
 use std::time::Duration;
 
@@ -239,7 +239,11 @@ fn a_late_check_in_does_not_bring_its_row_back() {
     let cluster = Cluster::new(open);
     let mut a = reporting(&cluster, "A", report("rack7"));
     let begin = TxMode::Exclusive(Lock::StateAccess);
-    cluster.opened.database.transact("a peer", begin, &mut |s| s.delete_instance("A", None).map(drop)).unwrap();
+    cluster
+        .opened
+        .database
+        .transact("a peer", begin, &mut |s| s.delete_instance("A", Departure::Any).map(drop))
+        .unwrap();
     assert!(a.check_in().failed_out);
     assert_eq!(rows(&cluster), [""; 0]);
     let taken = InstanceRow {

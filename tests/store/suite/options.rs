@@ -3,7 +3,7 @@
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
-use carnelian::store::row::{OptionsRow, TriggerSelection};
+use carnelian::store::row::{Departure, OptionsRow, TriggerSelection};
 use carnelian::trigger::TriggerOption;
 use carnelian::{
     CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, Error, IntervalUnit, MisfireInstruction,
@@ -51,7 +51,7 @@ fn fires_at(cluster: &Cluster, node: &Node, name: &str, at: &str) -> Option<i64>
 }
 
 fn java_leaves(cluster: &Cluster, node: &mut Node) {
-    cluster.tamper(|s| s.delete_instance(JAVA, None).map(drop));
+    cluster.tamper(|s| s.delete_instance(JAVA, Departure::Any).map(drop));
     node.check_in();
     assert!(!node.store.is_beside_quartz());
 }

@@ -3,6 +3,7 @@
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
 use carnelian::listener::{SkipReason, SkippedFires};
+use carnelian::store::row::Departure;
 use carnelian::store::{CompletionInstruction, CompletionOutcome, CompletionReport, FireBundle, Heartbeats};
 use carnelian::{
     CronSchedule, Error, JobPolicy, MisfireInstruction, OnDead, Overlap, SimpleSchedule, TriggerBuilder, TriggerState,
@@ -558,7 +559,7 @@ fn policies_are_refused_beside_quartz_and_suspended_if_a_node_of_it_joins() {
     let recorded: Vec<CompletionReport> = fired.iter().chain(&beside).map(|bundle| fails(&a, bundle)).collect();
     assert!(recorded.iter().all(|recorded| recorded.paused.is_empty() && recorded.skipped.is_empty()));
     assert_eq!(cluster.state("waits"), "WAITING", "what waited is let go all the same");
-    cluster.tamper(|s| s.delete_instance(JAVA, None).map(drop));
+    cluster.tamper(|s| s.delete_instance(JAVA, Departure::Any).map(drop));
     a.check_in();
     assert_eq!(cluster.store.catalogue().trigger(&trigger_key("skips")).unwrap().unwrap().overlap(), Overlap::Skip);
 }
