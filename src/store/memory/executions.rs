@@ -13,10 +13,14 @@ impl MemorySession<'_> {
 }
 
 impl ExecutionRows for MemorySession<'_> {
-    fn put_of_executing(&mut self, table: &'static TableDef, rows: Vec<Vec<Cell>>, there: IfThere) -> Result<usize> {
+    fn put_of_executing(
+        &mut self,
+        table: &'static TableDef,
+        mut rows: Vec<Vec<Cell>>,
+        there: IfThere,
+    ) -> Result<usize> {
         self.reads()?;
-        let runs = |row: &&Vec<Cell>| matches!(row.first(), Some(Cell::Text(fire_id)) if self.runs(fire_id));
-        let rows: Vec<Vec<Cell>> = rows.iter().filter(runs).cloned().collect();
+        rows.retain(|row| matches!(row.first(), Some(Cell::Text(fire_id)) if self.runs(fire_id)));
         let (stored, key_columns) = (self.tables.declared.of(table), table.key_columns());
         let mut written = 0;
         for row in rows {
