@@ -5,12 +5,12 @@ use crate::error::Result;
 use crate::rules::begun::BeginMark;
 use crate::store::row::{Cell, HeartbeatRow, TableDef};
 
-/// What becomes of a row that is there already.
+/// The fate of a row that is there already when one of its key is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfThere {
-    /// It is written over.
+    /// The new row is written over it.
     Replaced,
-    /// It stays; nothing is written.
+    /// The old row stays, and nothing is written.
     Kept,
 }
 

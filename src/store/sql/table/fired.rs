@@ -99,10 +99,11 @@ impl FiredRows for SqlSession<'_, '_> {
     fn insert_fired(&mut self, rows: Vec<FiredRow>, ending: &EndingTriggers) -> Result<usize> {
         self.assert_trigger_access();
         // Nearly always they end from one state.
-        if let (Backend::Postgres, Some((state, keys)), 1) = (self.backend(), ending.first_key_value(), ending.len()) {
-            if !rows.is_empty() && !keys.iter().any(is_rerun) {
-                return self.begin_last_fires(keys, *state, &rows);
-            }
+        if let (Backend::Postgres, Some((state, keys)), 1) = (self.backend(), ending.first_key_value(), ending.len())
+            && !rows.is_empty()
+            && !keys.iter().any(is_rerun)
+        {
+            return self.begin_last_fires(keys, *state, &rows);
         }
         let mut ended = 0;
         for (state, keys) in ending {
