@@ -4,7 +4,7 @@
 
 use crate::support::{self, wait_until};
 use carnelian::clock::{Clock, ManualClock, SystemClock};
-use carnelian::history::HistoryQuery;
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::listener::SchedulerListener;
 use carnelian::machine::{Machine, MachineReading};
 use carnelian::monitoring::{Alarm, AlarmKind, ServiceHealth, ServiceState, StopStep};
@@ -617,5 +617,34 @@ fn a_node_leaves_by_a_registration_whose_answer_was_lost() {
         assert!(is_there("b"));
         assert!(b.shutdown_now().is_clean());
         assert!(!is_there("b"), "a node that was told to end has left its row");
+    });
+}
+
+/// The store cannot be reached when the last run of a node ends that was told to end: it waits
+/// until the end is recorded.
+#[test]
+fn a_node_that_ends_waits_until_the_ends_of_its_runs_are_recorded() {
+    everywhere(|cluster| {
+        let peer = cluster.node("peer", "", |b| b);
+        let (job, begins, go) = gated();
+        let (a, database) = cluster.node_with_faults("a", &cluster.clock, |b| b.job_fn("gated", job));
+        a.start().unwrap();
+        schedule(&a, "j", "gated", Duration::ZERO);
+        begins.recv_timeout(LONG).unwrap();
+        std::thread::scope(|scope| {
+            let end = scope.spawn(|| a.shutdown_and_wait());
+            wait_until("it waits for its job", LONG, || a.health().stopping == Some(StopStep::Jobs));
+            database.plan().lose_for_good();
+            go.send(()).unwrap();
+            let waits = || a.health().stopping == Some(StopStep::Records) || end.is_finished();
+            wait_until("the end is to be recorded", LONG, waits);
+            let has_failed = |one: &ServiceHealth| one.name == "completer" && one.errors_in_a_row > 0;
+            let is_known = || a.health().services.iter().any(has_failed) || end.is_finished();
+            wait_until("the store is not reached", LONG, is_known);
+            database.plan().cancel();
+            assert!(end.join().unwrap().is_clean());
+        });
+        let runs = peer.history(&HistoryQuery::new()).unwrap();
+        assert_eq!(runs.iter().map(|run| run.outcome).collect::<Vec<_>>(), [FireOutcome::Succeeded]);
     });
 }
