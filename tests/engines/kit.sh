@@ -162,7 +162,7 @@ of_root() {
 
 # Makes a folder of what is needed to install and start a MariaDB of such a root; prints it.
 mariadb_base() {
-    local root=$1 base=$2 share
+    local root=$1 base=$2 share program
     of_root "$root"
     share=$(dirname "$(find "$root/usr/share" -name fill_help_tables.sql | head -n 1)")
     mkdir -p "$base/bin" "$base/share" && ln -s bin "$base/sbin" || die "cannot make $base"
@@ -170,7 +170,7 @@ mariadb_base() {
     printf '#!/bin/sh\nexec %s %s %s %s "$@" --lc-messages-dir=%s --character-sets-dir=%s\n' "${LOADER[@]}" "$root/usr/sbin/mariadbd" \
         "$share" "$share/charsets" >"$base/bin/mariadbd"
     ln -s mariadbd "$base/bin/mysqld"
-    printf '#!/bin/sh\nexec my_print_defaults "$@"\n' >"$base/bin/my_print_defaults"
+    for program in my_print_defaults resolveip; do printf '#!/bin/sh\nexec %s "$@"\n' "$program" >"$base/bin/$program"; done
     cp "$root/usr/bin/mariadb-install-db" "$base/bin"
     chmod 755 "$base/bin"/*
     echo "$base"

@@ -15,25 +15,25 @@ const PARKED: &str = "FROM {p}CN_PARKED k CROSS JOIN {p}TRIGGERS w \
      WHERE w.sched_name = k.sched_name AND w.trigger_name = k.trigger_name AND w.trigger_group = k.trigger_group \
      AND k.sched_name = ? AND w.trigger_state = 'ERROR'";
 
-/// The parts of the load, not joined: [`members::instances`] says why. The innermost select walks
+/// The texts that a count does not have.
+const NOTHING: &str = "NULL, NULL, NULL, NULL";
+
+/// The parts of the load, not joined: [`members::members`] says why. The innermost select walks
 /// the index of due triggers, up to its limit.
 fn load_text(shown: &str, before: &str) -> String {
-    // The first says which type each column has.
     format!(
-        "SELECT {shown} AS now_ms, 'node' AS what, instance_name AS name, node_name AS first, activity AS second, node_role AS third, \
-     seen_ms AS one, seen_ms AS two, seen_ms AS made_ms FROM {{p}}CN_NODES WHERE sched_name = ? \
-     UNION ALL {instances} \
-     UNION ALL SELECT {shown}, 'running', instance_name, '', NULL, '', COUNT(*), NULL, 0 FROM {{p}}FIRED_TRIGGERS \
+        "{members} \
+     UNION ALL SELECT {shown}, 'running', instance_name, {NOTHING}, COUNT(*), NULL, NULL, NULL FROM {{p}}FIRED_TRIGGERS \
      WHERE sched_name = ? AND state = 'EXECUTING' GROUP BY instance_name \
-     UNION ALL SELECT {shown}, 'blacklist', node_name, '', NULL, '', until_ms, NULL, 0 FROM {{p}}CN_BLACKLIST WHERE sched_name = ? \
-     UNION ALL SELECT {shown}, 'recovery', '', '', NULL, '', since_ms, NULL, 0 FROM {{p}}CN_RECOVERY_MODE WHERE sched_name = ? \
-     UNION ALL SELECT {shown}, 'overdue', '', '', NULL, '', COUNT(*), MIN(d.next_fire_time), 0 FROM (SELECT t.next_fire_time AS next_fire_time \
+     UNION ALL SELECT {shown}, 'blacklist', node_name, {NOTHING}, until_ms, NULL, NULL, NULL FROM {{p}}CN_BLACKLIST WHERE sched_name = ? \
+     UNION ALL SELECT {shown}, 'recovery', '', {NOTHING}, since_ms, NULL, NULL, NULL FROM {{p}}CN_RECOVERY_MODE WHERE sched_name = ? \
+     UNION ALL SELECT {shown}, 'overdue', '', {NOTHING}, COUNT(*), MIN(d.next_fire_time), NULL, NULL FROM (SELECT t.next_fire_time AS next_fire_time \
      FROM {{p}}TRIGGERS t WHERE t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time > 0 \
      AND t.next_fire_time < {before} ORDER BY t.next_fire_time LIMIT ?) d \
-     UNION ALL SELECT {shown}, 'held', '', '', NULL, '', COUNT(*), NULL, 0 FROM {{p}}FIRED_TRIGGERS a WHERE a.sched_name = ? \
+     UNION ALL SELECT {shown}, 'held', '', {NOTHING}, COUNT(*), NULL, NULL, NULL FROM {{p}}FIRED_TRIGGERS a WHERE a.sched_name = ? \
      AND a.state = 'ACQUIRED' AND a.sched_time < {before} \
-     UNION ALL SELECT {shown}, 'parked', '', '', NULL, '', COUNT(*), NULL, 0 FROM (SELECT w.trigger_name AS trigger_name {PARKED} LIMIT ?) e",
-        instances = members::instances(shown, "")
+     UNION ALL SELECT {shown}, 'parked', '', {NOTHING}, COUNT(*), NULL, NULL, NULL FROM (SELECT w.trigger_name AS trigger_name {PARKED} LIMIT ?) e",
+        members = members::members(shown, "activity", "")
     )
 }
 
@@ -68,9 +68,10 @@ impl SqlSession<'_, '_> {
         let instances = members::instance_rows(&rows);
         for row in rows {
             match row.what.as_str() {
-                "node" => {
-                    let info = decided_by(&row.third, &row.second.unwrap_or_default());
-                    load.infos.insert(row.name, NodeInfo { node_name: row.first, ..info });
+                "member" => {
+                    let Some(node_name) = row.first else { continue };
+                    let info = decided_by(&row.third.unwrap_or_default(), &row.second.unwrap_or_default());
+                    load.infos.insert(row.name, NodeInfo { node_name, ..info });
                 }
                 "running" => drop(running.insert(row.name, count(row.one))),
                 "blacklist" => load.blacklist.push(BlacklistRow {
