@@ -161,5 +161,5 @@ fn a_recovery_that_does_not_begin_where_it_was_taken_stays_a_recovery() {
     let recovering = run.context().recovering().expect("it recovers a fire");
     assert_eq!(recovering.root_fire_id.as_ref(), Some(&first_id));
     assert_eq!(recovering.trigger, TriggerKey::named("t"));
-    assert_eq!(run.context().data().text("what").as_deref(), Some("the first"));
+    assert_eq!(run.context().data().text("what"), Some("the first"));
 }

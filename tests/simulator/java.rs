@@ -17,8 +17,8 @@ pub const CHECKIN: u64 = 7_500 * MS;
 /// The number of its workers.
 const WORKERS: usize = 3;
 
-/// The most by which its wall clock is ahead of the store's. It convicts others so much earlier, and
-/// a node of ours gives up its work 1.5 s before the end of its window.
+/// The most by which its wall clock is ahead of the store's. Others are convicted so much earlier,
+/// and a node of ours gives up its work 1.5 s before the end of its window.
 const MOST_AHEAD_MS: i64 = 1_400;
 
 /// A node of ours whose check-in is later than this acquires nothing.
