@@ -147,8 +147,8 @@ impl Observations {
     /// is one for its peers as well: each has the tolerance from now on to come back, and the
     /// observer is not the first only to find the others missing.
     ///
-    /// Another outage soon after the last one lengthens nothing: a store that fails now and then
-    /// puts off no verdict for ever.
+    /// Another outage within a window of the last one lengthens nothing. Outages a window apart put
+    /// a verdict off until the store answers for longer than the tolerance.
     pub(crate) fn note_return(&mut self, observer: &Observer, own_interval_ms: i64) {
         let window = length(own_interval_ms.saturating_add(observer.tolerance_ms));
         if self.returned.is_none_or(|returned| observer.answered >= returned.saturating_add(window)) {
