@@ -117,6 +117,10 @@ const STORE_ROOMS: &[(&str, &[&str])] = &[
 
 const MOST_LINES: usize = 450;
 
+/// The most methods of the traits that a session consists of. Each is written once for a kind of
+/// database.
+const MOST_METHODS: usize = 60;
+
 #[test]
 fn imports_go_down() {
     none("imports that go up", &upward_imports(&library()));
@@ -162,6 +166,18 @@ fn no_source_is_long() {
         (lines > MOST_LINES).then(|| format!("{top}{file}: {lines} lines; is there a second concept in it?"))
     });
     none("files over 450 lines", &long.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_session_has_few_methods() {
+    let text: String = read("src/store/database/").into_iter().map(|(_, text)| text).collect();
+    let (traits, _) = text.split_once("pub trait Session:").unwrap().1.split_once('{').unwrap();
+    let methods = |name: &str| {
+        let (_, body) = text.split_once(&format!("pub trait {name}")).unwrap_or_else(|| panic!("no trait {name}"));
+        body.split_once("\n}").unwrap().0.matches("\n    fn ").count()
+    };
+    let methods: usize = traits.split('+').map(str::trim).chain(["Session"]).map(methods).sum();
+    assert!((40..=MOST_METHODS).contains(&methods), "{methods} methods of the traits of a session");
 }
 
 #[test]

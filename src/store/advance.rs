@@ -1,6 +1,6 @@
 //! `Advance`: the write that moves a trigger's row on, made from the trigger as it is to be.
 
-use super::row::Advance;
+use super::row::{Advance, TriggerRow};
 use super::schedule_row::counts;
 use crate::trigger::{Trigger, TriggerState};
 
@@ -16,6 +16,22 @@ impl Advance {
             previous_ms: trigger.previous_ms,
             start_ms: trigger.start_ms,
             counts: counts(&trigger.schedule),
+            moves_options: false,
+        }
+    }
+
+    /// The write that gives a trigger this state and next fire time, and leaves all else as it was
+    /// read in this state.
+    pub(super) fn of_row(row: &TriggerRow, from: TriggerState, state: TriggerState, next_ms: Option<i64>) -> Self {
+        Self {
+            key: row.key.clone(),
+            expected_state: from,
+            expected_next_ms: row.next_ms,
+            state,
+            next_ms,
+            previous_ms: row.previous_ms,
+            start_ms: row.start_ms,
+            counts: None,
             moves_options: false,
         }
     }

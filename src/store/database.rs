@@ -33,10 +33,10 @@ mod triggers;
 mod types;
 
 pub use changes::{ChangeRows, NotificationSource};
-pub use executions::ExecutionRows;
+pub use executions::{ExecutionRows, IfThere};
 pub use fast_path::FastPath;
 pub use fences::{Fences, LostCommits};
-pub use fires::FiredRows;
+pub use fires::{EndingTriggers, FiredRows};
 pub use history::HistoryRows;
 pub use instances::ClusterRows;
 pub use jobs::JobRows;

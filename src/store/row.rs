@@ -41,16 +41,16 @@ pub use commit::CommitRow;
 pub use continuation::{ContinuationRow, TickPartRow};
 pub use counts::Counts;
 pub use definition::{DefinedTriggerRow, DefinitionRow};
-pub use due::{Advance, Candidate, DueQuery};
+pub use due::{Advance, Candidate, CandidateSelection, DueQuery};
 pub use executions::{CancelRow, HeartbeatRow, Progress};
 pub use fast_path::FastPathWork;
 pub use fence::FenceRow;
 pub use fired::{FiredRow, FiredState};
 pub use history::{EndRow, EndedFire, HistoryFilter, HistoryRow, LogRow, RunSample, TrendSample};
-pub use instance::{InstanceRow, InstanceSelection};
+pub use instance::{Departure, InstanceRow, InstanceSelection};
 pub use job::{JobMarksRow, JobPolicyRow, JobRow, TagRow};
 pub use last_run::LastRunRow;
-pub use listing::{JobQuery, ListOrder, ListedTrigger, Page, TriggerQuery};
+pub use listing::{JobQuery, ListOrder, Listed, ListedTrigger, Page, TriggerQuery};
 pub use locks::LockRow;
 pub use monitor::{Late, LoadRow};
 pub use node::{IncarnationRow, InstanceProcessRow, NodeRow};
@@ -61,7 +61,7 @@ pub use placement::{BlacklistKind, BlacklistRow, Exclusions, GroupRuns, LimitRow
 pub use prefetched::{BegunRow, GoneTrigger, PrefetchedFire, PrefetchedRow};
 pub use recovery::RecoveryRow;
 pub use selection::{
-    ContinuationSelection, FiredSelection, JobSelection, ReservationSelection, Selection, TriggerSelection,
+    ContinuationSelection, FiredSelection, Grouped, JobSelection, ReservationSelection, Selection, TriggerSelection,
 };
 pub use snapshot::{Snapshot, SnapshotPlace};
 pub(in crate::store) use table::cells_of;

@@ -311,11 +311,11 @@ fn a_deadlock_is_told_apart_and_rolled_back(url: &str) {
     let touch = |first: &Owner, second: &Owner, at_once: bool| {
         store.database().transact("touch both", TxMode::OwnRows, &mut |s| {
             let now = s.now_ms()?;
-            s.touch_instance(first, now)?;
+            s.touch_instance(first, now, None)?;
             if at_once {
                 both_hold_one.wait();
             }
-            s.touch_instance(second, now).map(drop)
+            s.touch_instance(second, now, None).map(drop)
         })
     };
     let [one, two] = &owners;

@@ -9,8 +9,8 @@ use super::java::{CHECKIN, JavaNode, first_trigger};
 use super::plan::MS;
 use super::world::World;
 use carnelian::store::row::{
-    Advance, Counts, FiredRow, FiredSelection, FiredState, InstanceRow, InstanceSelection, RecoveryRow, ScheduleRow,
-    Selection, TriggerRow, TriggerSelection,
+    Advance, Counts, Departure, FiredRow, FiredSelection, FiredState, InstanceRow, InstanceSelection, RecoveryRow,
+    ScheduleRow, Selection, TriggerRow, TriggerSelection,
 };
 use carnelian::store::{Lock, Session, TxMode, Violation};
 use carnelian::{
@@ -175,8 +175,8 @@ impl World {
                 }
             }
             let ids: Vec<String> = rows.iter().map(|row| row.fire_id.clone()).collect();
-            s.delete_fired(&ids)?;
-            s.delete_instance(dead, None).map(drop)
+            s.delete_fired(&ids, Vec::new())?;
+            s.delete_instance(dead, Departure::Any).map(drop)
         });
         self.say(format_args!("{} recovers {dead}: {} fires, {tried:?}", node.name, rows.len()));
         if tried.is_err() {
@@ -280,7 +280,7 @@ impl World {
                 let stale = s.fired(FiredSelection::Acquired)?.into_iter().filter(|one| one.trigger == row.key);
                 let stale = stale.map(|one| one.fire_id).collect();
                 reserved = Some(Reserved { fire_id: fire_id.clone(), trigger: row.key.clone(), next_ms, stale });
-                return s.insert_fired(vec![FiredRow {
+                let row = FiredRow {
                     fire_id: fire_id.clone(),
                     trigger: row.key.clone(),
                     instance: node.name.clone(),
@@ -291,7 +291,8 @@ impl World {
                     job: None,
                     nonconcurrent: false,
                     requests_recovery: false,
-                }]);
+                };
+                s.insert_fired(vec![row], &BTreeMap::new())?;
             }
             Ok(())
         });
@@ -394,7 +395,7 @@ impl World {
                 let rows = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&reserved.trigger)))?;
                 unblocked = rows.into_iter().next().map(|row| row.job);
             }
-            s.delete_fired(std::slice::from_ref(&reserved.fire_id)).map(drop)
+            s.delete_fired(std::slice::from_ref(&reserved.fire_id), Vec::new()).map(drop)
         });
         tried.expect("nobody holds a reservation");
         self.say(format_args!("{} of {} is given back, unblocked {unblocked:?}", reserved.fire_id, reserved.trigger));
@@ -414,7 +415,7 @@ impl World {
             if fired.job.disallows_concurrent_execution() {
                 unblock(s, key)?;
             }
-            is_recorded = !s.delete_fired(std::slice::from_ref(&fired.fire_id))?.is_empty();
+            is_recorded = !s.delete_fired(std::slice::from_ref(&fired.fire_id), Vec::new())?.is_empty();
             // Quartz looks for triggers only, and would take the job from a run of it (H21).
             s.delete_idle_jobs(std::slice::from_ref(key)).map(drop)
         });

@@ -105,7 +105,7 @@ pub struct Opened {
     pub folder: Option<Arc<tempfile::TempDir>>,
 }
 
-type Open = fn(&str, Arc<dyn Clock>) -> Opened;
+pub type Open = fn(&str, Arc<dyn Clock>) -> Opened;
 
 /// Databases whose clusters have gone, for tests of many clusters: a new one would connect, and
 /// prepare each statement, anew.

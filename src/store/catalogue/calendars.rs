@@ -9,7 +9,7 @@ use crate::rules::new_calendar;
 use crate::rules::new_trigger::PauseState;
 use crate::store::Session;
 use crate::store::calendars::unreadable_calendar;
-use crate::store::row::{CalendarName, CalendarRow, TriggerRow, TriggerSelection};
+use crate::store::row::{Advance, CalendarName, CalendarRow, TriggerRow, TriggerSelection};
 use crate::trigger::{Trigger, TriggerState};
 
 /// The most triggers that the refusal to delete a calendar names.
@@ -101,15 +101,17 @@ impl Catalogue<'_> {
         let mut changes = Vec::new();
         for (row, mut trigger) in updatable {
             new_calendar::update(&mut trigger, calendar, now_ms, threshold_ms);
-            changes.push((row.key, pauses.state_of_new(&trigger.key, &trigger.job_key), trigger.next_ms));
+            let Some(from) = TriggerState::from_name(&row.state) else { continue };
+            let state = pauses.state_of_new(&trigger.key, &trigger.job_key);
+            changes.push(Advance::of_row(&row, from, state, trigger.next_ms));
         }
-        let keys: Vec<_> = changes.iter().map(|(key, _, _)| key.clone()).collect();
+        let keys: Vec<_> = changes.iter().map(|change| change.key.clone()).collect();
         if keys.is_empty() {
             return Ok(());
         }
         s.delete_reservations(&keys)?;
         remember_paused_groups(s, &pauses, keys.iter().map(TriggerKey::group))?;
-        s.reset_triggers(&changes)
+        s.advance(&changes).map(drop)
     }
 
     /// The triggers of a calendar that can follow it, as far as they can be read.

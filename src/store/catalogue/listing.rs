@@ -8,7 +8,7 @@ use crate::job::{JobDetail, JobFilter, JobMarks, JobPolicy};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::FiredTrigger;
-use crate::store::row::{JobRow, JobSelection, TriggerRow, TriggerSelection};
+use crate::store::row::{Grouped, JobRow, JobSelection, TriggerRow, TriggerSelection};
 use crate::trigger::{Trigger, TriggerState};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
@@ -84,12 +84,12 @@ impl Catalogue<'_> {
 
     /// The groups that have jobs, in order.
     pub fn job_groups(&self) -> Result<Vec<String>> {
-        self.store.read("list the groups of jobs", |s| s.job_groups())
+        self.store.read("list the groups of jobs", |s| s.groups(Grouped::Jobs))
     }
 
     /// The groups that have triggers, in order.
     pub fn trigger_groups(&self) -> Result<Vec<String>> {
-        self.store.read("list the groups of triggers", |s| s.trigger_groups())
+        self.store.read("list the groups of triggers", |s| s.groups(Grouped::Triggers))
     }
 
     /// The trigger of this key, with its data.

@@ -7,8 +7,8 @@ use crate::job::{JobDetail, JobFilter};
 use crate::key::JobKey;
 use crate::matcher::GroupMatcher;
 use crate::store::row::{
-    DefinitionRow, FiredRow, FiredSelection, FiredState, JobQuery, JobSelection, ListedTrigger, Page, Parked,
-    ParkedRow, TriggerQuery,
+    DefinitionRow, FiredRow, FiredSelection, FiredState, Grouped, JobQuery, JobSelection, Listed, ListedTrigger, Page,
+    Parked, ParkedRow, TriggerQuery,
 };
 use crate::store::{FiredTrigger, Session};
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ impl Catalogue<'_> {
         // One more tells whether there are more.
         let wanted = TriggerQuery { limit: query.limit.map(|limit| limit.saturating_add(1)), ..query.clone() };
         let rows = self.store.glance("list triggers", |s| {
-            let groups = groups_of_triggers(s, query)?;
+            let groups = groups_of(s, Grouped::Triggers, &query.filter)?;
             s.trigger_page(&wanted, groups.as_deref())
         })?;
         Ok(Page::of(rows.into_iter().map(TriggerSummary::from).collect(), query.limit))
@@ -51,8 +51,8 @@ impl Catalogue<'_> {
     /// Failures of the database.
     pub fn count_triggers(&self, query: &TriggerQuery) -> Result<usize> {
         self.store.glance("count triggers", |s| {
-            let groups = groups_of_triggers(s, query)?;
-            s.count_triggers(query, groups.as_deref())
+            let groups = groups_of(s, Grouped::Triggers, &query.filter)?;
+            s.count_listed(Listed::Triggers(query), groups.as_deref())
         })
     }
 
@@ -63,7 +63,7 @@ impl Catalogue<'_> {
     pub fn list_jobs(&self, query: &JobQuery) -> Result<Page<JobDetail>> {
         let wanted = JobQuery { limit: query.limit.map(|limit| limit.saturating_add(1)), ..query.clone() };
         let rows = self.store.glance("list jobs", |s| {
-            let groups = groups_of_jobs(s, query)?;
+            let groups = groups_of(s, Grouped::Jobs, &query.filter)?;
             s.job_page(&wanted, groups.as_deref())
         })?;
         Ok(Page::of(rows.into_iter().map(super::listing::without_data).collect(), query.limit))
@@ -75,8 +75,8 @@ impl Catalogue<'_> {
     /// Failures of the database.
     pub fn count_jobs(&self, query: &JobQuery) -> Result<usize> {
         self.store.glance("count jobs", |s| {
-            let groups = groups_of_jobs(s, query)?;
-            s.count_jobs(query, groups.as_deref())
+            let groups = groups_of(s, Grouped::Jobs, &query.filter)?;
+            s.count_listed(Listed::Jobs(query), groups.as_deref())
         })
     }
 
@@ -169,23 +169,12 @@ fn filled<R, T>(
     }
 }
 
-fn groups_of_triggers(s: &mut dyn Session, query: &TriggerQuery) -> Result<Option<Vec<String>>> {
-    resolved(query.filter.groups_wanted(), || s.trigger_groups())
-}
-
-fn groups_of_jobs(s: &mut dyn Session, query: &JobQuery) -> Result<Option<Vec<String>>> {
-    resolved(query.filter.groups_wanted(), || s.job_groups())
-}
-
-/// The names of the groups that a matcher means; none for all.
-fn resolved(
-    groups: Option<&GroupMatcher>,
-    stored: impl FnOnce() -> Result<Vec<String>>,
-) -> Result<Option<Vec<String>>> {
-    match groups {
+/// The names of the groups that a filter means; none for all.
+fn groups_of(s: &mut dyn Session, of: Grouped, filter: &JobFilter) -> Result<Option<Vec<String>>> {
+    match filter.groups_wanted() {
         None | Some(GroupMatcher::Any) => Ok(None),
         Some(GroupMatcher::Equals(group)) => Ok(Some(vec![group.clone()])),
-        Some(matcher) => Ok(Some(stored()?.into_iter().filter(|group| matcher.matches(group)).collect())),
+        Some(matcher) => Ok(Some(s.groups(of)?.into_iter().filter(|group| matcher.matches(group)).collect())),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::key::{BROADCAST_GROUP, FOLLOWING_GROUP, JobKey, RERUN_GROUPS, Trigger
 use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
 use crate::rules::new_trigger::PauseState;
-use crate::store::row::{FiredSelection, JobSelection, ParkedRow, Selection, TriggerRow, TriggerSelection};
+use crate::store::row::{FiredSelection, Grouped, JobSelection, ParkedRow, Selection, TriggerRow, TriggerSelection};
 use crate::store::{ALL_GROUPS_PAUSED, MisfirePass, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
@@ -73,7 +73,7 @@ impl Catalogue<'_> {
     /// As [`Catalogue::pause_all`], and returns how many triggers changed.
     pub fn pause_and_count_all(&self) -> Result<usize> {
         self.store.write("pause all", |s| {
-            let mut groups = s.trigger_groups()?;
+            let mut groups = s.groups(Grouped::Triggers)?;
             let paused = pause_groups(s, &groups)?;
             groups.push(ALL_GROUPS_PAUSED.to_owned());
             s.insert_paused_groups(&groups)?;
@@ -276,7 +276,7 @@ fn pause_groups(s: &mut dyn Session, groups: &[String]) -> Result<usize> {
 }
 
 fn matching(s: &mut dyn Session, groups: &GroupMatcher) -> Result<BTreeSet<String>> {
-    Ok(s.trigger_groups()?.into_iter().filter(|g| groups.matches(g)).collect())
+    Ok(s.groups(Grouped::Triggers)?.into_iter().filter(|g| groups.matches(g)).collect())
 }
 
 fn matching_jobs(s: &mut dyn Session, groups: &GroupMatcher) -> Result<Vec<JobKey>> {

@@ -2,20 +2,28 @@
 
 use super::owner::Owner;
 use crate::error::Result;
-use crate::key::JobKey;
-use crate::store::row::{FiredRow, FiredSelection, ReservationSelection};
+use crate::key::{JobKey, TriggerKey};
+use crate::store::row::{EndRow, FiredRow, FiredSelection, ReservationSelection};
+use crate::trigger::TriggerState;
+use std::collections::BTreeMap;
+
+/// Triggers that end with a fire, by their states.
+pub type EndingTriggers = BTreeMap<TriggerState, Vec<TriggerKey>>;
 
 /// Rows of `FIRED_TRIGGERS` and of our side table of fences.
 pub trait FiredRows {
     /// Fired rows, in the order that the selection names.
     fn fired(&mut self, which: FiredSelection<'_>) -> Result<Vec<FiredRow>>;
-    /// Writes new fired rows.
-    fn insert_fired(&mut self, rows: Vec<FiredRow>) -> Result<()>;
+    /// Writes new fired rows, and deletes the triggers that end with them, each from the state in
+    /// which it was just read: as [`TriggerRows::delete_triggers`](super::TriggerRows) with a state.
+    /// Returns how many triggers there were.
+    fn insert_fired(&mut self, rows: Vec<FiredRow>, ending: &EndingTriggers) -> Result<usize>;
     /// Turns acquired rows into executing ones under their new ids, `(old id, new row)`; returns
     /// how many were there.
     fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize>;
-    /// Deletes fired rows; returns the ids of those that were there.
-    fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>>;
+    /// Deletes fired rows, and writes into the history what became of those that were there and are
+    /// among `ends`, which are in the order of `ids`. Returns the ids of those that were there.
+    fn delete_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>>;
     /// Deletes reservations, which their nodes will find gone; returns how many there were.
     fn delete_reserved(&mut self, which: ReservationSelection<'_>) -> Result<usize>;
     /// The jobs of these that are stored and of which a fire is executing, each with whether one

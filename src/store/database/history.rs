@@ -2,15 +2,11 @@
 
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::row::{Cell, EndRow, HistoryFilter, TableDef};
+use crate::store::row::{Cell, HistoryFilter, TableDef};
 use std::ops::Range;
 
 /// Rows of our side table of the history.
 pub trait HistoryRows {
-    /// Deletes fired rows, as [`FiredRows::delete_fired`](super::FiredRows::delete_fired), and
-    /// writes into the history what became of those that were there and are among `ends`, which are
-    /// in the order of `ids`.
-    fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>>;
     /// Rows of the history as this declaration shows them, the newest first.
     fn select_history(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>>;
     /// The jobs of which more than `more_than` rows ended at `since_ms` or later, with how many;

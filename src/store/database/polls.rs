@@ -6,7 +6,7 @@ use crate::store::row::{Exclusions, PollResult, TypeVersions};
 /// Polls over several tables, in one statement each.
 pub trait PollRows {
     /// The time, the counters of changes, and the earliest time within `horizon_ms` from now,
-    /// however late, at which [`TriggerRows::due`](super::TriggerRows::due) would find something;
+    /// however late, at which a [`DueQuery`](crate::store::row::DueQuery) would find something;
     /// without a horizon at any time. Also the earliest time for which a node of ours, other than
     /// `instance`, has reserved a trigger. In one statement.
     fn poll(

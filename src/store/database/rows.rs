@@ -22,7 +22,7 @@ impl dyn Session + '_ {
     }
 
     /// The values of rows as they are written now.
-    fn written<T: Table>(&mut self, rows: &[T]) -> Result<Vec<Vec<Cell>>> {
+    pub(super) fn written<T: Table>(&mut self, rows: &[T]) -> Result<Vec<Vec<Cell>>> {
         let stamp = T::DEF.stamp.map(|_| self.now_ms()).transpose()?.map(Cell::Int);
         Ok(rows.iter().map(|row| row.cells().into_iter().chain(stamp.clone()).collect()).collect())
     }

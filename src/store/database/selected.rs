@@ -1,5 +1,6 @@
 //! The questions that a session answers by its selections of fires, jobs and triggers.
 
+use super::executions::IfThere;
 use super::session::Session;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
@@ -35,6 +36,21 @@ impl dyn Session + '_ {
     /// Deletes the reservations that nodes of ours have of these triggers.
     pub fn delete_reservations(&mut self, triggers: &[TriggerKey]) -> Result<usize> {
         self.delete_reserved(ReservationSelection::Triggers(triggers))
+    }
+
+    /// Writes signs of life of those of these fires that are executing.
+    pub fn put_heartbeats(&mut self, rows: &[HeartbeatRow]) -> Result<()> {
+        let rows = self.written(rows)?;
+        self.put_of_executing(HeartbeatRow::DEF, rows, IfThere::Replaced).map(drop)
+    }
+
+    /// Notes that these fires are to stop; returns how many of them are executing and were not
+    /// noted before.
+    pub fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize> {
+        let order = |fire_id: &String| CancelRow { fire_id: fire_id.clone(), who: who.to_owned() };
+        let rows = self.written(&fire_ids.iter().map(order).collect::<Vec<_>>())?;
+        // Somebody else may ask for the same at the same time: that is no error.
+        self.put_of_executing(CancelRow::DEF, rows, IfThere::Kept)
     }
 
     /// Deletes beats.

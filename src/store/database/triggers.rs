@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TriggerSelection};
+use crate::store::row::{Advance, Candidate, CandidateSelection, Selection, TriggerRow, TriggerSelection};
 use crate::trigger::TriggerState;
 
 /// Rows of `TRIGGERS`, of the tables of the kinds and of `PAUSED_TRIGGER_GRPS`.
@@ -11,8 +11,6 @@ pub trait TriggerRows {
     fn triggers(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerRow>>;
     /// The keys of the same.
     fn trigger_keys(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerKey>>;
-    /// The groups that have triggers.
-    fn trigger_groups(&mut self) -> Result<Vec<String>>;
     /// Stores new triggers, each with the row of its kind and that of its options.
     fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()>;
     /// Deletes triggers with the rows of their kind, their options and their recovery rows; returns
@@ -21,11 +19,6 @@ pub trait TriggerRows {
     /// With `only_in`, a trigger in another state does not count and the caller must roll back: the
     /// rows of its kind are gone by then.
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize>;
-    /// Begins fires of triggers that end with them: as [`TriggerRows::delete_triggers`] with a
-    /// state, of triggers that were just read, and
-    /// [`FiredRows::insert_fired`](super::FiredRows::insert_fired). Returns how many triggers there
-    /// were.
-    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: Vec<FiredRow>) -> Result<usize>;
     /// Deletes those of these triggers that are `COMPLETE` and have no fired row left; returns
     /// them.
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>>;
@@ -39,15 +32,10 @@ pub trait TriggerRows {
     ) -> Result<usize>;
     /// Writes what a fire or a misfire changed; returns how many triggers were as expected.
     fn advance(&mut self, advances: &[Advance]) -> Result<usize>;
-    /// Sets state and next fire time of triggers, whatever they were.
-    fn reset_triggers(&mut self, triggers: &[(TriggerKey, TriggerState, Option<i64>)]) -> Result<()>;
-    /// Triggers in state `WAITING` that are due, earliest first, higher priority first among
-    /// equals; with their jobs.
-    fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>>;
+    /// Triggers with their jobs, in the order that the selection names.
+    fn candidates(&mut self, which: CandidateSelection<'_>) -> Result<Vec<Candidate>>;
     /// Gives all triggers of a job to another that is stored as well.
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize>;
-    /// These triggers, whatever their state, as candidates.
-    fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>>;
     /// Tells whether a trigger is misfired that was due more than `threshold_ms` ago; in one
     /// statement.
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool>;

@@ -11,7 +11,7 @@ use crate::rules::prefetch::Room;
 use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
-use crate::store::row::{Candidate, DueQuery};
+use crate::store::row::{Candidate, CandidateSelection, DueQuery};
 use crate::store::{Firing, Session};
 use crate::trigger::{Policies, TriggerOrder};
 use std::collections::BTreeSet;
@@ -83,7 +83,7 @@ impl Firing<'_> {
             if choice.batch.is_full() || choice.acquisition.withheld > 0 {
                 break;
             }
-            let mut candidates = s.due(&DueQuery {
+            let query = DueQuery {
                 among,
                 order: choice.order,
                 now_ms,
@@ -94,7 +94,8 @@ impl Firing<'_> {
                 excluded: choice.admission.excluded(),
                 limit,
                 offset: seen - choice.admission.hidden().min(seen),
-            })?;
+            };
+            let mut candidates = s.candidates(CandidateSelection::Due(query))?;
             let found = candidates.len();
             seen += found;
             // Candidates are large: a vector that grows would copy them over and over.

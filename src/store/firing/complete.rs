@@ -121,7 +121,7 @@ impl Firing<'_> {
     ) -> Result<CompletionReport> {
         let ids: Vec<_> = completions.iter().map(|c| c.fire_id.clone()).collect();
         let ends = self.end_rows(s, completions)?;
-        let held: HashSet<String> = s.move_to_history(&ids, ends)?.into_iter().collect();
+        let held: HashSet<String> = s.delete_fired(&ids, ends)?.into_iter().collect();
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
 
         self.write_logs(s, &recorded)?;

@@ -11,7 +11,7 @@ use crate::rules::firing::{Missed, is_still_reserved, missed};
 use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
-use crate::store::row::{Candidate, FiredSelection, Selection};
+use crate::store::row::{Candidate, CandidateSelection, FiredSelection, Selection};
 use crate::store::transaction::{fenced, overtaken};
 use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::Transition;
@@ -78,14 +78,14 @@ impl Firing<'_> {
 
         give_back(s, &given_back)?;
         if !yielded.is_empty() {
-            s.delete_fired(&yielded)?;
+            s.delete_fired(&yielded, Vec::new())?;
         }
         // Reservations of triggers that are blocked are deleted: those that fire are none by then.
         let rows: Vec<_> = begun.into_iter().zip(batch.take_rows()).collect();
         if s.begin_executing(&rows)? != rows.len() {
             return Err(overtaken("fire triggers"));
         }
-        batch.write_triggers(s)?;
+        batch.write(s, Vec::new())?;
         let overtaken = reservations.len() - reserved.held.len();
         let mut acquisition = Acquisition { now_ms, overtaken, ..Acquisition::default() };
         batch.report_deferred(s, &mut acquisition)?;
@@ -99,7 +99,7 @@ impl Firing<'_> {
         let held = s.fired_ids(FiredSelection::Ids(&ids))?;
         let keys: Vec<_> = reservations.iter().map(|r| r.trigger.clone()).collect();
         let candidates: BTreeMap<TriggerKey, Candidate> =
-            s.candidates(&keys)?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
+            s.candidates(CandidateSelection::Keys(&keys))?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
         let mut calendars = Calendars::default();
         self.store.read_calendars(
             s,
@@ -156,7 +156,7 @@ pub(super) fn give_back(s: &mut dyn Session, reservations: &[&Reservation]) -> R
         return Ok(());
     }
     let ids: Vec<_> = reservations.iter().map(|r| r.fire_id.clone()).collect();
-    let deleted: BTreeSet<String> = s.delete_fired(&ids)?.into_iter().collect();
+    let deleted: BTreeSet<String> = s.delete_fired(&ids, Vec::new())?.into_iter().collect();
     // A reservation whose row is gone was recovered by a peer: its trigger is no longer ours to
     // touch.
     let keys: Vec<_> =

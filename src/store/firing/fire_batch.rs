@@ -13,13 +13,14 @@ use crate::key::{RECOVERY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::recovery::recovery_keys;
 use crate::rules::strategy::is_rerun;
+use crate::store::database::EndingTriggers;
 use crate::store::row::{
     Advance, Candidate, FiredRow, FiredState, PrefetchedFire, ReservationSelection, Selection, StoredOptionsRow,
 };
 use crate::store::transaction::overtaken;
 use crate::store::{Owner, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Collects what a batch of fires writes, so that each table is written once.
 pub(super) struct FireBatch<'a> {
@@ -37,7 +38,7 @@ pub(super) struct FireBatch<'a> {
     bundles: Vec<FireBundle>,
     rows: Vec<FiredRow>,
     advances: Vec<Advance>,
-    gone: BTreeMap<TriggerState, Vec<TriggerKey>>,
+    ending: EndingTriggers,
     gone_with_options: Vec<TriggerKey>,
     deferred: Vec<Deferred>,
     skipped: Vec<SkippedFires>,
@@ -60,7 +61,7 @@ impl<'a> FireBatch<'a> {
             bundles: Vec::new(),
             rows: Vec::new(),
             advances: Vec::new(),
-            gone: BTreeMap::new(),
+            ending: EndingTriggers::new(),
             gone_with_options: Vec::new(),
             deferred: Vec::new(),
             skipped: Vec::new(),
@@ -135,7 +136,7 @@ impl<'a> FireBatch<'a> {
                 if candidate.trigger.options.is_some() {
                     self.gone_with_options.push(trigger.key.clone());
                 }
-                self.gone.entry(from).or_default().push(trigger.key.clone());
+                self.ending.entry(from).or_default().push(trigger.key.clone());
             }
             AfterFire::Stays(state) => {
                 let advance = Advance::of(&trigger, (from, Some(scheduled_ms)), state);
@@ -195,48 +196,23 @@ impl<'a> FireBatch<'a> {
             if candidate.trigger.options.is_some() {
                 self.gone_with_options.push(trigger.key.clone());
             }
-            self.gone.entry(from).or_default().push(trigger.key.clone());
+            self.ending.entry(from).or_default().push(trigger.key.clone());
         } else {
             self.advances.push(Advance::of(&trigger, (from, Some(scheduled_ms)), TriggerState::Waiting));
         }
         DueTick { trigger, job, scheduled_ms, is_last }
     }
 
-    /// Writes the triggers, and these rows of fires and reservations.
+    /// Writes these rows of fires and reservations, and the triggers: those that stay move on, those
+    /// that are done go, siblings of one-at-a-time jobs block.
     pub(super) fn write(&self, s: &mut dyn Session, rows: Vec<FiredRow>) -> Result<()> {
-        // Nearly always they come from one state.
-        let Some((from, keys)) = self.gone.first_key_value().filter(|_| self.gone.len() == 1 && !rows.is_empty())
-        else {
-            self.write_triggers(s)?;
-            return if rows.is_empty() { Ok(()) } else { s.insert_fired(rows) };
-        };
-        self.write_advances(s)?;
-        if s.begin_last_fires(keys, *from, rows)? != keys.len() {
-            return Err(overtaken("fire triggers"));
-        }
-        self.write_rest(s)
-    }
-
-    /// Writes the triggers: those that stay move on, those that are done go, siblings of
-    /// one-at-a-time jobs block.
-    pub(super) fn write_triggers(&self, s: &mut dyn Session) -> Result<()> {
-        self.write_advances(s)?;
-        for (from, keys) in &self.gone {
-            if s.delete_triggers(keys, Some(*from))? != keys.len() {
-                return Err(overtaken("fire triggers"));
-            }
-        }
-        self.write_rest(s)
-    }
-
-    fn write_advances(&self, s: &mut dyn Session) -> Result<()> {
         if !self.advances.is_empty() && s.advance(&self.advances)? != self.advances.len() {
             return Err(overtaken("fire triggers"));
         }
-        Ok(())
-    }
-
-    fn write_rest(&self, s: &mut dyn Session) -> Result<()> {
+        let ending: usize = self.ending.values().map(Vec::len).sum();
+        if s.insert_fired(rows, &self.ending)? != ending {
+            return Err(overtaken("fire triggers"));
+        }
         if !self.prefetched.is_empty() {
             s.insert_prefetched(&self.owner.instance, &self.prefetched)?;
         }

@@ -78,7 +78,7 @@ fn take_back(s: &mut dyn Session, but_of: &str, grace: Duration, beside_quartz: 
     let (lost, free): (Vec<&FiredRow>, Vec<&FiredRow>) = overdue.iter().partition(|row| foreign.contains(&row.trigger));
     let lost: Vec<String> = lost.into_iter().map(|row| row.fire_id.clone()).collect();
     if !lost.is_empty() {
-        s.delete_fired(&lost)?;
+        s.delete_fired(&lost, Vec::new())?;
     }
     let free: Vec<Reservation> = free.into_iter().map(reservation).collect();
     give_back(s, &free.iter().collect::<Vec<_>>())?;

@@ -278,17 +278,7 @@ impl Firing<'_> {
         if from == Blocked {
             ends.let_go.push(row.key.clone());
         }
-        Ok(Some(Advance {
-            key: row.key.clone(),
-            expected_state: from,
-            expected_next_ms: row.next_ms,
-            state: to,
-            next_ms: if is_old { Some(now_ms) } else { row.next_ms },
-            previous_ms: row.previous_ms,
-            start_ms: row.start_ms,
-            counts: None,
-            moves_options: false,
-        }))
+        Ok(Some(Advance::of_row(row, from, to, if is_old { Some(now_ms) } else { row.next_ms })))
     }
 }
 

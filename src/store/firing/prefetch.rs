@@ -145,7 +145,7 @@ impl Firing<'_> {
         let done = fires.iter().filter(|fire| unfired(fire) == Unfired::Done);
         let over: Vec<String> = done.map(|fire| fire.fire_id.clone()).collect();
         if !over.is_empty() {
-            s.delete_fired(&over)?;
+            s.delete_fired(&over, Vec::new())?;
             s.delete_heartbeats(&over)?;
         }
         let advances: Vec<Advance> = advances.into_values().collect();

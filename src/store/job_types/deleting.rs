@@ -4,7 +4,7 @@ use super::JobTypes;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::Session;
-use crate::store::row::{JobQuery, TriggerQuery};
+use crate::store::row::{JobQuery, Listed, TriggerQuery};
 use std::collections::BTreeSet;
 
 /// The result of a deletion of jobs by their type, or of its dry run.
@@ -44,7 +44,7 @@ fn of_type(s: &mut dyn Session, job_type: &str) -> Result<DeletedJobs> {
     let (running, deleted): (Vec<JobKey>, Vec<JobKey>) = keys.into_iter().partition(|key| executing.contains(key));
     let mut triggers = 0;
     for key in &deleted {
-        triggers += s.count_triggers(&TriggerQuery::new().job(key.clone()), None)?;
+        triggers += s.count_listed(Listed::Triggers(&TriggerQuery::new().job(key.clone())), None)?;
     }
     Ok(DeletedJobs { deleted, running, triggers })
 }

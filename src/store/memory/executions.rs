@@ -3,8 +3,8 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::rules::begun::BeginMark;
-use crate::store::database::{ExecutionRows, Owner};
-use crate::store::row::{BegunRow, CancelRow, FiredState, HeartbeatRow, LockRow};
+use crate::store::database::{ExecutionRows, IfThere, Owner};
+use crate::store::row::{BegunRow, Cell, FiredState, HeartbeatRow, LockRow, TableDef};
 
 impl MemorySession<'_> {
     fn runs(&self, fire_id: &str) -> bool {
@@ -13,12 +13,24 @@ impl MemorySession<'_> {
 }
 
 impl ExecutionRows for MemorySession<'_> {
-    fn put_heartbeats(&mut self, rows: &[HeartbeatRow]) -> Result<()> {
+    fn put_of_executing(
+        &mut self,
+        table: &'static TableDef,
+        mut rows: Vec<Vec<Cell>>,
+        there: IfThere,
+    ) -> Result<usize> {
         self.reads()?;
-        for row in rows.iter().filter(|row| self.runs(&row.fire_id)).collect::<Vec<_>>() {
-            self.tables.put_row(row);
+        rows.retain(|row| matches!(row.first(), Some(Cell::Text(fire_id)) if self.runs(fire_id)));
+        let (stored, key_columns) = (self.tables.declared.of(table), table.key_columns());
+        let mut written = 0;
+        for row in rows {
+            let key = stored.key(&key_columns, &row);
+            if there == IfThere::Replaced || stored.rows.get(&key).is_none() {
+                stored.rows.put(key, row);
+                written += 1;
+            }
         }
-        Ok(())
+        Ok(written)
     }
 
     fn notable_heartbeats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<HeartbeatRow>> {
@@ -29,16 +41,6 @@ impl ExecutionRows for MemorySession<'_> {
                 || row.beat_ms > future_ms
         };
         Ok(self.tables.rows().filter(notable).collect())
-    }
-
-    fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize> {
-        self.reads()?;
-        let new = |id: &&String| self.runs(id) && self.tables.row_of::<CancelRow>(*id).is_none();
-        let new: Vec<String> = fire_ids.iter().filter(new).cloned().collect();
-        for fire_id in &new {
-            self.tables.put_row(&CancelRow { fire_id: fire_id.clone(), who: who.to_owned() });
-        }
-        Ok(new.len())
     }
 
     fn note_begun(&mut self, owner: &Owner, mark: &BeginMark) -> Result<bool> {

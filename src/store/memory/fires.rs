@@ -1,11 +1,11 @@
 //! Fired rows and fences in maps.
 
-use super::MemorySession;
+use super::{MemorySession, history};
 use crate::error::{FailureClass, Result};
 use crate::key::{JobKey, TriggerKey};
-use crate::store::database::{FiredRows, Owner};
+use crate::store::database::{EndingTriggers, FiredRows, Owner, TriggerRows};
 use crate::store::row::{
-    FenceRow, FiredRow, FiredSelection, FiredState, RecoveryRow, ReservationSelection, Selection, TriggerRow,
+    EndRow, FenceRow, FiredRow, FiredSelection, FiredState, RecoveryRow, ReservationSelection, Selection, TriggerRow,
 };
 use crate::trigger::TriggerState::{Blocked, PausedBlocked};
 use std::collections::BTreeSet;
@@ -86,15 +86,19 @@ impl FiredRows for MemorySession<'_> {
         Ok(rows.into_iter().cloned().collect())
     }
 
-    fn insert_fired(&mut self, rows: Vec<FiredRow>) -> Result<()> {
+    fn insert_fired(&mut self, rows: Vec<FiredRow>, ending: &EndingTriggers) -> Result<usize> {
         self.changes()?;
+        let mut ended = 0;
+        for (state, keys) in ending {
+            ended += self.delete_triggers(keys, Some(*state))?;
+        }
         for row in rows {
             if self.tables.fired.get(&row.fire_id).is_some() {
                 return Err(self.duplicate("fire", &row.fire_id));
             }
             self.tables.fired.put(row.fire_id.clone(), row);
         }
-        Ok(())
+        Ok(ended)
     }
 
     fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize> {
@@ -110,10 +114,21 @@ impl FiredRows for MemorySession<'_> {
         Ok(begun)
     }
 
-    fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>> {
+    fn delete_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         self.changes()?;
         self.wait_for(ids)?;
-        Ok(ids.iter().filter(|id| self.tables.fired.remove(*id).is_some()).cloned().collect())
+        let mut ends = ends.into_iter().peekable();
+        let mut there = Vec::with_capacity(ids.len());
+        for id in ids {
+            let end = ends.next_if(|end| end.fire_id == *id);
+            let Some(fired) = self.tables.fired.remove(id) else { continue };
+            if let Some(end) = end {
+                self.tables.history.put(id.clone(), history::row(&fired, end));
+            }
+            there.push(id.clone());
+        }
+        debug_assert!(ends.next().is_none(), "an end of no fire that was asked for, or in another order");
+        Ok(there)
     }
 
     fn delete_reserved(&mut self, which: ReservationSelection<'_>) -> Result<usize> {

@@ -11,23 +11,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 impl HistoryRows for MemorySession<'_> {
-    fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
-        self.changes()?;
-        self.wait_for(ids)?;
-        let mut ends = ends.into_iter().peekable();
-        let mut there = Vec::with_capacity(ids.len());
-        for id in ids {
-            let end = ends.next_if(|end| end.fire_id == *id);
-            let Some(fired) = self.tables.fired.remove(id) else { continue };
-            if let Some(end) = end {
-                self.tables.history.put(id.clone(), row(&fired, end));
-            }
-            there.push(id.clone());
-        }
-        debug_assert!(ends.next().is_none(), "an end of no fire that was asked for, or in another order");
-        Ok(there)
-    }
-
     fn select_history(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
         self.reads()?;
         let whole = DeclaredTable::of(HistoryRow::DEF);
@@ -74,7 +57,8 @@ impl MemorySession<'_> {
     }
 }
 
-fn row(fired: &FiredRow, end: EndRow) -> HistoryRow {
+/// The row of a fire that has ended.
+pub(super) fn row(fired: &FiredRow, end: EndRow) -> HistoryRow {
     HistoryRow {
         fire_id: end.fire_id,
         trigger: fired.trigger.clone(),

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::database::{ClusterRows, FiredRows, Owner, PlacementRows, Session};
 use crate::store::row::{
-    CancelRow, Cell, CheckpointRow, ClusterMembers, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow,
+    CancelRow, Cell, CheckpointRow, ClusterMembers, Departure, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow,
     InstanceRow, InstanceSelection, JobTypeRow, Late, LoadRow, NodeRow, ParkedRow, PlacementView, RecoveryModeRow,
     RecoveryRow, TableDef,
 };
@@ -40,22 +40,18 @@ impl ClusterRows for MemorySession<'_> {
         })
     }
 
-    fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool> {
+    fn touch_instance(&mut self, owner: &Owner, now_ms: i64, node: Option<&NodeRow>) -> Result<bool> {
         self.reads()?;
         let same = |i: &InstanceRow| i.incarnation.as_ref() == Some(&owner.incarnation);
         if !self.tables.instances.get(&owner.instance).is_some_and(same) {
             return Ok(false);
         }
-        Ok(self.tables.instances.change(&owner.instance, |i| i.last_checkin_ms = now_ms))
-    }
-
-    fn touch_node(&mut self, owner: &Owner, node: &NodeRow) -> Result<bool> {
-        let touched = self.touch_instance(owner, node.seen_ms)?;
-        if touched {
+        self.tables.instances.change(&owner.instance, |i| i.last_checkin_ms = now_ms);
+        if let Some(node) = node {
             let session: &mut dyn Session = self;
             session.upsert(node, &["started_ms"])?;
         }
-        Ok(touched)
+        Ok(true)
     }
 
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {
@@ -63,15 +59,6 @@ impl ClusterRows for MemorySession<'_> {
         self.tables.remove_row::<NodeRow>(&row.name);
         self.tables.remove_row::<InstanceProcessRow>(&row.name);
         self.tables.instances.put(row.name.clone(), row.clone());
-        Ok(())
-    }
-
-    fn forget_replaced(&mut self, name: &str) -> Result<()> {
-        let named = self.instances(InstanceSelection::Named(name))?;
-        if let Some(row) = named.into_iter().find(|row| row.incarnation.is_none()) {
-            self.put_instance(&row)?;
-            self.tables.delete_rows(|row: &JobTypeRow| row.instance == name);
-        }
         Ok(())
     }
 
@@ -102,16 +89,25 @@ impl ClusterRows for MemorySession<'_> {
         Ok(count)
     }
 
-    fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {
+    fn delete_instance(&mut self, name: &str, departure: Departure) -> Result<bool> {
         self.reads()?;
-        let row = self.tables.instances.get(name);
-        if seen_ms.is_some() && row.map(|i| i.last_checkin_ms) != seen_ms {
+        let seen_ms = self.tables.instances.get(name).map(|row| row.last_checkin_ms);
+        let node = self.tables.row_of::<NodeRow>(name);
+        let goes = match departure {
+            Departure::Any => true,
+            Departure::Silent(last_ms) => seen_ms == Some(last_ms),
+            Departure::Replaced => node.is_some_and(|node| seen_ms.is_some_and(|seen_ms| seen_ms != node.seen_ms)),
+        };
+        if !goes {
             return Ok(false);
         }
         self.tables.remove_row::<NodeRow>(name);
         self.tables.remove_row::<InstanceProcessRow>(name);
         self.tables.delete_rows(|row: &JobTypeRow| row.instance == name);
-        Ok(self.tables.instances.remove(name).is_some())
+        Ok(match departure {
+            Departure::Replaced => self.tables.instances.change(name, |row| (row.incarnation, row.joined) = (None, 0)),
+            Departure::Any | Departure::Silent(_) => self.tables.instances.remove(name).is_some(),
+        })
     }
 
     fn read_cluster_load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {

@@ -5,7 +5,7 @@ use super::jobs::is_marked;
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::database::ListingRows;
-use crate::store::row::{JobQuery, JobRow, ListOrder, ListedTrigger, TriggerQuery, TriggerRow};
+use crate::store::row::{Grouped, JobQuery, JobRow, ListOrder, Listed, ListedTrigger, TriggerQuery, TriggerRow};
 use std::collections::BTreeSet;
 
 /// The place of a trigger in a list.
@@ -70,11 +70,6 @@ impl ListingRows for MemorySession<'_> {
         Ok(rows.into_iter().take(query.limit.unwrap_or(usize::MAX)).map(listed).collect())
     }
 
-    fn count_triggers(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<usize> {
-        self.reads()?;
-        Ok(self.triggers_of(query, groups).len())
-    }
-
     fn job_page(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<Vec<JobRow>> {
         self.reads()?;
         let place_of = |row: &JobRow| (row.key.name().to_owned(), row.key.group().to_owned());
@@ -88,14 +83,20 @@ impl ListingRows for MemorySession<'_> {
         Ok(rows.into_iter().take(query.limit.unwrap_or(usize::MAX)).map(without_data).collect())
     }
 
-    fn count_jobs(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<usize> {
+    fn count_listed(&mut self, query: Listed<'_>, groups: Option<&[String]>) -> Result<usize> {
         self.reads()?;
-        Ok(self.jobs_of(query, groups).len())
+        Ok(match query {
+            Listed::Triggers(query) => self.triggers_of(query, groups).len(),
+            Listed::Jobs(query) => self.jobs_of(query, groups).len(),
+        })
     }
 
-    fn job_groups(&mut self) -> Result<Vec<String>> {
+    fn groups(&mut self, of: Grouped) -> Result<Vec<String>> {
         self.reads()?;
-        let groups: BTreeSet<&str> = self.tables.jobs.values().map(|row| row.key.group()).collect();
+        let groups: BTreeSet<&str> = match of {
+            Grouped::Jobs => self.tables.jobs.values().map(|row| row.key.group()).collect(),
+            Grouped::Triggers => self.tables.triggers.keys().map(TriggerKey::group).collect(),
+        };
         Ok(groups.into_iter().map(str::to_owned).collect())
     }
 }

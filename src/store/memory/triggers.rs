@@ -4,10 +4,10 @@ use super::MemorySession;
 use crate::error::Result;
 use crate::job::JobMarks;
 use crate::key::{BROADCAST_GROUP, JobKey, TriggerKey};
-use crate::store::database::{FiredRows, Session, TriggerRows};
+use crate::store::database::{Session, TriggerRows};
 use crate::store::row::{
-    Advance, Candidate, ContinuationRow, DueQuery, Exclusions, FiredRow, FiredState, JobRow, Selection, Table,
-    TriggerRow, TriggerSelection, TypeVersions,
+    Advance, Candidate, CandidateSelection, ContinuationRow, DueQuery, Exclusions, FiredRow, FiredState, JobRow,
+    Selection, Table, TriggerRow, TriggerSelection, TypeVersions,
 };
 use crate::trigger::{Schedule, TriggerOrder, TriggerState};
 use std::cmp::{Ordering, Reverse};
@@ -151,6 +151,24 @@ impl MemorySession<'_> {
         };
         self.tables.triggers.index().waiting(no_later_than_ms, misfired_before_ms).filter(may_be_taken)
     }
+
+    /// The triggers that are due, in the order of the query.
+    fn due<'s>(&'s self, query: &'s DueQuery<'s>) -> Vec<&'s TriggerRow> {
+        let (no_later_than_ms, misfired_before_ms) = (query.no_later_than_ms, query.misfired_before_ms);
+        let among: Option<BTreeSet<&TriggerKey>> = query.among.map(|keys| keys.iter().collect());
+        let waiting = self
+            .waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.excluded)
+            .filter(|t| among.as_ref().is_none_or(|keys| keys.contains(&t.key)));
+        match query.order {
+            TriggerOrder::TimeThenPriority => waiting.skip(query.offset).take(query.limit).collect(),
+            TriggerOrder::PriorityThenTime => {
+                // The rows come in order of time, which a stable sort keeps.
+                let mut rows: Vec<&TriggerRow> = waiting.collect();
+                rows.sort_by_key(|t| (t.next_ms > Some(query.now_ms), Reverse(t.priority)));
+                rows.into_iter().skip(query.offset).take(query.limit).collect()
+            }
+        }
+    }
 }
 
 impl TriggerRows for MemorySession<'_> {
@@ -162,12 +180,6 @@ impl TriggerRows for MemorySession<'_> {
     fn trigger_keys(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerKey>> {
         self.reads()?;
         Ok(self.read_rows(which).into_iter().map(|row| row.key.clone()).collect())
-    }
-
-    fn trigger_groups(&mut self) -> Result<Vec<String>> {
-        self.reads()?;
-        let groups: BTreeSet<&str> = self.tables.triggers.keys().map(TriggerKey::group).collect();
-        Ok(groups.into_iter().map(str::to_owned).collect())
     }
 
     fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()> {
@@ -192,12 +204,6 @@ impl TriggerRows for MemorySession<'_> {
                 deleted += 1;
             }
         }
-        Ok(deleted)
-    }
-
-    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fired: Vec<FiredRow>) -> Result<usize> {
-        let deleted = self.delete_triggers(keys, Some(in_state))?;
-        self.insert_fired(fired)?;
         Ok(deleted)
     }
 
@@ -254,47 +260,21 @@ impl TriggerRows for MemorySession<'_> {
         Ok(matched)
     }
 
-    fn reset_triggers(&mut self, triggers: &[(TriggerKey, TriggerState, Option<i64>)]) -> Result<()> {
-        self.changes()?;
-        for (key, state, next_ms) in triggers {
-            self.tables.triggers.change(key, |row| {
-                row.state = state.name().to_owned();
-                row.next_ms = *next_ms;
-            });
-        }
-        Ok(())
-    }
-
-    fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
-        self.reads()?;
-        let (no_later_than_ms, misfired_before_ms) = (query.no_later_than_ms, query.misfired_before_ms);
-        let among: Option<BTreeSet<&TriggerKey>> = query.among.map(|keys| keys.iter().collect());
-        let waiting = self
-            .waiting(no_later_than_ms, misfired_before_ms, query.job_types, query.versions, query.excluded)
-            .filter(|t| among.as_ref().is_none_or(|keys| keys.contains(&t.key)));
-        let page: Vec<&TriggerRow> = match query.order {
-            TriggerOrder::TimeThenPriority => waiting.skip(query.offset).take(query.limit).collect(),
-            TriggerOrder::PriorityThenTime => {
-                // The rows come in order of time, which a stable sort keeps.
-                let mut rows: Vec<&TriggerRow> = waiting.collect();
-                rows.sort_by_key(|t| (t.next_ms > Some(query.now_ms), Reverse(t.priority)));
-                rows.into_iter().skip(query.offset).take(query.limit).collect()
-            }
-        };
-        let mut candidates = Vec::with_capacity(page.len());
-        candidates.extend(page.into_iter().filter_map(|t| self.candidate(t)));
-        Ok(candidates)
-    }
-
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
         self.changes()?;
         let keys: Vec<TriggerKey> = self.tables.triggers.index().of_job(from).cloned().collect();
         Ok(keys.iter().filter(|key| self.tables.triggers.change(*key, |t| t.job = to.clone())).count())
     }
 
-    fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
+    fn candidates(&mut self, which: CandidateSelection<'_>) -> Result<Vec<Candidate>> {
         self.reads()?;
-        Ok(keys.iter().filter_map(|key| self.candidate(self.tables.triggers.get(key)?)).collect())
+        let rows: Vec<&TriggerRow> = match &which {
+            CandidateSelection::Due(query) => self.due(query),
+            CandidateSelection::Keys(keys) => keys.iter().filter_map(|key| self.tables.triggers.get(key)).collect(),
+        };
+        let mut candidates = Vec::with_capacity(rows.len());
+        candidates.extend(rows.into_iter().filter_map(|row| self.candidate(row)));
+        Ok(candidates)
     }
 
     fn is_any_misfired(&mut self, threshold_ms: i64) -> Result<bool> {

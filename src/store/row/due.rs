@@ -51,6 +51,15 @@ pub struct Advance {
     pub moves_options: bool,
 }
 
+/// The candidates that are read, and their order.
+#[derive(Clone, Debug)]
+pub enum CandidateSelection<'a> {
+    /// The triggers in state `WAITING` that are due, in the order of the query.
+    Due(DueQuery<'a>),
+    /// These triggers, whatever their state, in no order.
+    Keys(&'a [TriggerKey]),
+}
+
 /// The conditions of a search for due triggers.
 #[derive(Clone, Debug)]
 pub struct DueQuery<'a> {

@@ -7,6 +7,17 @@ pub enum InstanceSelection<'a> {
     Named(&'a str),
 }
 
+/// The instance whose rows are deleted, as it has to be for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// However it is.
+    Any,
+    /// Its last check-in is still the one at this time.
+    Silent(i64),
+    /// A node of Quartz has checked in under its name since: only what is left of ours goes.
+    Replaced,
+}
+
 /// A row of `SCHEDULER_STATE` with its row in `CN_INSTANCES`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InstanceRow {

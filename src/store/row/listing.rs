@@ -5,6 +5,15 @@ use crate::key::{JobKey, TriggerKey};
 use crate::trigger::TriggerState;
 use chrono::{DateTime, Utc};
 
+/// A query whose rows are counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Listed<'a> {
+    /// For triggers.
+    Triggers(&'a TriggerQuery),
+    /// For jobs.
+    Jobs(&'a JobQuery),
+}
+
 /// The order of a list of triggers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -123,6 +123,15 @@ pub enum JobSelection<'a> {
     WithPolicyWord(&'a str),
 }
 
+/// The rows whose groups are read.
+#[derive(Clone, Copy, Debug)]
+pub enum Grouped {
+    /// The jobs.
+    Jobs,
+    /// The triggers.
+    Triggers,
+}
+
 /// The continuations that are read, in no order.
 #[derive(Clone, Copy, Debug)]
 pub enum ContinuationSelection<'a> {

@@ -10,6 +10,7 @@ use super::connection::Readable;
 use super::session::SqlSession;
 use super::statement::Value;
 use crate::error::Result;
+use crate::store::database::IfThere;
 use std::fmt::Write as _;
 
 /// Sizes in which MySQL and SQLite get their rows, so that few texts are prepared.
@@ -76,10 +77,16 @@ impl SqlSession<'_, '_> {
         Ok(())
     }
 
-    /// Inserts rows about fires that are executing, or writes them over those that are there; the
-    /// first column is the fire's id. Rows about other fires are passed over.
-    pub(super) fn put_rows_of_executing(&mut self, table: &str, columns: &[&str], rows: &[Vec<Value>]) -> Result<()> {
-        let Some((_, others)) = columns.split_first() else { return Ok(()) };
+    /// Inserts rows about fires that are executing; the first column is the fire's id. Rows about
+    /// other fires are passed over. With [`IfThere::Kept`] returns how many were new.
+    pub(super) fn put_rows_of_executing(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &[Vec<Value>],
+        there: IfThere,
+    ) -> Result<usize> {
+        let Some((_, others)) = columns.split_first() else { return Ok(0) };
         let head = format!("INSERT INTO {{p}}{table} (sched_name, {})", columns.join(", "));
         let executing = "EXISTS (SELECT 1 FROM {p}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.state = 'EXECUTING' \
              AND f.entry_id =";
@@ -87,54 +94,63 @@ impl SqlSession<'_, '_> {
             let sets: Vec<_> = others.iter().map(|column| format!("{column} = {}", value(column))).collect();
             sets.join(", ")
         };
-        let excluded = over(&|column| format!("excluded.{column}"));
+        let on_conflict = match there {
+            IfThere::Replaced => {
+                let excluded = over(&|column| format!("excluded.{column}"));
+                format!("ON CONFLICT (sched_name, entry_id) DO UPDATE SET {excluded}")
+            }
+            IfThere::Kept => "ON CONFLICT DO NOTHING".to_owned(),
+        };
         let names: Vec<_> = (0..columns.len()).map(|i| format!("c{i}")).collect();
         let names = names.join(", ");
         match self.backend() {
-            Backend::Postgres if rows.is_empty() => {}
+            Backend::Postgres if rows.is_empty() => Ok(0),
             Backend::Postgres => {
                 let marks = vec!["?"; columns.len()].join(", ");
                 let text = format!(
-                    "{head} SELECT ?, v.* FROM unnest({marks}) AS v({names}) WHERE {executing} v.c0) \
-                     ON CONFLICT (sched_name, entry_id) DO UPDATE SET {excluded}"
+                    "{head} SELECT ?, v.* FROM unnest({marks}) AS v({names}) WHERE {executing} v.c0) {on_conflict}"
                 );
                 let mut values = vec![self.name()];
                 values.extend(transpose(rows.to_vec(), columns.len()));
                 values.push(self.name());
-                self.execute(&text, &values)?;
+                self.execute(&text, &values)
             }
             Backend::Mysql => {
                 let given = over(&|column| format!("VALUES({column})"));
+                let (head, tail) = match there {
+                    IfThere::Replaced => (head, format!("ON DUPLICATE KEY UPDATE {given}")),
+                    IfThere::Kept => (head.replacen("INSERT", "INSERT IGNORE", 1), String::new()),
+                };
+                let mut written = 0;
                 for chunk in chunks(rows, &SIZES) {
                     let first: Vec<_> = (0..columns.len()).map(|i| format!("? AS c{i}")).collect();
                     let further = format!(" UNION ALL SELECT {}", vec!["?"; columns.len()].join(", "));
                     let text = format!(
-                        "{head} SELECT ?, {names} FROM (SELECT {}{}) AS v WHERE {executing} v.c0) \
-                         ON DUPLICATE KEY UPDATE {given}",
+                        "{head} SELECT ?, {names} FROM (SELECT {}{}) AS v WHERE {executing} v.c0) {tail}",
                         first.join(", "),
                         further.repeat(chunk.len() - 1)
                     );
                     let mut values = vec![self.name()];
                     values.extend(chunk.iter().flatten().cloned());
                     values.push(self.name());
-                    self.execute(&text, &values)?;
+                    written += self.execute(&text, &values)?;
                 }
+                Ok(written)
             }
             Backend::Sqlite => {
                 let marks = vec!["?"; columns.len()].join(", ");
-                let text = format!(
-                    "{head} SELECT ?, {marks} WHERE {executing} ?) ON CONFLICT (sched_name, entry_id) DO UPDATE SET {excluded}"
-                );
+                let text = format!("{head} SELECT ?, {marks} WHERE {executing} ?) {on_conflict}");
+                let mut written = 0;
                 for row in rows {
                     let mut values = vec![self.name()];
                     values.extend(row.iter().cloned());
                     values.push(self.name());
                     values.extend(row.first().cloned());
-                    self.execute(&text, &values)?;
+                    written += self.execute(&text, &values)?;
                 }
+                Ok(written)
             }
         }
-        Ok(())
     }
 
     /// Updates rows by key; returns how many matched. In each row: the keys, then the guards, then

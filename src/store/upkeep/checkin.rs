@@ -9,7 +9,8 @@ use crate::rules::failover::Namesake;
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
 use crate::store::row::{
-    ClusterMembers, FiredSelection, InstanceProcessRow, InstanceRow, InstanceSelection, NodeRow, PlacementView,
+    ClusterMembers, Departure, FiredSelection, InstanceProcessRow, InstanceRow, InstanceSelection, NodeRow,
+    PlacementView,
 };
 use crate::store::transaction::random_hex;
 use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
@@ -61,12 +62,10 @@ impl Upkeep<'_> {
         self.store.once("check in", TxMode::OwnRows, &mut |s| {
             seen = self.see_members(s)?;
             for name in &seen.replaced {
-                s.forget_replaced(name)?;
+                s.delete_instance(name, Departure::Replaced)?;
             }
-            registered = match &me.node {
-                Some(node) => s.touch_node(owner, &nodes::row(&owner.instance, node, seen.now_ms))?,
-                None => s.touch_instance(owner, seen.now_ms)?,
-            };
+            let node = me.node.as_ref().map(|node| nodes::row(&owner.instance, node, seen.now_ms));
+            registered = s.touch_instance(owner, seen.now_ms, node.as_ref())?;
             if registered { self.compare_fence(s, seen.fence, largest) } else { Ok(()) }
         })?;
         let mut checkin = Checkin::default();

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::node::NodeRole;
-use crate::store::row::{FiredSelection, FiredState, Notification, Selection};
+use crate::store::row::{Departure, FiredSelection, FiredState, Notification, Selection};
 use crate::store::{Lock, Owner, TxMode, Upkeep};
 use crate::trigger::Transition;
 
@@ -30,12 +30,12 @@ impl Upkeep<'_> {
                 if !acquired.is_empty() {
                     let ids: Vec<_> = acquired.iter().map(|f| f.fire_id.clone()).collect();
                     let keys: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();
-                    s.delete_fired(&ids)?;
+                    s.delete_fired(&ids, Vec::new())?;
                     s.change_states(Selection::Triggers(&keys), Transition::Release.moves(), false)?;
                 }
                 s.notify(Notification::Change)?;
                 if executing.is_empty() {
-                    s.delete_instance(&owner.instance, None)?;
+                    s.delete_instance(&owner.instance, Departure::Any)?;
                     s.delete_begin_rows(&owner.instance)?;
                     // The node was there until now; an observer was never there for work.
                     if self.node.identity(&owner.instance).role == NodeRole::Worker {

@@ -99,7 +99,7 @@ impl Upkeep<'_> {
         }
 
         // The rows first: from here on the failed node's writes find nothing.
-        s.delete_fired(&ids)?;
+        s.delete_fired(&ids, Vec::new())?;
         s.delete_heartbeats(&ids)?;
         let acquired: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();
         if !acquired.is_empty() {

@@ -15,7 +15,8 @@ use crate::rules::recovery::{
     unrequested,
 };
 use crate::store::row::{
-    FiredRow, JobRow, JobSelection, Parked, RecoveryRow, Selection, TriggerRow, TriggerSelection, TypePolicyRow,
+    Advance, FiredRow, JobRow, JobSelection, Parked, RecoveryRow, Selection, TriggerRow, TriggerSelection,
+    TypePolicyRow,
 };
 use crate::store::{Session, Upkeep};
 use crate::trigger::{Transition, Trigger, TriggerState};
@@ -50,7 +51,7 @@ struct Writes {
     triggers: Vec<TriggerRow>,
     rows: Vec<RecoveryRow>,
     failed: Vec<TriggerKey>,
-    revived: Vec<(TriggerKey, TriggerState, Option<i64>)>,
+    revived: Vec<Advance>,
 }
 
 impl Upkeep<'_> {
@@ -86,9 +87,9 @@ impl Upkeep<'_> {
             s.put_parked(&done.parked)?;
         }
         if !revived.is_empty() {
-            s.reset_triggers(&revived)?;
+            s.advance(&revived)?;
             // The rows of triggers that were revived before.
-            let keys: Vec<TriggerKey> = revived.into_iter().map(|(key, ..)| key).collect();
+            let keys: Vec<TriggerKey> = revived.into_iter().map(|advance| advance.key).collect();
             s.rows::<RecoveryRow>().any_of(&["trigger"], &keys).delete()?;
         }
         if !triggers.is_empty() {
@@ -153,13 +154,14 @@ impl Upkeep<'_> {
             let limit = dead.policies.get(&job.key).and_then(JobPolicy::takeover_limit);
             // A trigger that waits for more than this fire keeps its schedule. Two fires of one
             // trigger cannot both be revived.
-            let is_free = !writes.revived.iter().any(|(key, ..)| *key == fire.trigger);
+            let is_free = !writes.revived.iter().any(|advance| advance.key == fire.trigger);
+            let over = dead.triggers.get(&fire.trigger).filter(|row| is_free && can_be_revived(row));
             let before = dead.chains.get(&fire.trigger);
             let work = DeadWork {
                 was_recovered: dead.recovered_before.contains(&fire.fire_id),
                 takeovers: before.map_or(0, |row| row.takeovers),
                 max_takeovers: limit.unwrap_or(self.store.settings.recovery.max_takeovers),
-                can_be_revived: is_free && dead.triggers.get(&fire.trigger).is_some_and(can_be_revived),
+                can_be_revived: over.is_some(),
             };
             match fate(self.decide(dead, fire, job, now_ms), work) {
                 WorkFate::Lost => done.lost.push(fire.fire_id.clone()),
@@ -170,7 +172,8 @@ impl Upkeep<'_> {
                 WorkFate::Recovered => {}
                 WorkFate::Revived => {
                     let state = dead.pauses.state_of_new(&fire.trigger, &job.key);
-                    writes.revived.push((fire.trigger.clone(), state, Some(now_ms)));
+                    let revived = over.map(|row| Advance::of_row(row, TriggerState::Complete, state, Some(now_ms)));
+                    writes.revived.extend(revived);
                     writes.rows.push(recovery_row(fire.trigger.clone(), fire, before, work.takeovers + 1));
                     done.revived.push((fire.fire_id.clone(), fire.trigger.clone()));
                 }

@@ -11,7 +11,9 @@ use crate::rules::neighbours::{self, Neighbour};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
 use crate::store::placement::NodeReports;
-use crate::store::row::{BlacklistRow, FiredSelection, InstanceRow, InstanceSelection, LimitRow, Notification};
+use crate::store::row::{
+    BlacklistRow, Departure, FiredSelection, InstanceRow, InstanceSelection, LimitRow, Notification,
+};
 use crate::store::{JobStore, Lock, Session, TxMode, Upkeep};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -253,7 +255,9 @@ impl Upkeep<'_> {
             s.lock(Lock::TriggerAccess)?;
             // A check-in needs no lock: one that came after the look, late but alive, is not
             // overrun.
-            if seen_ms.is_some() && !s.delete_instance(name, seen_ms)? {
+            if let Some(seen_ms) = seen_ms
+                && !s.delete_instance(name, Departure::Silent(seen_ms))?
+            {
                 return Ok(());
             }
             if let Some(seen_ms) = seen_ms.filter(|_| worked) {

@@ -3,7 +3,7 @@
 use crate::support::wait_until;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::settings::Settings;
-use carnelian::store::row::FiredSelection;
+use carnelian::store::row::{Departure, FiredSelection};
 use carnelian::store::{Database, JobStore, Lock, MemoryDatabase, Session, StatementCounts, TxMode, violations};
 use carnelian::{
     DatabaseError, FailureClass, JobDetail, JobKey, Result, Scheduler, SchedulerBuilder, Trigger, TriggerKey,
@@ -304,8 +304,8 @@ impl Cluster {
         self.transact(&mut |session| {
             let free = session.fired(FiredSelection::FreeOfInstance(instance, usize::MAX))?;
             let ids: Vec<String> = free.into_iter().map(|fired| fired.fire_id).collect();
-            session.delete_fired(&ids)?;
-            assert!(session.delete_instance(instance, None)?);
+            session.delete_fired(&ids, Vec::new())?;
+            assert!(session.delete_instance(instance, Departure::Any)?);
             Ok(())
         });
     }

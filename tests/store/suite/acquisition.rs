@@ -5,9 +5,9 @@ use carnelian::store::row::{ScheduleRow, TriggerRow, TriggerSelection};
 use carnelian::{CronSchedule, JobDetail, MisfireInstruction, TriggerState};
 use std::collections::BTreeSet;
 
-#[test]
+on_each_strategy!(due_triggers_come_by_time_and_then_by_priority);
 fn due_triggers_come_by_time_and_then_by_priority() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(
         job("a"),
@@ -22,9 +22,9 @@ fn due_triggers_come_by_time_and_then_by_priority() {
     assert_eq!(names(&a.acquire().fired), ["high", "usual", "low", "middle", "late"]);
 }
 
-#[test]
+on_each_strategy!(no_more_than_the_free_workers_are_taken);
 fn no_more_than_the_free_workers_are_taken() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [1, 2, 3, 4, 5].map(|i| once(&format!("t{i}"), "a", NOW - 10 * SECOND + i)));
     assert_eq!(names(&a.try_acquire(2).unwrap().fired), ["t1", "t2"]);
@@ -33,9 +33,9 @@ fn no_more_than_the_free_workers_are_taken() {
     assert_eq!(names(&a.acquire().fired), ["t5"]);
 }
 
-#[test]
+on_each_strategy!(what_is_due_soon_is_reserved_and_what_is_due_later_is_left);
 fn what_is_due_soon_is_reserved_and_what_is_due_later_is_left() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let triggers = [
         once("now", "a", NOW),
@@ -52,9 +52,9 @@ fn what_is_due_soon_is_reserved_and_what_is_due_later_is_left() {
     assert_eq!(cluster.fires(), ["edge/ACQUIRED@A", "now/EXECUTING@A", "soon/ACQUIRED@A"]);
 }
 
-#[test]
+on_each_strategy!(with_a_fire_ahead_window_close_triggers_are_fired_together);
 fn with_a_fire_ahead_window_close_triggers_are_fired_together() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW + 500), once("v", "a", NOW + 501)]);
     let acquisition = a.acquire_with(100, |r| r.fire_ahead_ms = 500).unwrap();
@@ -63,9 +63,9 @@ fn with_a_fire_ahead_window_close_triggers_are_fired_together() {
     assert_eq!(acquisition.reserved.len(), 1);
 }
 
-#[test]
+on_each_strategy!(a_trigger_is_taken_by_one_node);
 fn a_trigger_is_taken_by_one_node() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW + SECOND)]);
     let first = a.acquire();
@@ -74,10 +74,10 @@ fn a_trigger_is_taken_by_one_node() {
     assert_eq!((second.fired.len(), second.reserved.len()), (0, 0));
 }
 
+on_each_strategy!(triggers_of_unknown_job_types_are_neither_taken_nor_changed);
 /// H13: in a rolling upgrade Quartz's old nodes set triggers of new classes to ERROR, for all.
-#[test]
 fn triggers_of_unknown_job_types_are_neither_taken_nor_changed() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     for i in 0..150 {
         let name = format!("x{i}");
@@ -94,10 +94,10 @@ fn triggers_of_unknown_job_types_are_neither_taken_nor_changed() {
     assert!(a.acquire_with(10, |r| r.job_types = &[]).unwrap().fired.is_empty());
 }
 
+on_each_strategy!(one_trigger_of_a_lone_job_is_taken_at_a_time);
 /// H4, QZ: batches too, which is where Quartz's own test stops.
-#[test]
 fn one_trigger_of_a_lone_job_is_taken_at_a_time() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(lone_job("a"), [once("t", "a", NOW), once("u", "a", NOW), once("v", "a", NOW + SECOND)]);
     cluster.schedule(job("b"), [once("w", "b", NOW)]);
@@ -112,9 +112,9 @@ fn one_trigger_of_a_lone_job_is_taken_at_a_time() {
     assert_eq!(b.acquire().fired.len(), 1);
 }
 
-#[test]
+on_each_strategy!(a_lone_job_with_many_triggers_does_not_hide_the_triggers_behind_it);
 fn a_lone_job_with_many_triggers_does_not_hide_the_triggers_behind_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let triggers: Vec<_> = (0..60).map(|i| once(&format!("t{i}"), "a", NOW - 10 * SECOND).build().unwrap()).collect();
     cluster.store.catalogue().schedule(vec![(lone_job("a").build().unwrap(), triggers)], false).unwrap();
@@ -124,10 +124,10 @@ fn a_lone_job_with_many_triggers_does_not_hide_the_triggers_behind_it() {
     assert_eq!(fired[1].trigger.key(), &trigger_key("behind"));
 }
 
+on_each_strategy!(a_lone_job_that_executes_is_not_taken_though_its_trigger_says_waiting);
 /// H4: a Java node's release sets a blocked trigger free while its job still runs.
-#[test]
 fn a_lone_job_that_executes_is_not_taken_though_its_trigger_says_waiting() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), once("u", "a", NOW)]);
     a.acquire();
@@ -140,9 +140,9 @@ fn a_lone_job_that_executes_is_not_taken_though_its_trigger_says_waiting() {
     assert_eq!(cluster.fires().len(), 1);
 }
 
-#[test]
+on_each_strategy!(misfired_triggers_are_left_to_the_misfire_handler);
 fn misfired_triggers_are_left_to_the_misfire_handler() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("edge", "a", NOW), minutely("late", "a", NOW - 1)]);
     cluster.advance(MINUTE);
@@ -150,10 +150,10 @@ fn misfired_triggers_are_left_to_the_misfire_handler() {
     assert_eq!(cluster.state("late"), "WAITING");
 }
 
+on_each_strategy!(triggers_that_ignore_misfires_are_taken_however_late_each_missed_time);
 /// QTZ-283.
-#[test]
 fn triggers_that_ignore_misfires_are_taken_however_late_each_missed_time() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW).misfire(MisfireInstruction::Ignore)]);
     cluster.advance(3 * MINUTE);
@@ -162,9 +162,9 @@ fn triggers_that_ignore_misfires_are_taken_however_late_each_missed_time() {
     assert!(a.acquire().fired.is_empty());
 }
 
-#[test]
+on_each_strategy!(paused_and_completed_and_failed_triggers_are_not_taken);
 fn paused_and_completed_and_failed_triggers_are_not_taken() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [once("paused", "a", NOW), minutely("failed", "a", NOW)]);
     cluster.store.catalogue().pause_triggers(&[trigger_key("paused")]).unwrap();
@@ -174,10 +174,10 @@ fn paused_and_completed_and_failed_triggers_are_not_taken() {
     assert!(a.acquire().fired.is_empty());
 }
 
+on_each_strategy!(a_row_that_cannot_be_read_is_named_and_the_others_go_on);
 /// H12: in Quartz one such row stops the whole cluster.
-#[test]
 fn a_row_that_cannot_be_read_is_named_and_the_others_go_on() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("good", "a", NOW), once("bad", "a", NOW - SECOND)]);
     let cron = ScheduleRow::Cron { expression: "no cron at all".to_owned(), zone: None };
@@ -198,9 +198,9 @@ fn a_row_that_cannot_be_read_is_named_and_the_others_go_on() {
     assert!(again.unreadable.is_empty(), "named once");
 }
 
-#[test]
+on_each_strategy!(a_trigger_with_data_that_cannot_be_read_is_named_and_the_others_go_on);
 fn a_trigger_with_data_that_cannot_be_read_is_named_and_the_others_go_on() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("good", "a", NOW), once("bad", "a", NOW)]);
     break_trigger(&cluster, "bad", |row| row.data = Some(vec![0xAC, 0xED, 0, 5, 1, 2, 3]));
@@ -209,9 +209,9 @@ fn a_trigger_with_data_that_cannot_be_read_is_named_and_the_others_go_on() {
     assert_eq!(acquisition.unreadable.len(), 1);
 }
 
-#[test]
+on_each_strategy!(a_trigger_whose_row_of_its_kind_is_missing_does_not_stop_the_others);
 fn a_trigger_whose_row_of_its_kind_is_missing_does_not_stop_the_others() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("good", "a", NOW), once("bad", "a", NOW)]);
     break_trigger(&cluster, "bad", |row| row.schedule = ScheduleRow::Missing);
@@ -219,10 +219,10 @@ fn a_trigger_whose_row_of_its_kind_is_missing_does_not_stop_the_others() {
     assert_eq!(cluster.state("bad"), "WAITING");
 }
 
+on_each_strategy!(triggers_of_kinds_we_do_not_fire_are_left_to_others);
 /// Java nodes fire these kinds; we leave them alone and do not look at them again and again.
-#[test]
 fn triggers_of_kinds_we_do_not_fire_are_left_to_others() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("good", "a", NOW), once("blob", "a", NOW)]);
     break_trigger(&cluster, "blob", |row| {
@@ -241,9 +241,9 @@ fn earliest_due(node: &Node, types: &[String]) -> (i64, Option<i64>) {
     (poll.now_ms, poll.earliest_ms)
 }
 
-#[test]
+on_each_strategy!(the_earliest_due_time_is_that_of_the_next_trigger_to_take);
 fn the_earliest_due_time_is_that_of_the_next_trigger_to_take() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let types = ["work".to_owned()];
     assert_eq!(earliest_due(&a, &types), (NOW, None));
@@ -255,9 +255,9 @@ fn the_earliest_due_time_is_that_of_the_next_trigger_to_take() {
     assert_eq!(earliest_due(&a, &types), (NOW, Some(NOW + 5 * MINUTE)));
 }
 
-#[test]
+on_each_strategy!(cron_triggers_move_on_by_their_expression);
 fn cron_triggers_move_on_by_their_expression() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let cron = once("t", "a", NOW).schedule(CronSchedule::new("0 0/5 * * * ?").unwrap());
     cluster.schedule(job("a"), [cron]);
@@ -270,10 +270,10 @@ fn cron_triggers_move_on_by_their_expression() {
     assert_eq!(a.fire_one().previous_ms, Some(NOW));
 }
 
+on_each_strategy!(fences_grow_and_fire_ids_are_new_for_each_fire);
 /// Q1: no fence and no fire id is ever drawn twice.
-#[test]
 fn fences_grow_and_fire_ids_are_new_for_each_fire() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW)]);
     let (mut fences, mut ids) = (Vec::new(), BTreeSet::new());
@@ -301,16 +301,16 @@ fn break_trigger(cluster: &Cluster, name: &str, change: impl Fn(&mut TriggerRow)
     });
 }
 
+on_each_strategy!(the_most_important_may_come_before_the_earliest);
 /// DS-46: the order of db-scheduler, if the settings ask for it: priority before time, among what
 /// is due.
-#[test]
 fn the_most_important_may_come_before_the_earliest() {
     use carnelian::settings::TriggerOrder;
     for (order, expected) in [
         (TriggerOrder::TimeThenPriority, ["old", "urgent", "new", "soon"]),
         (TriggerOrder::PriorityThenTime, ["urgent", "old", "new", "soon"]),
     ] {
-        let cluster = Cluster::with(open, |settings| settings.job_store.trigger_order = order);
+        let cluster = Cluster::with(open(), |settings| settings.job_store.trigger_order = order);
         let node = cluster.node("A");
         let at = |ms| NOW - ms;
         cluster.schedule(

@@ -29,10 +29,10 @@ fn actions_of(cluster: &Cluster, act: impl FnOnce(&JobStore)) -> Vec<String> {
     rows
 }
 
+on_each_database!(each_action_is_written_down_with_who_did_it);
 /// DS-97: each action by its word, with its subjects.
-#[test]
 fn each_action_is_written_down_with_who_did_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW + SECOND), minutely("u", "a", NOW + SECOND)]);
     cluster.schedule(job("b").durable(true), []);
@@ -136,11 +136,11 @@ fn each_action_is_written_down_with_who_did_it() {
     assert_eq!(found(&cluster, &ActionQuery::new().subject("jobs.c")).len(), 1, "the log outlives what was cleared");
 }
 
+on_each_database!(a_pruned_history_and_repairs_are_written_down);
 /// DS-97: what deletes many rows in many transactions is written down once, and a node that cleans
 /// up by its settings is nobody's action.
-#[test]
 fn a_pruned_history_and_repairs_are_written_down() {
-    let cluster = Cluster::with(open, |settings| settings.history.retention = std::time::Duration::from_secs(3600));
+    let cluster = Cluster::with(open(), |settings| settings.history.retention = std::time::Duration::from_secs(3600));
     let a = cluster.node("A");
     for hours in [2, 1] {
         cluster.schedule(job("a"), [once("t", "a", cluster.now())]);
@@ -169,10 +169,10 @@ fn a_pruned_history_and_repairs_are_written_down() {
     assert_eq!(recovered, ["ada repair finding A"]);
 }
 
+on_each_database!(ordinary_scheduling_is_no_action);
 /// DS-97: to store new work costs no row, nor does a program that triggers its own jobs.
-#[test]
 fn ordinary_scheduling_is_no_action() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW)]);
     cluster.store.catalogue().add_trigger(once("u", "a", NOW).build().unwrap(), false).unwrap();
@@ -187,10 +187,10 @@ fn ordinary_scheduling_is_no_action() {
     assert_eq!(found(&cluster, &ActionQuery::new()), [format!("{name} delete job jobs.a")]);
 }
 
+on_each_database!(actions_are_found_by_their_parts_and_in_pages);
 /// DS-97: found by each part, and in pages that later actions do not move.
-#[test]
 fn actions_are_found_by_their_parts_and_in_pages() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     for name in ["a", "b", "c"] {
         cluster.schedule(job(name).durable(true), []);
         cluster.advance(SECOND);
@@ -216,11 +216,11 @@ fn actions_are_found_by_their_parts_and_in_pages() {
     assert_eq!(subjects, ["jobs.c", "jobs.b", "jobs.a"]);
 }
 
+on_each_database!(actions_go_with_what_they_did_and_are_forgotten_in_time);
 /// DS-97, LT-86: an action that did not happen is not told, and old ones are forgotten with the
 /// history.
-#[test]
 fn actions_go_with_what_they_did_and_are_forgotten_in_time() {
-    let cluster = Cluster::with(open, |settings| settings.history.retention = std::time::Duration::from_secs(3600));
+    let cluster = Cluster::with(open(), |settings| settings.history.retention = std::time::Duration::from_secs(3600));
     cluster.schedule(job("a").durable(true), []);
     let calendar = Calendar::new(Weekdays::weekend());
     ada(&cluster).catalogue().add_calendar("bank", &calendar, false, false).unwrap();

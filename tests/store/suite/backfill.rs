@@ -20,9 +20,9 @@ fn hours(done: &Backfilled) -> Vec<(i64, bool)> {
     done.fires.iter().map(|fire| ((NOW - fire.scheduled_fire_time.timestamp_millis()) / HOUR, fire.is_new)).collect()
 }
 
-#[test]
+on_each_database!(each_time_of_the_range_becomes_a_trigger_that_is_due_at_once);
 fn each_time_of_the_range_becomes_a_trigger_that_is_due_at_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [hourly("t", "a").start_at(at(NOW + HOUR))]);
     let wanted = backfill("t", NOW - 3 * HOUR, NOW - HOUR);
@@ -48,9 +48,9 @@ fn each_time_of_the_range_becomes_a_trigger_that_is_due_at_once() {
     assert_eq!(cluster.next("t"), Some(NOW + HOUR), "the trigger itself is as it was");
 }
 
-#[test]
+on_each_database!(a_time_is_stored_once_also_after_it_has_been_fired);
 fn a_time_is_stored_once_also_after_it_has_been_fired() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [hourly("t", "a").start_at(at(NOW + HOUR))]);
     cluster.store.catalogue().backfill(&backfill("t", NOW - 2 * HOUR, NOW - HOUR)).unwrap();
@@ -67,18 +67,18 @@ fn a_time_is_stored_once_also_after_it_has_been_fired() {
     assert_eq!(hours(&much_later), [(3, false)]);
 }
 
-#[test]
+on_each_database!(what_the_trigger_still_fires_itself_is_left_to_it);
 fn what_the_trigger_still_fires_itself_is_left_to_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [hourly("t", "a").misfire(MisfireInstruction::Ignore)]);
     cluster.advance(5 * HOUR);
     let done = cluster.store.catalogue().backfill(&backfill("t", NOW - HOUR, NOW + 3 * HOUR)).unwrap();
     assert_eq!(hours(&done), [(1, true)]);
 }
 
-#[test]
+on_each_database!(a_paused_group_and_a_running_job_hold_the_fires_of_a_backfill);
 fn a_paused_group_and_a_running_job_hold_the_fires_of_a_backfill() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [hourly("t", "a"), once("u", "a", NOW)]);
     let running = a.fire_one();
@@ -96,9 +96,9 @@ fn a_paused_group_and_a_running_job_hold_the_fires_of_a_backfill() {
     assert_eq!(cluster.state_of(&done.fires[0].trigger), "PAUSED");
 }
 
-#[test]
+on_each_database!(a_backfill_of_a_trigger_that_may_not_overlap_needs_a_word);
 fn a_backfill_of_a_trigger_that_may_not_overlap_needs_a_word() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [hourly("t", "a").overlap(Overlap::Skip)]);
     cluster.schedule(lone_job("b"), [hourly("u", "b").overlap(Overlap::Skip)]);
     let two = |name| backfill(name, NOW - 2 * HOUR, NOW - HOUR);
@@ -113,9 +113,9 @@ fn a_backfill_of_a_trigger_that_may_not_overlap_needs_a_word() {
     assert_eq!(cluster.store.catalogue().backfill(&two("u")).unwrap().stored.len(), 2, "its job runs them one by one");
 }
 
-#[test]
+on_each_database!(ranges_that_cannot_be_are_refused_and_nothing_is_stored);
 fn ranges_that_cannot_be_are_refused_and_nothing_is_stored() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [hourly("t", "a")]);
     let many = backfill("t", NOW - 50 * HOUR, NOW - HOUR);
     for (wanted, expected) in [
@@ -135,10 +135,10 @@ fn ranges_that_cannot_be_are_refused_and_nothing_is_stored() {
     assert_eq!(cluster.store.catalogue().backfill(&many.most(50)).unwrap().stored.len(), 50);
 }
 
+on_each_database!(a_thousand_fires_are_stored_together);
 /// Many in one transaction.
-#[test]
 fn a_thousand_fires_are_stored_together() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let per_second = once("t", "a", NOW).schedule(CronSchedule::new("* * * * * ?").unwrap());
     cluster.schedule(job("a"), [per_second]);
     let wanted = backfill("t", NOW - 1_000 * SECOND, NOW - SECOND);

@@ -6,6 +6,7 @@ use carnelian::node::{NodeInfo, NodeReport};
 use carnelian::store::row::{FiredRow, FiredState, InstanceRow, InstanceSelection, RecoveryRow, Selection};
 use carnelian::store::{Lock, TxMode};
 use carnelian::{Error, TriggerKey, TriggerState};
+use std::collections::BTreeMap;
 
 pub(super) const JAVA: &str = "java";
 
@@ -44,16 +45,16 @@ fn java_reserves(cluster: &Cluster, from: TriggerState, scheduled_ms: i64) {
     let keys = [trigger_key("t")];
     cluster.tamper(|s| {
         s.change_states(Selection::Triggers(&keys), &[(from, TriggerState::Acquired)], false)?;
-        s.insert_fired(vec![row.clone()])
+        s.insert_fired(vec![row.clone()], &BTreeMap::new()).map(drop)
     });
 }
 
+on_each_strategy!(a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved);
 /// H2: a node of Quartz fires a trigger that it has reserved if the trigger is `ACQUIRED` when its
 /// time comes, whoever acquired the trigger, and by the schedule that it had. A reservation that
 /// the node has lost must therefore not be `ACQUIRED` by us.
-#[test]
 fn a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
     java_joins(&cluster, &mut a);
@@ -70,14 +71,14 @@ fn a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved()
     a.complete(&bundle);
     // Quartz finds the trigger waiting, drops it, and deletes its row: the rest is reserved as
     // ever.
-    cluster.tamper(|s| s.delete_fired(&[format!("{JAVA}{NOW}")]).map(drop));
+    cluster.tamper(|s| s.delete_fired(&[format!("{JAVA}{NOW}")], Vec::new()).map(drop));
     cluster.advance(MINUTE - SECOND);
     a.reserve_one();
 }
 
-#[test]
+on_each_strategy!(a_replaced_trigger_is_not_reserved_while_quartz_holds_the_old_one);
 fn a_replaced_trigger_is_not_reserved_while_quartz_holds_the_old_one() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
     java_joins(&cluster, &mut a);
@@ -88,11 +89,11 @@ fn a_replaced_trigger_is_not_reserved_while_quartz_holds_the_old_one() {
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + 2 * SECOND)));
 }
 
+on_each_strategy!(a_reservation_that_quartz_has_taken_over_is_left_to_it);
 /// Quartz paused, resumed and took a trigger that we had reserved before: it is the later one that
 /// fires.
-#[test]
 fn a_reservation_that_quartz_has_taken_over_is_left_to_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
     java_joins(&cluster, &mut a);
@@ -106,11 +107,11 @@ fn a_reservation_that_quartz_has_taken_over_is_left_to_it() {
     );
 }
 
+on_each_strategy!(a_reservation_that_quartz_has_blocked_is_gone_when_the_trigger_is_reserved_again);
 /// Quartz blocks the triggers of a job that runs once at a time, and leaves the rows of those who
 /// have reserved them.
-#[test]
 fn a_reservation_that_quartz_has_blocked_is_gone_when_the_trigger_is_reserved_again() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW + SECOND)]);
     java_joins(&cluster, &mut a);
@@ -127,11 +128,11 @@ fn a_reservation_that_quartz_has_blocked_is_gone_when_the_trigger_is_reserved_ag
     assert_eq!(names(&b.fire(&[held])), ["t"]);
 }
 
+on_each_strategy!(a_one_shot_keeps_its_row_until_its_end_while_quartz_may_have_to_recover_it);
 /// Quartz recovers a fire that asks for no recovery by removing its `COMPLETE` trigger, and the job
 /// with it. The job would stay for ever if the trigger's row has gone with the fire.
-#[test]
 fn a_one_shot_keeps_its_row_until_its_end_while_quartz_may_have_to_recover_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("b"), [once("u", "b", NOW)]);
     let alone = a.fire_one();
@@ -146,10 +147,10 @@ fn a_one_shot_keeps_its_row_until_its_end_while_quartz_may_have_to_recover_it() 
     cluster.check();
 }
 
+on_each_strategy!(side_rows_whose_rows_are_gone_are_swept);
 /// Quartz completes a recovery trigger of ours and knows nothing of its side row.
-#[test]
 fn side_rows_whose_rows_are_gone_are_swept() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let row = RecoveryRow {
         takeovers: 0,
         trigger: TriggerKey::new("RECOVERING_JOBS", "recover_A_1"),
@@ -163,10 +164,10 @@ fn side_rows_whose_rows_are_gone_are_swept() {
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
+on_each_strategy!(a_type_that_no_java_class_can_have_is_refused_beside_quartz);
 /// H13: Quartz would put its triggers in `ERROR`.
-#[test]
 fn a_type_that_no_java_class_can_have_is_refused_beside_quartz() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let own = || carnelian::JobDetail::builder(job_key("own"), "send-mail");
     cluster.schedule(own(), [once("t", "own", NOW)]);
@@ -180,7 +181,7 @@ fn a_type_that_no_java_class_can_have_is_refused_beside_quartz() {
     let like_java = carnelian::JobDetail::builder(job_key("a"), "com.acme.Report");
     cluster.schedule(like_java, [once("u", "a", NOW)]);
 
-    let forced = Cluster::with(open, |settings| settings.cluster.own_types_beside_quartz = true);
+    let forced = Cluster::with(open(), |settings| settings.cluster.own_types_beside_quartz = true);
     java_joins(&forced, &mut forced.node("A"));
     forced.schedule(own(), [once("t", "own", NOW)]);
 }
@@ -193,12 +194,12 @@ fn reporting(cluster: &Cluster, name: &str) -> Node {
     node
 }
 
+on_each_strategy!(a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign);
 /// A migration that is rolled back host by host: a node of Quartz starts under the static id of a
 /// node of ours that has died. The node of Quartz changes the time of the state row, and knows
 /// nothing of the rest.
-#[test]
 fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = reporting(&cluster, "A");
     let mut b = cluster.node("B");
     let dead = a.owner();
@@ -210,7 +211,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
 
     // Quartz's updateSchedulerState does this.
     cluster.advance(5 * SECOND);
-    cluster.tamper(|s| s.touch_instance(&dead, NOW + 6 * SECOND).map(drop));
+    cluster.tamper(|s| s.touch_instance(&dead, NOW + 6 * SECOND, None).map(drop));
     assert!(cluster.store.upkeep().instance("A").unwrap().unwrap().foreign);
     let checkin = b.check_in();
     assert!(b.store.is_beside_quartz());
@@ -236,7 +237,7 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
             &[(TriggerState::Waiting, TriggerState::Acquired)],
             false,
         )?;
-        s.insert_fired(vec![row.clone()])
+        s.insert_fired(vec![row.clone()], &BTreeMap::new()).map(drop)
     });
     cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
     cluster.store.catalogue().resume_triggers(&[trigger_key("t")], true).unwrap();
@@ -244,23 +245,23 @@ fn a_node_of_quartz_under_the_name_of_a_dead_one_of_ours_is_foreign() {
     // Quartz goes on with the row, and nothing of ours is left under its name.
     cluster.advance(5 * SECOND);
     cluster.tamper(|s| {
-        assert!(!s.touch_instance(&dead, 0)?, "its side row is gone");
+        assert!(!s.touch_instance(&dead, 0, None)?, "its side row is gone");
         assert_eq!(s.rows::<carnelian::store::row::NodeRow>().list()?, []);
         let gone = s.instances(InstanceSelection::Named("A"))?.pop().unwrap();
         s.put_instance(&InstanceRow { last_checkin_ms: NOW + 11 * SECOND, ..gone })
     });
     assert!(b.recovers().is_empty() && b.store.is_beside_quartz());
-    cluster.tamper(|s| s.delete_fired(&["A1".to_owned()]).map(drop));
+    cluster.tamper(|s| s.delete_fired(&["A1".to_owned()], Vec::new()).map(drop));
 }
 
+on_each_strategy!(a_node_whose_name_quartz_takes_learns_it);
 /// A node of ours that lives and whose name a node of Quartz has taken does not fight for it.
-#[test]
 fn a_node_whose_name_quartz_takes_learns_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = reporting(&cluster, "A");
     let owner = a.owner();
     cluster.advance(SECOND);
-    cluster.tamper(|s| s.touch_instance(&owner, NOW + SECOND).map(drop));
+    cluster.tamper(|s| s.touch_instance(&owner, NOW + SECOND, None).map(drop));
     assert!(a.check_in().failed_out);
     assert!(a.check_in().twin);
 }

@@ -42,9 +42,9 @@ fn put_bytes(cluster: &Cluster, name: &str, bytes: Vec<u8>) {
     cluster.tamper(|s| s.insert(&row));
 }
 
-#[test]
+on_each_database!(a_calendar_comes_back_as_it_was_stored);
 fn a_calendar_comes_back_as_it_was_stored() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let store = &cluster.store;
     let weekend = Calendar::new(Weekdays::weekend())
         .in_zone(chrono_tz::Europe::Berlin)
@@ -70,9 +70,9 @@ fn a_calendar_comes_back_as_it_was_stored() {
     assert!(store.catalogue().calendar_names().unwrap().is_empty());
 }
 
-#[test]
+on_each_database!(what_a_java_node_stored_is_stored_again_as_it_was);
 fn what_a_java_node_stored_is_stored_again_as_it_was() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut bytes = minutes("1").in_zone(chrono_tz::Europe::Berlin).to_java_bytes().unwrap();
     // A table of offsets that only another version of the zone data has.
     let at = bytes.windows(4).position(|window| window == 7_200_000_i32.to_be_bytes()).unwrap();
@@ -85,9 +85,9 @@ fn what_a_java_node_stored_is_stored_again_as_it_was() {
     assert!(stored.len() == 2 && stored.iter().all(|row| row.bytes == bytes));
 }
 
-#[test]
+on_each_database!(fires_pass_over_what_the_calendar_leaves_out);
 fn fires_pass_over_what_the_calendar_leaves_out() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     add(&cluster, "c", &minutes("1-2,4"));
     cluster.schedule(
@@ -110,18 +110,18 @@ fn fires_pass_over_what_the_calendar_leaves_out() {
     assert_eq!((bundles.len(), cluster.next("t")), (2, Some(NOW + 5 * MINUTE)));
 }
 
-#[test]
+on_each_database!(a_trigger_for_which_the_calendar_leaves_no_time_is_refused);
 fn a_trigger_for_which_the_calendar_leaves_no_time_is_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     add(&cluster, "c", &nothing_left());
     let error = cluster.try_schedule(job("a"), [guarded("t", "a", NOW)]).unwrap_err();
     assert!(matches!(error, Error::NeverFires { .. }) && error.to_string().contains("calendar `c`"), "{error}");
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_database!(the_last_fire_is_the_last_that_the_calendar_includes);
 fn the_last_fire_is_the_last_that_the_calendar_includes() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     add(&cluster, "c", &minutes("1-59"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW).end_at(at(NOW + 10 * MINUTE))]);
@@ -130,9 +130,9 @@ fn the_last_fire_is_the_last_that_the_calendar_includes() {
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_database!(a_calendar_in_use_is_not_deleted);
 fn a_calendar_in_use_is_not_deleted() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     add(&cluster, "c", &minutes("1"));
     let triggers: Vec<_> = (0..7).map(|n| guarded(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
     cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
@@ -143,9 +143,9 @@ fn a_calendar_in_use_is_not_deleted() {
     assert!(cluster.store.catalogue().delete_calendar("c").unwrap());
 }
 
-#[test]
+on_each_database!(triggers_follow_a_new_calendar_if_they_are_told_to);
 fn triggers_follow_a_new_calendar_if_they_are_told_to() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW), minutely("other", "a", NOW)]);
@@ -162,10 +162,10 @@ fn triggers_follow_a_new_calendar_if_they_are_told_to() {
     assert_eq!(cluster.next("t"), Some(NOW + 4 * MINUTE));
 }
 
+on_each_database!(an_update_wakes_all_but_paused_groups);
 /// As in Quartz: the triggers are stored anew, whatever their state.
-#[test]
 fn an_update_wakes_all_but_paused_groups() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     add(&cluster, "c", &minutes("30"));
     let in_group = |name: &str, group: &str| {
@@ -197,9 +197,9 @@ fn an_update_wakes_all_but_paused_groups() {
     assert_eq!(cluster.state("paused"), "PAUSED");
 }
 
-#[test]
+on_each_database!(an_update_takes_reservations_back_and_leaves_blocked_triggers_blocked);
 fn an_update_takes_reservations_back_and_leaves_blocked_triggers_blocked() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW + SECOND)]);
@@ -221,10 +221,10 @@ fn an_update_takes_reservations_back_and_leaves_blocked_triggers_blocked() {
     assert_eq!((cluster.state("lone").as_str(), cluster.state("beside").as_str()), ("WAITING", "WAITING"));
 }
 
+on_each_database!(a_trigger_without_a_time_left_waits_for_another_calendar);
 /// Quartz leaves such a trigger for ever; here a later calendar wakes it.
-#[test]
 fn a_trigger_without_a_time_left_waits_for_another_calendar() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW + MINUTE)]);
@@ -238,9 +238,9 @@ fn a_trigger_without_a_time_left_waits_for_another_calendar() {
     assert_eq!(cluster.next("t"), Some(NOW + 7 * MINUTE));
 }
 
-#[test]
+on_each_database!(a_trigger_whose_last_fire_runs_stays_complete);
 fn a_trigger_whose_last_fire_runs_stays_complete() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).calendar("c")]);
@@ -252,10 +252,10 @@ fn a_trigger_whose_last_fire_runs_stays_complete() {
     assert_eq!(cluster.state("t"), "-");
 }
 
+on_each_database!(a_trigger_whose_calendar_is_not_stored_waits_for_it);
 /// Quartz takes it and then acquires and releases the trigger for ever.
-#[test]
 fn a_trigger_whose_calendar_is_not_stored_waits_for_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [guarded("t", "a", NOW), minutely("u", "a", NOW)]);
     let error = cluster.store.catalogue().add_trigger(guarded("v", "a", NOW).build().unwrap(), false).unwrap_err();
@@ -272,10 +272,10 @@ fn a_trigger_whose_calendar_is_not_stored_waits_for_it() {
     assert_eq!(cluster.next("t"), Some(NOW + 2 * MINUTE));
 }
 
+on_each_database!(a_reservation_whose_calendar_went_is_given_back);
 /// Somebody deletes the row by hand while the trigger is reserved.
-#[test]
 fn a_reservation_whose_calendar_went_is_given_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW + SECOND)]);
@@ -286,9 +286,9 @@ fn a_reservation_whose_calendar_went_is_given_back() {
     assert_eq!((cluster.state("t").as_str(), cluster.fires().len()), ("WAITING", 0));
 }
 
-#[test]
+on_each_database!(a_calendar_that_cannot_be_read_is_named_and_left_as_it_is);
 fn a_calendar_that_cannot_be_read_is_named_and_left_as_it_is() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW), guarded("paused", "a", NOW), minutely("u", "a", NOW)]);
@@ -314,9 +314,9 @@ fn a_calendar_that_cannot_be_read_is_named_and_left_as_it_is() {
     assert_eq!(cluster.snapshot().calendars[0].bytes, of_ones_own());
 }
 
-#[test]
+on_each_database!(misfires_are_moved_to_times_that_the_calendar_includes);
 fn misfires_are_moved_to_times_that_the_calendar_includes() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     add(&cluster, "c", &minutes("10-14"));
     let noon = CronSchedule::new("0 * * * * ?").unwrap();
     let cron = once("cron", "a", NOW).schedule(noon).misfire(MisfireInstruction::DoNothing).calendar("c");
@@ -335,10 +335,10 @@ fn misfires_are_moved_to_times_that_the_calendar_includes() {
     assert_eq!(cluster.next("paused"), Some(NOW + 15 * MINUTE));
 }
 
+on_each_database!(every_node_sees_a_new_calendar_at_once);
 /// Each node decodes a calendar once, and never uses an old one.
-#[test]
 fn every_node_sees_a_new_calendar_at_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let nodes = [cluster.node("A"), cluster.node("B")];
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a"), [guarded("t", "a", NOW)]);
@@ -352,10 +352,10 @@ fn every_node_sees_a_new_calendar_at_once() {
     assert_eq!(next, NOW + 8 * MINUTE);
 }
 
-#[test]
+on_each_database!(calendars_cost_a_batch_one_statement_and_none_where_no_trigger_names_one);
 fn calendars_cost_a_batch_one_statement_and_none_where_no_trigger_names_one() {
     let statements = |calendars: bool| {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         for name in ["c", "d"] {
             add(&cluster, name, &minutes("30"));
@@ -378,9 +378,9 @@ fn calendars_cost_a_batch_one_statement_and_none_where_no_trigger_names_one() {
     assert!((1..=2).contains(&(with - without)), "{without} statements without, {with} with calendars");
 }
 
-#[test]
+on_each_database!(a_calendar_that_leaves_out_nothing_changes_nothing);
 fn a_calendar_that_leaves_out_nothing_changes_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     add(&cluster, "c", &Calendar::new(CalendarRule::Nothing));
     cluster.schedule(job("a"), [guarded("t", "a", NOW)]);

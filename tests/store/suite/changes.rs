@@ -12,11 +12,11 @@ fn moves(cluster: &Cluster, work: impl FnOnce()) -> (i64, i64) {
     (after.changes - before.changes, after.cancels - before.cancels)
 }
 
+on_each_database!(changes_are_announced_and_plain_fires_are_not);
 /// DS-42: what others may have to act on is announced once in its transaction; a plain fire and its
 /// end announce nothing.
-#[test]
 fn changes_are_announced_and_plain_fires_are_not() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let store = &cluster.store;
     let schedule = || drop(cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW), once("u", "a", NOW)]));
@@ -47,11 +47,11 @@ fn changes_are_announced_and_plain_fires_are_not() {
     assert_eq!(moves(&cluster, || assert!(store.catalogue().unschedule(&t).is_ok())), (1, 0));
 }
 
+on_each_database!(what_becomes_free_is_announced);
 /// The node that recovers a dead one announces what it left; a misfire that was handled, a
 /// reservation that was given back and a clean leave are announced as well.
-#[test]
 fn what_becomes_free_is_announced() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.stranger("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reserved = a.reserve_one();

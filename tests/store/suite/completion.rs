@@ -5,9 +5,9 @@ use carnelian::JobDataMap;
 use carnelian::store::CompletionInstruction::*;
 use carnelian::store::CompletionOutcome::*;
 
-#[test]
+on_each_strategy!(a_repeating_trigger_goes_on_after_its_fire);
 fn a_repeating_trigger_goes_on_after_its_fire() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();
@@ -16,11 +16,11 @@ fn a_repeating_trigger_goes_on_after_its_fire() {
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
 }
 
+on_each_strategy!(the_last_fire_takes_the_trigger_along_and_the_job_if_it_is_not_durable);
 /// S10.
-#[test]
 fn the_last_fire_takes_the_trigger_along_and_the_job_if_it_is_not_durable() {
     for (recovery, durable) in [(false, false), (false, true), (true, false), (true, true)] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         cluster.schedule(job("a").requests_recovery(recovery).durable(durable), [once("t", "a", NOW)]);
         let bundle = a.fire_one();
@@ -32,10 +32,10 @@ fn the_last_fire_takes_the_trigger_along_and_the_job_if_it_is_not_durable() {
     }
 }
 
+on_each_strategy!(a_job_that_is_not_durable_stays_until_its_last_fire_has_ended);
 /// H21: the last fire must not take the job from an earlier one that still runs.
-#[test]
 fn a_job_that_is_not_durable_stays_until_its_last_fire_has_ended() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW), once("u", "a", NOW)]);
     let fired = a.acquire().fired;
@@ -46,9 +46,9 @@ fn a_job_that_is_not_durable_stays_until_its_last_fire_has_ended() {
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(a_complete_trigger_stays_until_its_last_fire_has_ended);
 fn a_complete_trigger_stays_until_its_last_fire_has_ended() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let twice = once("t", "a", NOW)
         .schedule(carnelian::SimpleSchedule::every(std::time::Duration::from_secs(1)).repeat(1))
@@ -65,12 +65,12 @@ fn a_complete_trigger_stays_until_its_last_fire_has_ended() {
     assert!(!cluster.has_job("a"));
 }
 
+on_each_strategy!(a_one_shot_that_ends_in_error_has_fired_once);
 /// Quartz counts every fire in the trigger's row; the row of a last fire was kept here, with one
 /// fire too few in it.
-#[test]
 fn a_one_shot_that_ends_in_error_has_fired_once() {
     for instruction in [SetTriggerError, SetAllJobTriggersError] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
         let bundle = a.fire_one();
@@ -85,12 +85,12 @@ fn times_fired(cluster: &Cluster, name: &str) -> u64 {
     simple.times_triggered()
 }
 
+on_each_strategy!(a_last_fire_counts_once_whoever_puts_its_trigger_in_error);
 /// The end of another fire puts the trigger in error while its last fire runs: it counted for
 /// nothing then.
-#[test]
 fn a_last_fire_counts_once_whoever_puts_its_trigger_in_error() {
     for last in [NoInstruction, SetTriggerError, SetAllJobTriggersError] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         cluster.schedule(job("a").requests_recovery(true), [minutely("m", "a", NOW), once("t", "a", NOW)]);
         let fired = a.acquire().fired;
@@ -103,9 +103,9 @@ fn a_last_fire_counts_once_whoever_puts_its_trigger_in_error() {
     }
 }
 
-#[test]
+on_each_strategy!(unscheduling_the_firing_trigger_ends_it);
 fn unscheduling_the_firing_trigger_ends_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + MINUTE)]);
     let bundle = a.fire_one();
@@ -114,9 +114,9 @@ fn unscheduling_the_firing_trigger_ends_it() {
     assert!(cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(unscheduling_all_triggers_ends_them_and_the_job);
 fn unscheduling_all_triggers_ends_them_and_the_job() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(
         lone_job("a"),
@@ -129,9 +129,9 @@ fn unscheduling_all_triggers_ends_them_and_the_job() {
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(all_triggers_of_a_job_may_be_ended_while_another_of_its_fires_runs);
 fn all_triggers_of_a_job_may_be_ended_while_another_of_its_fires_runs() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW)]);
     let fired = a.acquire().fired;
@@ -146,9 +146,9 @@ fn all_triggers_of_a_job_may_be_ended_while_another_of_its_fires_runs() {
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(all_triggers_may_be_ended_while_one_of_them_is_reserved);
 fn all_triggers_may_be_ended_while_one_of_them_is_reserved() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + SECOND)]);
     let acquisition = a.acquire();
@@ -158,11 +158,11 @@ fn all_triggers_may_be_ended_while_one_of_them_is_reserved() {
     assert!(cluster.fires().is_empty() && !cluster.has_job("a"));
 }
 
+on_each_strategy!(a_trigger_that_is_reserved_again_may_be_ended_or_put_in_error);
 /// The next fire of the trigger is reserved, perhaps by another node, while this one ends.
-#[test]
 fn a_trigger_that_is_reserved_again_may_be_ended_or_put_in_error() {
     for (instruction, state) in [(SetTriggerComplete, "-"), (SetTriggerError, "ERROR")] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         let often = carnelian::SimpleSchedule::every(std::time::Duration::from_secs(5));
         cluster.schedule(job("a").durable(true), [once("t", "a", NOW).schedule(often)]);
@@ -178,9 +178,9 @@ fn a_trigger_that_is_reserved_again_may_be_ended_or_put_in_error() {
     }
 }
 
-#[test]
+on_each_strategy!(a_trigger_in_error_stays_until_somebody_resets_it);
 fn a_trigger_in_error_stays_until_somebody_resets_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + MINUTE)]);
     let bundle = a.fire_one();
@@ -192,9 +192,9 @@ fn a_trigger_in_error_stays_until_somebody_resets_it() {
     assert_eq!(cluster.state("t"), "WAITING");
 }
 
-#[test]
+on_each_strategy!(all_triggers_of_a_lone_job_may_be_put_in_error);
 fn all_triggers_of_a_lone_job_may_be_put_in_error() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + MINUTE)]);
     let bundle = a.fire_one();
@@ -203,9 +203,9 @@ fn all_triggers_of_a_lone_job_may_be_put_in_error() {
     assert!(cluster.fires().is_empty());
 }
 
-#[test]
+on_each_strategy!(a_one_shot_that_ends_in_error_stays_for_a_person_to_see);
 fn a_one_shot_that_ends_in_error_stays_for_a_person_to_see() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     let bundle = a.fire_one();
@@ -217,9 +217,9 @@ fn a_one_shot_that_ends_in_error_stays_for_a_person_to_see() {
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(changed_job_data_is_stored_and_seen_by_the_next_fire);
 fn changed_job_data_is_stored_and_seen_by_the_next_fire() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let counting = lone_job("a").persist_job_data_after_execution(true).data("n", 0);
     cluster.schedule(counting, [minutely("t", "a", NOW)]);
@@ -233,10 +233,10 @@ fn changed_job_data_is_stored_and_seen_by_the_next_fire() {
     assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap().data().integer("n"), Some(3));
 }
 
+on_each_strategy!(fifty_fires_end_in_one_transaction);
 /// Law 9: one transaction whatever the number.
-#[test]
 fn fifty_fires_end_in_one_transaction() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let triggers: Vec<_> = (0..50).map(|i| once(&format!("t{i}"), "a", NOW).build().unwrap()).collect();
     cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
@@ -251,9 +251,9 @@ fn fifty_fires_end_in_one_transaction() {
     assert!(cluster.fires().is_empty() && !cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(a_fire_that_ended_twice_is_recorded_once);
 fn a_fire_that_ended_twice_is_recorded_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();
@@ -265,9 +265,9 @@ fn a_fire_that_ended_twice_is_recorded_once() {
     a.complete(&next);
 }
 
-#[test]
+on_each_strategy!(a_job_deleted_while_it_runs_ends_as_usual);
 fn a_job_deleted_while_it_runs_ends_as_usual() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a").persist_job_data_after_execution(true), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();
@@ -277,9 +277,9 @@ fn a_job_deleted_while_it_runs_ends_as_usual() {
     assert!(cluster.fires().is_empty() && !cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(unscheduling_a_running_one_shot_leaves_the_job_until_it_ends);
 fn unscheduling_a_running_one_shot_leaves_the_job_until_it_ends() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();

@@ -54,11 +54,11 @@ fn followed(cluster: &Cluster) -> Vec<String> {
     released(cluster).iter().map(|trigger| trigger.job_key().name().to_owned()).collect()
 }
 
+on_each_database!(each_outcome_is_followed_by_those_who_ask_for_it);
 /// LT-12: every outcome of a run, and who follows it.
-#[test]
 fn each_outcome_is_followed_by_those_who_ask_for_it() {
     use FireOutcome::*;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     family(&cluster);
     for (outcome, children) in [
@@ -80,11 +80,11 @@ fn each_outcome_is_followed_by_those_who_ask_for_it() {
     }
 }
 
+on_each_database!(a_child_sees_its_parent);
 /// LT-12: what a child sees of its parent, and what it was given.
-#[test]
 fn a_child_sees_its_parent() {
     for use_properties in [false, true] {
-        let cluster = Cluster::with(open, |settings| settings.job_store.use_properties = use_properties);
+        let cluster = Cluster::with(open(), |settings| settings.job_store.use_properties = use_properties);
         let a = cluster.node("A");
         family(&cluster);
         cluster
@@ -117,16 +117,16 @@ fn a_child_sees_its_parent() {
     }
 }
 
+on_each_database!(only_the_last_run_of_a_work_is_followed);
 /// A run that is tried again has not failed yet, and one that goes on has not ended: only the last
 /// is followed.
-#[test]
 fn only_the_last_run_of_a_work_is_followed() {
     for (reason, outcome) in [
         (RerunReason::Failed, FireOutcome::Failed),
         (RerunReason::Interrupted, FireOutcome::Interrupted),
         (RerunReason::Continued, FireOutcome::Succeeded),
     ] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         family(&cluster);
         let first = run_of(&cluster, &a, "a");
@@ -140,10 +140,10 @@ fn only_the_last_run_of_a_work_is_followed() {
     }
 }
 
+on_each_database!(a_recovered_run_is_followed_when_its_recovery_has_ended);
 /// A run that died and is recovered has not ended; its recovery is followed, once.
-#[test]
 fn a_recovered_run_is_followed_when_its_recovery_has_ended() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     family(&cluster);
     cluster.store.catalogue().add_job(&job("a").durable(true).requests_recovery(true).build().unwrap(), true).unwrap();
@@ -160,11 +160,11 @@ fn a_recovered_run_is_followed_when_its_recovery_has_ended() {
     assert_eq!(followed(&cluster), ["both", "good"]);
 }
 
+on_each_database!(a_lost_run_is_followed_as_a_failure_once);
 /// A run that died and that nobody asked to recover is over: `failure` and `any` follow, in the
 /// recovery's transaction.
-#[test]
 fn a_lost_run_is_followed_as_a_failure_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     family(&cluster);
     let run = run_of(&cluster, &a, "a");
@@ -180,10 +180,10 @@ fn a_lost_run_is_followed_as_a_failure_once() {
     assert!(released(&cluster).is_empty());
 }
 
+on_each_database!(many_parents_end_in_one_transaction);
 /// LT-12: a batch that ends runs of many parents, with children of their own and shared ones.
-#[test]
 fn many_parents_end_in_one_transaction() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     for name in ["x", "y"] {
         cluster.store.catalogue().add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
@@ -218,10 +218,10 @@ fn many_parents_end_in_one_transaction() {
     assert_eq!(cluster.store.catalogue().continuations().unwrap(), []);
 }
 
+on_each_database!(a_child_waits_as_any_other_trigger);
 /// A child that runs once at a time waits its turn; while everything is paused it waits too.
-#[test]
 fn a_child_waits_as_any_other_trigger() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.store.catalogue().add_job(&job("a").durable(true).build().unwrap(), false).unwrap();
     cluster.store.catalogue().add_job(&lone_job("lone").durable(true).build().unwrap(), false).unwrap();
@@ -251,11 +251,11 @@ fn a_child_waits_as_any_other_trigger() {
     assert!(cluster.store.catalogue().paused_groups().unwrap().is_empty());
 }
 
+on_each_database!(a_continuation_is_for_runs_that_begin_after_it);
 /// A run is followed by those that were there when it began.
-#[test]
 fn a_continuation_is_for_runs_that_begin_after_it() {
     for (first_link, children) in [(false, vec![]), (true, vec!["x"])] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         for name in ["a", "x", "y"] {
             cluster.store.catalogue().add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
@@ -281,10 +281,10 @@ fn a_continuation_is_for_runs_that_begin_after_it() {
     }
 }
 
+on_each_database!(a_reserved_fire_is_followed);
 /// A trigger that was reserved ahead of its time is followed as well.
-#[test]
 fn a_reserved_fire_is_followed() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     family(&cluster);
     cluster.store.catalogue().add_trigger(once("t", "a", NOW + 10 * SECOND).build().unwrap(), false).unwrap();
@@ -295,9 +295,9 @@ fn a_reserved_fire_is_followed() {
     assert_eq!(followed(&cluster), ["both", "good"]);
 }
 
-#[test]
+on_each_database!(what_cannot_be_followed_is_refused);
 fn what_cannot_be_followed_is_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     for name in ["a", "b", "c"] {
         cluster.store.catalogue().add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
     }
@@ -322,10 +322,10 @@ fn what_cannot_be_followed_is_refused() {
     cluster.store.catalogue().delete_jobs(&[job_key("mortal")]).unwrap();
 }
 
+on_each_database!(a_job_that_may_follow_itself_does);
 /// A job that follows itself runs again and again, one run at a time.
-#[test]
 fn a_job_that_may_follow_itself_does() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.store.catalogue().add_job(&lone_job("a").durable(true).build().unwrap(), false).unwrap();
     cluster.store.catalogue().follow(&link("a", "a", On::Success).allow_cycle(true)).unwrap();
@@ -340,11 +340,11 @@ fn a_job_that_may_follow_itself_does() {
     assert!(released(&cluster).is_empty());
 }
 
+on_each_database!(continuations_are_bound_to_their_jobs);
 /// Continuations go with their jobs, follow a new name, and stay when a job is replaced, by one of
 /// another type too.
-#[test]
 fn continuations_are_bound_to_their_jobs() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     family(&cluster);
     let keys = |found: Vec<Continuation>| -> Vec<(String, String, On)> {
@@ -381,11 +381,11 @@ fn continuations_are_bound_to_their_jobs() {
     assert_eq!(cluster.store.catalogue().continuations().unwrap(), []);
 }
 
+on_each_database!(a_child_that_is_gone_is_passed_over);
 /// A program that knows nothing of continuations deletes a child: the end of a run of the parent
 /// does not mind.
-#[test]
 fn a_child_that_is_gone_is_passed_over() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     family(&cluster);
     let run = run_of(&cluster, &a, "a");
@@ -394,11 +394,11 @@ fn a_child_that_is_gone_is_passed_over() {
     assert_eq!(followed(&cluster), ["both"]);
 }
 
+on_each_database!(a_row_that_nobody_understands_holds_nothing_up);
 /// A row of a later version, or with data of nobody's, keeps neither the run from ending nor the
 /// others from following.
-#[test]
 fn a_row_that_nobody_understands_holds_nothing_up() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     family(&cluster);
     cluster.tamper(|s| {
@@ -418,12 +418,12 @@ fn a_row_that_nobody_understands_holds_nothing_up() {
     assert!(unreadable.contains("CN_CONTINUATIONS"), "{unreadable}");
 }
 
+on_each_database!(large_data_hold_nothing_up);
 /// Data always leave room for what there is to say of the parent: no run is kept from ending by
 /// them.
-#[test]
 fn large_data_hold_nothing_up() {
     for use_properties in [false, true] {
-        let cluster = Cluster::with(open, |settings| settings.job_store.use_properties = use_properties);
+        let cluster = Cluster::with(open(), |settings| settings.job_store.use_properties = use_properties);
         let a = cluster.node("A");
         family(&cluster);
         let good = |text: String| link("a", "good", On::Success).data("text", text);
@@ -459,13 +459,14 @@ fn large_data_hold_nothing_up() {
     }
 }
 
+#[cfg(feature = "test-util")]
+on_each_database!(an_end_whose_answer_was_lost_is_followed_once);
 /// An end whose answer was lost is recorded once, and followed once (S7).
 #[cfg(feature = "test-util")]
-#[test]
 fn an_end_whose_answer_was_lost_is_followed_once() {
     use carnelian::store::faults::Fault;
     for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         family(&cluster);
         let run = run_of(&cluster, &a, "a");
@@ -490,14 +491,14 @@ fn left(cluster: &Cluster) -> Vec<String> {
     names
 }
 
+on_each_database!(submitted_work_is_followed_by_what_was_submitted_with_it);
 /// Work that follows submitted work is stored with it, begins when that ends so, and is dropped
 /// when it does not, with all that would follow.
-#[test]
 fn submitted_work_is_followed_by_what_was_submitted_with_it() {
     for (outcome, expected, then) in
         [(FireOutcome::Succeeded, vec!["mail", "tidy"], 1), (FireOutcome::Failed, vec!["alarm"], 0)]
     {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         let mail = submitted("mail", vec![(On::Success, submitted("tidy", vec![]))]);
         let work = submitted("pay", vec![(On::Success, mail), (On::Failure, submitted("alarm", vec![]))]);
@@ -518,23 +519,23 @@ fn submitted_work_is_followed_by_what_was_submitted_with_it() {
     }
 }
 
+on_each_database!(what_follows_goes_with_work_that_is_deleted_or_lost);
 /// Work whose first part is deleted, or lost, will never begin.
-#[test]
 fn what_follows_goes_with_work_that_is_deleted_or_lost() {
     let stored = |cluster: &Cluster| {
         let mail = submitted("mail", vec![(On::Any, submitted("tidy", vec![]))]);
         cluster.store.catalogue().take_requests(&[submitted("pay", vec![(On::Success, mail)])]).unwrap();
     };
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     stored(&cluster);
     let pay = JobKey::new(SUBMITTED_GROUP, "pay");
     assert_eq!(cluster.store.catalogue().delete_jobs(&[pay]).unwrap(), 1);
     assert_eq!(left(&cluster), [""; 0]);
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     stored(&cluster);
     cluster.store.catalogue().unschedule(&[TriggerKey::new(SUBMITTED_GROUP, "pay")]).unwrap();
     assert_eq!(left(&cluster), [""; 0]);
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     stored(&cluster);
     cluster.node("A").fire_one();
     cluster.advance(WINDOW + SECOND);

@@ -13,9 +13,9 @@ fn reserved(acquisition: &Acquisition) -> Vec<&str> {
     acquisition.reserved.iter().map(|one| one.trigger.name()).collect()
 }
 
-#[test]
+on_each_database!(triggers_come_one_by_one_in_the_order_of_their_times_and_again_after_a_release);
 fn triggers_come_one_by_one_in_the_order_of_their_times_and_again_after_a_release() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     // Stored in another order than they are due.
     cluster
@@ -30,9 +30,9 @@ fn triggers_come_one_by_one_in_the_order_of_their_times_and_again_after_a_releas
     assert_eq!(reserved(&take(10 * SECOND)), ["second"]);
 }
 
-#[test]
+on_each_database!(of_triggers_a_minute_apart_the_look_ahead_takes_those_it_reaches);
 fn of_triggers_a_minute_apart_the_look_ahead_takes_those_it_reaches() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let triggers: [_; 10] = std::array::from_fn(|i| once(&format!("t{i}"), "a", NOW + (i as i64 + 1) * MINUTE));
     cluster.schedule(job("a"), triggers);
@@ -47,12 +47,12 @@ fn of_triggers_a_minute_apart_the_look_ahead_takes_those_it_reaches() {
     assert_eq!(reserved(&batch), ["t0", "t1", "t2", "t3", "t4", "t5", "t6"]);
 }
 
+on_each_database!(a_batch_is_what_the_look_ahead_reaches_and_the_window_is_what_fires_early);
 /// Quartz ends a batch a window after its first trigger, or after now if that is overdue, since the
 /// whole batch fires with its first. Ours takes what the look-ahead reaches: the window only says
 /// what may fire before its time.
-#[test]
 fn a_batch_is_what_the_look_ahead_reaches_and_the_window_is_what_fires_early() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let triggers = [(-1, "overdue"), (5, "five"), (15, "fifteen"), (25, "twenty-five")];
     cluster.schedule(job("a"), triggers.map(|(s, t)| minutely(t, "a", NOW + s * SECOND)));
@@ -84,9 +84,9 @@ fn a_batch_is_what_the_look_ahead_reaches_and_the_window_is_what_fires_early() {
     assert_eq!(again(100 * SECOND, 0), (all(&["overdue", "five", "fifteen", "twenty-five"]), all(&[])));
 }
 
-#[test]
+on_each_database!(a_trigger_that_exists_is_refused_or_replaced_whole);
 fn a_trigger_that_exists_is_refused_or_replaced_whole() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW).priority(9).data("x", "old").description("old")]);
     let other = once("t", "a", NOW + MINUTE)
         .data("y", "new")
@@ -102,10 +102,10 @@ fn a_trigger_that_exists_is_refused_or_replaced_whole() {
     assert_eq!((stored.priority(), stored.description(), stored.data().text("x")), (5, None, None));
 }
 
+on_each_database!(a_trigger_that_moves_to_another_job_takes_the_old_one_along_if_it_was_its_last);
 /// Quartz leaves the old job, which nothing fires or deletes any longer.
-#[test]
 fn a_trigger_that_moves_to_another_job_takes_the_old_one_along_if_it_was_its_last() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     cluster.schedule(job("kept").durable(true), [once("v", "kept", NOW)]);
     cluster.store.catalogue().add_job(&job("b").durable(true).build().unwrap(), false).unwrap();
@@ -120,9 +120,9 @@ fn a_trigger_that_moves_to_another_job_takes_the_old_one_along_if_it_was_its_las
     assert_eq!(cluster.store.catalogue().triggers_of_job(&job_key("b")).unwrap().len(), 3);
 }
 
-#[test]
+on_each_database!(a_trigger_that_changes_its_kind_fires_by_the_new_one);
 fn a_trigger_that_changes_its_kind_fires_by_the_new_one() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW)]);
     let replace = |trigger: carnelian::TriggerBuilder| {
@@ -142,10 +142,10 @@ fn a_trigger_that_changes_its_kind_fires_by_the_new_one() {
     assert_eq!(next(NOW + MINUTE), NOW + 2 * MINUTE);
 }
 
+on_each_database!(what_is_built_from_a_stored_one_is_like_it_and_begins_anew);
 /// `getTriggerBuilder` and `getJobBuilder`.
-#[test]
 fn what_is_built_from_a_stored_one_is_like_it_and_begins_anew() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let repeats = SimpleSchedule::every(std::time::Duration::from_secs(60)).repeat(2);
     cluster.schedule(job("a"), [minutely("t", "a", NOW).schedule(repeats).priority(9).data("x", "1")]);
@@ -176,9 +176,9 @@ fn what_is_built_from_a_stored_one_is_like_it_and_begins_anew() {
     assert_eq!(cluster.store.catalogue().triggers_of_job(&job_key("b")).unwrap().len(), 1);
 }
 
-#[test]
+on_each_database!(jobs_and_triggers_are_found_by_their_groups);
 fn jobs_and_triggers_are_found_by_their_groups() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     for (group, count) in [("report", 3), ("report-daily", 2), ("my-report", 1)] {
         for i in 0..count {
             let key = JobKey::new(group, format!("j{i}"));
@@ -218,13 +218,13 @@ fn jobs_and_triggers_are_found_by_their_groups() {
     assert!(cluster.store.catalogue().triggers_of_job(&JobKey::new("report", "nobody")).unwrap().is_empty());
 }
 
+on_each_database!(jobs_that_nobody_can_run_or_read_can_be_deleted_unscheduled_and_replaced);
 /// A job that no node can run, or even read, is no reason to keep it.
-#[test]
 fn jobs_that_nobody_can_run_or_read_can_be_deleted_unscheduled_and_replaced() {
     let unreadable = |row: &mut JobRow| row.data = Some(vec![0xAC, 0xED, 0, 5, 1, 2, 3]);
     let unknown = |row: &mut JobRow| row.job_type = "of.nobody.AnyLonger".to_owned();
     for spoil in [unreadable as fn(&mut JobRow), unknown] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         for name in ["alone", "with", "last", "again"] {
             match name {
@@ -252,10 +252,10 @@ fn jobs_that_nobody_can_run_or_read_can_be_deleted_unscheduled_and_replaced() {
     }
 }
 
+on_each_database!(triggers_that_nobody_can_read_can_be_paused_replaced_and_deleted);
 /// A trigger, whatever its row holds, can be looked for, paused, replaced and deleted.
-#[test]
 fn triggers_that_nobody_can_read_can_be_paused_replaced_and_deleted() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), ["t", "u", "v"].map(|name| minutely(name, "a", NOW)));
     let keys = ["t", "u", "v"].map(trigger_key);
@@ -283,7 +283,7 @@ fn triggers_that_nobody_can_read_can_be_paused_replaced_and_deleted() {
     cluster.check();
 }
 
-#[test]
+on_each_database!(a_cron_trigger_fires_again_after_a_pause_of_itself_or_of_its_job);
 fn a_cron_trigger_fires_again_after_a_pause_of_itself_or_of_its_job() {
     type Act = fn(&Cluster);
     let by_trigger: (Act, Act) = (
@@ -295,7 +295,7 @@ fn a_cron_trigger_fires_again_after_a_pause_of_itself_or_of_its_job() {
         |c| assert_eq!(c.store.catalogue().resume_jobs(&[job_key("a")], true).unwrap(), 1),
     );
     for (pause, resume) in [by_trigger, by_job] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         let cron = once("t", "a", NOW)
             .schedule(CronSchedule::new("0/10 * * * * ?").unwrap())

@@ -33,9 +33,9 @@ fn own(name: &str) -> TriggerKey {
     TriggerKey::new(key.group(), key.name())
 }
 
-#[test]
+on_each_database!(what_is_missing_is_stored_once_and_costs_no_lock_afterwards);
 fn what_is_missing_is_stored_once_and_costs_no_lock_afterwards() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let defined = [nightly(2), minutes("often", NOW + SECOND)];
     let plan = cluster
         .store
@@ -60,9 +60,9 @@ fn what_is_missing_is_stored_once_and_costs_no_lock_afterwards() {
     assert_eq!(noted.iter().map(|row| (row.source.as_str(), row.triggers.len())).collect::<Vec<_>>(), [(SOURCE, 1); 2]);
 }
 
-#[test]
+on_each_database!(what_the_code_has_changed_is_updated_and_the_rest_goes_on_as_it_was);
 fn what_the_code_has_changed_is_updated_and_the_rest_goes_on_as_it_was() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let node = cluster.node("A");
     sync(&cluster, &[nightly(2), minutes("often", NOW)]);
     let fire = node.fire_one();
@@ -83,9 +83,9 @@ fn what_the_code_has_changed_is_updated_and_the_rest_goes_on_as_it_was() {
     assert_eq!(often.description(), Some("of the new code"));
 }
 
-#[test]
+on_each_database!(what_an_operator_has_changed_stays_until_the_code_changes);
 fn what_an_operator_has_changed_stays_until_the_code_changes() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let policies = |hour| {
         [
             nightly(hour),
@@ -118,9 +118,9 @@ fn what_an_operator_has_changed_stays_until_the_code_changes() {
     assert_eq!(["nightly", "kept", "enforced"].map(hour), [4, 7, 4]);
 }
 
-#[test]
+on_each_database!(a_deleted_job_comes_back_and_a_trigger_that_has_ended_does_not);
 fn a_deleted_job_comes_back_and_a_trigger_that_has_ended_does_not() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let node = cluster.node("A");
     let ends = JobDefinition::new(job("ends").build().unwrap()).trigger(once("ends", "ends", NOW).build().unwrap());
     let defined = [nightly(2), ends];
@@ -133,9 +133,9 @@ fn a_deleted_job_comes_back_and_a_trigger_that_has_ended_does_not() {
     assert!(cluster.has_job("ends") && node.acquire().fired.is_empty());
 }
 
-#[test]
+on_each_database!(triggers_that_the_code_has_no_more_go_and_paused_ones_stay_paused);
 fn triggers_that_the_code_has_no_more_go_and_paused_ones_stay_paused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let two = || nightly(2).trigger(minutely("second", "nightly", NOW + MINUTE).build().unwrap());
     sync(&cluster, &[two()]);
     cluster.store.catalogue().pause_triggers(&[own("nightly")]).unwrap();
@@ -148,9 +148,9 @@ fn triggers_that_the_code_has_no_more_go_and_paused_ones_stay_paused() {
     assert_eq!(left, ["nightly", "own"]);
 }
 
-#[test]
+on_each_database!(an_older_revision_does_not_undo_a_newer_one);
 fn an_older_revision_does_not_undo_a_newer_one() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     sync(&cluster, &[nightly(3).revision(2)]);
     let report = sync(&cluster, &[nightly(2).revision(1)]);
     assert_eq!(report.left, left("nightly", WhyLeft::NewerStored));
@@ -158,9 +158,9 @@ fn an_older_revision_does_not_undo_a_newer_one() {
     assert_eq!(sync(&cluster, &[nightly(4).revision(3)]).updated, [job_key("nightly")]);
 }
 
-#[test]
+on_each_database!(jobs_that_are_no_longer_defined_are_named_and_deleted_if_told_to);
 fn jobs_that_are_no_longer_defined_are_named_and_deleted_if_told_to() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     sync(&cluster, &[nightly(2), minutes("often", NOW + SECOND)]);
     let other = JobDefinition::new(job("other").build().unwrap());
     cluster.store.catalogue().sync_definitions("crm", &[other], |_| true, OrphanedDefinitions::Delete, false).unwrap();
@@ -181,9 +181,9 @@ fn jobs_that_are_no_longer_defined_are_named_and_deleted_if_told_to() {
     assert_eq!(cluster.store.catalogue().definitions().unwrap().len(), 1);
 }
 
-#[test]
+on_each_database!(definitions_that_cannot_be_are_refused_whole);
 fn definitions_that_cannot_be_are_refused_whole() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let rows = cluster.rows();
     let refused = |definitions: &[JobDefinition], word: &str| {
         let error = cluster
@@ -216,12 +216,12 @@ fn definitions_that_cannot_be_are_refused_whole() {
     assert!(report.remarks.len() == 1 && report.remarks[0].contains("no fire time"), "{report:?}");
 }
 
+on_each_database!(definitions_move_between_jobs_and_programs);
 /// A trigger moves from one definition to another, in whichever order they stand; a definition that
 /// is stored under another source is free when its job is gone, or when somebody forgets it. All of
 /// these kept a node from starting once.
-#[test]
 fn definitions_move_between_jobs_and_programs() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let with = |name: &str, trigger: Option<&str>| {
         let definition = JobDefinition::new(job(name).build().unwrap());
         match trigger {
@@ -253,10 +253,10 @@ fn definitions_move_between_jobs_and_programs() {
     assert_eq!(sources, [("a", "crm", 1), ("b", "crm", 0)]);
 }
 
+on_each_database!(a_trigger_is_not_lost_for_one_that_never_fires);
 /// A new form of a trigger that would never fire leaves the old one alone.
-#[test]
 fn a_trigger_is_not_lost_for_one_that_never_fires() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     sync(&cluster, &[nightly(2)]);
     let over = JobDefinition::new(job("nightly").build().unwrap()).cron("0 0 0 1 1 ? 2020").unwrap();
     let report = sync(&cluster, &[over]);

@@ -3,7 +3,7 @@
 use super::*;
 use carnelian::TriggerState;
 use carnelian::monitoring::CheckBounds;
-use carnelian::store::row::{HeartbeatRow, Selection};
+use carnelian::store::row::{Departure, HeartbeatRow, Selection};
 use std::time::Duration;
 
 /// The findings as kind, subject and whether they can be mended.
@@ -33,9 +33,9 @@ fn pair(kind: &str, subject: &str) -> (String, String) {
     (kind.to_owned(), subject.to_owned())
 }
 
-#[test]
+on_each_database!(a_healthy_cluster_has_no_findings_and_nothing_to_mend);
 fn a_healthy_cluster_has_no_findings_and_nothing_to_mend() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let node = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW), minutely("later", "a", NOW + MINUTE)]);
     let fire = node.fire_one();
@@ -45,9 +45,9 @@ fn a_healthy_cluster_has_no_findings_and_nothing_to_mend() {
     assert_eq!(findings(&cluster), []);
 }
 
-#[test]
+on_each_database!(states_that_nobody_ends_are_mended);
 fn states_that_nobody_ends_are_mended() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(
         job("a").durable(true),
         [
@@ -83,10 +83,10 @@ fn states_that_nobody_ends_are_mended() {
     assert_eq!(findings(&cluster), []);
 }
 
+on_each_database!(the_work_of_dead_nodes_is_recovered_without_a_living_one);
 /// No node is left to do it: the operator's command takes over as a peer would.
-#[test]
 fn the_work_of_dead_nodes_is_recovered_without_a_living_one() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("run").requests_recovery(true), [once("running", "run", NOW)]);
     a.fire_one();
@@ -105,9 +105,9 @@ fn the_work_of_dead_nodes_is_recovered_without_a_living_one() {
     cluster.check();
 }
 
-#[test]
+on_each_database!(a_node_that_lives_again_is_left_alone);
 fn a_node_that_lives_again_is_left_alone() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("run"), [once("running", "run", NOW)]);
     let fire = a.fire_one();
@@ -120,16 +120,16 @@ fn a_node_that_lives_again_is_left_alone() {
     a.complete(&fire);
 }
 
-#[test]
+on_each_database!(fires_of_nobody_overdue_reservations_and_left_over_rows_are_mended);
 fn fires_of_nobody_overdue_reservations_and_left_over_rows_are_mended() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("run"), [once("running", "run", NOW)]);
     a.fire_one();
     cluster.schedule(job("b"), [minutely("t", "b", NOW + SECOND)]);
     b.reserve_one();
     cluster.tamper(|s| {
-        s.delete_instance("A", None)?;
+        s.delete_instance("A", Departure::Any)?;
         s.put(&HeartbeatRow {
             fire_id: "gone".to_owned(),
             instance: "A".to_owned(),
@@ -151,22 +151,22 @@ fn fires_of_nobody_overdue_reservations_and_left_over_rows_are_mended() {
     assert!(a.check_in().failed_out);
 }
 
-#[test]
+on_each_database!(fires_of_a_node_that_is_not_registered_are_recovered);
 fn fires_of_a_node_that_is_not_registered_are_recovered() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("run").requests_recovery(true), [once("running", "run", NOW)]);
     a.fire_one();
-    cluster.damage(|s| s.delete_instance("A", None).map(drop));
+    cluster.damage(|s| s.delete_instance("A", Departure::Any).map(drop));
     assert_eq!(kinds(&cluster)[0], "orphan_fires");
     assert!(repaired(&cluster).contains(&pair("orphan_fires", "A")));
     assert_eq!((cluster.fires(), cluster.recovery_triggers().len()), (Vec::new(), 1));
     cluster.check();
 }
 
-#[test]
+on_each_database!(a_trigger_is_explained_and_the_rest_is_not_read);
 fn a_trigger_is_explained_and_the_rest_is_not_read() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [minutely("t", "a", NOW + MINUTE), minutely("u", "a", NOW + MINUTE)]);
     let told = cluster.store.diagnosis().explain(&trigger_key("t")).unwrap();
     assert_eq!(
@@ -182,9 +182,9 @@ fn a_trigger_is_explained_and_the_rest_is_not_read() {
     assert!(missing.is_not_found(), "{missing}");
 }
 
-#[test]
+on_each_database!(bounds_that_are_broken_are_named);
 fn bounds_that_are_broken_are_named() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [once("t", "a", NOW - 30 * SECOND)]);
     let check = |bounds: CheckBounds| cluster.store.diagnosis().check(&bounds).unwrap();
     let report = check(CheckBounds::new());

@@ -11,11 +11,11 @@ fn retried() -> JobPolicy {
     JobPolicy::new().retry(RetryPolicy::fixed(Duration::from_secs(5)).max_attempts(2))
 }
 
+on_each_database!(a_fire_that_is_declared_failed_ends_so_and_is_tried_again);
 /// The fire ends with the reason, and its retry policy applies, once. The fire's node can write
 /// nothing for the fire any more.
-#[test]
 fn a_fire_that_is_declared_failed_ends_so_and_is_tried_again() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(lone_job("a").policy(retried()), [minutely("t", "a", NOW).priority(7).data("k", "v")]);
     let first = a.fire_one();
@@ -59,10 +59,10 @@ fn a_fire_that_is_declared_failed_ends_so_and_is_tried_again() {
     assert_eq!(cluster.snapshot().recoveries, []);
 }
 
+on_each_database!(a_one_shot_that_is_declared_failed_is_over);
 /// A job that is not durable goes with the fire that was its last, with its marks.
-#[test]
 fn a_one_shot_that_is_declared_failed_is_over() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     for (name, recovers) in [("a", false), ("b", true)] {
         cluster.schedule(job(name).requests_recovery(recovers), [once(name, name, NOW)]);
@@ -77,9 +77,9 @@ fn a_one_shot_that_is_declared_failed_is_over() {
     assert_eq!(cluster.store.history().find(&HistoryQuery::new()).unwrap().len(), 3);
 }
 
-#[test]
+on_each_database!(only_what_runs_on_a_node_of_ours_can_be_declared_failed);
 fn only_what_runs_on_a_node_of_ours_can_be_declared_failed() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reserved = a.reserve_one();

@@ -49,7 +49,7 @@ struct Side {
 
 impl Side {
     fn new(has_fast_path: bool) -> Self {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let node = cluster.node("A");
         let mut scheduling = cluster.stranger("S");
         if !has_fast_path {
@@ -239,9 +239,9 @@ impl Work {
 
 const HOUR: i64 = 60 * MINUTE;
 
-#[test]
+on_each_database!(the_fast_path_and_the_statements_do_the_same);
 fn the_fast_path_and_the_statements_do_the_same() {
-    if !Cluster::new(open).opened.database.has_fast_path() {
+    if !Cluster::new(open()).opened.database.has_fast_path() {
         return;
     }
     let given = std::env::var("CARNELIAN_SEED").ok().and_then(|seed| seed.parse().ok());

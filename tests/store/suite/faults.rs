@@ -251,7 +251,7 @@ fn passed_over(brought: &Acquisition) -> String {
 }
 
 fn prepared() -> (Cluster, Vec<Node>) {
-    let cluster = Cluster::one_of_many(open);
+    let cluster = Cluster::one_of_many(open());
     let nodes = vec![cluster.node("A"), cluster.node("B")];
     cluster.schedule(
         job("plain").durable(true),
@@ -336,8 +336,8 @@ fn whole(checkin: Checkin) -> Result<Checkin> {
     }
 }
 
+on_each_database!(whichever_statement_fails_nothing_is_half_done);
 /// Law: an error leaves nothing half done, whichever statement fails, and trying again succeeds.
-#[test]
 fn whichever_statement_fails_nothing_is_half_done() {
     let fault = Fault::Statement(FailureClass::Permanent);
     for story in stories() {
@@ -376,8 +376,8 @@ fn whichever_statement_fails_nothing_is_half_done() {
     }
 }
 
+on_each_database!(a_transient_failure_of_any_statement_changes_nothing_in_the_end);
 /// Transient failures are retried out of sight, with the same result.
-#[test]
 fn a_transient_failure_of_any_statement_changes_nothing_in_the_end() {
     for story in stories().into_iter().filter(|s| !s.name.starts_with("check_in")) {
         let clean = Undisturbed::told(&story);
@@ -397,8 +397,8 @@ fn a_transient_failure_of_any_statement_changes_nothing_in_the_end() {
     }
 }
 
+on_each_database!(a_commit_whose_answer_is_lost_is_looked_up);
 /// Law 7: an unknown outcome is looked up, not guessed.
-#[test]
 fn a_commit_whose_answer_is_lost_is_looked_up() {
     for story in stories().into_iter().filter(|s| !s.name.starts_with("check_in")) {
         let clean = Undisturbed::told(&story);
@@ -423,9 +423,9 @@ fn a_commit_whose_answer_is_lost_is_looked_up() {
     }
 }
 
+on_each_database!(a_check_in_that_fails_anywhere_is_made_good_by_the_next);
 /// A check-in is not retried by the store, but what it left must be sound, and the next one must do
 /// the rest.
-#[test]
 fn a_check_in_that_fails_anywhere_is_made_good_by_the_next() {
     for story in stories().into_iter().filter(|s| s.name.starts_with("check_in")) {
         let clean = Undisturbed::told(&story);
@@ -462,9 +462,9 @@ fn a_check_in_that_fails_anywhere_is_made_good_by_the_next() {
     }
 }
 
-#[test]
+on_each_database!(an_error_of_the_work_rolls_everything_back);
 fn an_error_of_the_work_rolls_everything_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let before = cluster.rows();
     let mut work = |s: &mut dyn carnelian::store::Session| {
@@ -478,9 +478,9 @@ fn an_error_of_the_work_rolls_everything_back() {
     assert_eq!(cluster.rows(), before);
 }
 
-#[test]
+on_each_database!(a_panic_of_the_work_rolls_everything_back);
 fn a_panic_of_the_work_rolls_everything_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let before = cluster.rows();
     let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -499,11 +499,11 @@ fn a_panic_of_the_work_rolls_everything_back() {
 /// The number of statements that fail, large enough that no look-up gets through.
 const LONG_AWAY: u64 = 12;
 
+on_each_database!(what_was_taken_is_kept_until_the_store_can_be_asked);
 /// A node keeps what it may have taken with the answer while the store cannot be asked, and has it
 /// when the store can be asked.
-#[test]
 fn what_was_taken_is_kept_until_the_store_can_be_asked() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("plain").durable(true), [once("now", "plain", NOW), once("soon", "plain", NOW + SECOND)]);
     let plan = cluster.opened.database.plan();
@@ -542,11 +542,11 @@ fn what_was_taken_is_kept_until_the_store_can_be_asked() {
     assert!(cluster.fires().is_empty());
 }
 
+on_each_database!(what_is_in_doubt_and_not_there_is_nobodys);
 /// Of what is in doubt only that is taken which is there: not what was never committed, nor what
 /// was taken back since, nor what another has taken over.
-#[test]
 fn what_is_in_doubt_and_not_there_is_nobodys() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(
         job("plain").durable(true),
@@ -577,9 +577,9 @@ fn what_is_in_doubt_and_not_there_is_nobodys() {
     assert!(a.store.firing().settle_doubt(&before, &mut doubt).unwrap_err().is_fenced());
 }
 
+on_each_database!(a_change_that_cannot_be_looked_up_has_an_unknown_outcome);
 /// A change that was made and whose outcome cannot be found out is not said to have failed for want
 /// of a connection: whoever repeats it would make it twice.
-#[test]
 fn a_change_that_cannot_be_looked_up_has_an_unknown_outcome() {
     for name in ["replace", "schedule", "trigger_job", "pause_trigger_groups", "unschedule", "clear", "rename_job"] {
         let story = stories().into_iter().find(|story| story.name == name).unwrap();

@@ -3,6 +3,7 @@
 
 use super::membership::ELSEWHERE;
 use super::*;
+use carnelian::store::row::Departure;
 use carnelian::store::{CompletionInstruction, CompletionOutcome};
 use carnelian::{Error, JobDataMap};
 
@@ -16,7 +17,7 @@ struct Zombie {
 }
 
 fn zombie(work: carnelian::JobDetailBuilder) -> Zombie {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(work, [minutely("t", "a", NOW)]);
     cluster.schedule(job("other"), [once("u", "other", NOW + 20 * SECOND)]);
@@ -29,8 +30,8 @@ fn zombie(work: carnelian::JobDetailBuilder) -> Zombie {
     Zombie { cluster, a, b, running, reserved }
 }
 
+on_each_strategy!(a_node_that_was_failed_out_learns_it_and_comes_back_as_another);
 /// H6, QZ-48.
-#[test]
 fn a_node_that_was_failed_out_learns_it_and_comes_back_as_another() {
     let Zombie { cluster, mut a, .. } = zombie(job("a"));
     let before = a.owner();
@@ -43,8 +44,8 @@ fn a_node_that_was_failed_out_learns_it_and_comes_back_as_another() {
     assert_eq!(cluster.snapshot().instances.len(), 2);
 }
 
+on_each_strategy!(its_completion_writes_nothing);
 /// H3, S7.
-#[test]
 fn its_completion_writes_nothing() {
     let Zombie { cluster, a, running, .. } =
         zombie(lone_job("a").requests_recovery(true).persist_job_data_after_execution(true));
@@ -57,8 +58,8 @@ fn its_completion_writes_nothing() {
     assert_eq!(cluster.rows(), before);
 }
 
+on_each_strategy!(its_completion_does_not_unblock_the_job_its_successor_runs);
 /// H3: the successor runs, and the zombie's end must not set its siblings free.
-#[test]
 fn its_completion_does_not_unblock_the_job_its_successor_runs() {
     let Zombie { cluster, a, b, running, .. } = zombie(lone_job("a").requests_recovery(true));
     let again = b.acquire().fired.into_iter().find(|f| f.recovering.is_some()).unwrap();
@@ -69,8 +70,8 @@ fn its_completion_does_not_unblock_the_job_its_successor_runs() {
     assert_eq!(cluster.state("t"), "WAITING");
 }
 
+on_each_strategy!(its_reservations_cannot_be_fired_or_released);
 /// H2.
-#[test]
 fn its_reservations_cannot_be_fired_or_released() {
     let Zombie { cluster, a, b, reserved, .. } = zombie(job("a"));
     assert_eq!(cluster.state("u"), "WAITING");
@@ -83,9 +84,9 @@ fn its_reservations_cannot_be_fired_or_released() {
     assert_eq!(cluster.rows(), before);
 }
 
+on_each_strategy!(old_reservations_do_not_come_back_with_the_node);
 /// H6: also if the node has come back as another incarnation with the old reservation still in its
 /// hands.
-#[test]
 fn old_reservations_do_not_come_back_with_the_node() {
     let Zombie { cluster, mut a, b, reserved, running, .. } = zombie(job("a"));
     a.check_in();
@@ -97,10 +98,10 @@ fn old_reservations_do_not_come_back_with_the_node() {
     assert!(!b.acquire().fired.is_empty());
 }
 
+on_each_strategy!(an_old_reservation_does_not_fire_the_trigger_its_successor_reserved);
 /// H2: the trigger is reserved again, by another, for the same time.
-#[test]
 fn an_old_reservation_does_not_fire_the_trigger_its_successor_reserved() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW + 30 * SECOND)]);
     let old = a.reserve_one();
@@ -119,8 +120,8 @@ fn an_old_reservation_does_not_fire_the_trigger_its_successor_reserved() {
     assert_eq!(b.fire(&[new]).len(), 1);
 }
 
+on_each_strategy!(it_cannot_acquire);
 /// H7, H25.
-#[test]
 fn it_cannot_acquire() {
     let Zombie { cluster, a, .. } = zombie(job("a"));
     let before = cluster.rows();
@@ -129,7 +130,7 @@ fn it_cannot_acquire() {
     assert_eq!(cluster.rows(), before);
 }
 
-#[test]
+on_each_strategy!(it_leaves_without_touching_its_successors_rows);
 fn it_leaves_without_touching_its_successors_rows() {
     let Zombie { cluster, a, .. } = zombie(job("a"));
     let before = cluster.rows();
@@ -138,8 +139,8 @@ fn it_leaves_without_touching_its_successors_rows() {
     assert_eq!(cluster.snapshot().instances.len(), 1);
 }
 
+on_each_strategy!(in_one_group_the_fenced_are_told_from_the_recorded);
 /// A group of completions is not lost because one of them is fenced.
-#[test]
 fn in_one_group_the_fenced_are_told_from_the_recorded() {
     let Zombie { cluster, mut a, running, .. } = zombie(job("a"));
     a.check_in();
@@ -153,13 +154,13 @@ fn in_one_group_the_fenced_are_told_from_the_recorded() {
     assert!(outcomes.len() > 1 && outcomes[1..].iter().all(|o| *o == CompletionOutcome::Recorded));
 }
 
+on_each_strategy!(of_two_twins_the_later_keeps_the_name);
 /// A node that was declared dead while it lived finds its name taken: it does not take it back as
 /// long as the other lives.
-#[test]
 fn of_two_twins_the_later_keeps_the_name() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut first = cluster.node("A");
-    cluster.tamper(|s| s.delete_instance("A", None).map(drop));
+    cluster.tamper(|s| s.delete_instance("A", Departure::Any).map(drop));
     let mut second = cluster.node("A");
     assert!(first.check_in().failed_out);
     assert!(first.check_in().twin);
@@ -174,12 +175,12 @@ fn of_two_twins_the_later_keeps_the_name() {
     assert!(first.check_in().registered);
 }
 
+on_each_strategy!(the_name_of_a_twin_elsewhere_is_free_after_its_window);
 /// As long as it is not known whether the twin is gone, its name is free after its window.
-#[test]
 fn the_name_of_a_twin_elsewhere_is_free_after_its_window() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut first = cluster.node("A");
-    cluster.tamper(|s| s.delete_instance("A", None).map(drop));
+    cluster.tamper(|s| s.delete_instance("A", Departure::Any).map(drop));
     let mut second = cluster.stranger("A");
     second.me.process = Some(ELSEWHERE.parse().unwrap());
     assert!(second.check_in().registered);

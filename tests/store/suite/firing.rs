@@ -3,9 +3,9 @@
 use super::*;
 use carnelian::store::row::TriggerSelection;
 
-#[test]
+on_each_strategy!(a_reserved_trigger_fires_at_its_time);
 fn a_reserved_trigger_fires_at_its_time() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").data("x", "job"), [minutely("t", "a", NOW + 10 * SECOND).data("y", "trigger")]);
     let reservation = a.reserve_one();
@@ -22,9 +22,9 @@ fn a_reserved_trigger_fires_at_its_time() {
     assert_eq!(cluster.fires(), ["t/EXECUTING@A"]);
 }
 
-#[test]
+on_each_strategy!(a_lone_jobs_triggers_are_blocked_while_it_runs);
 fn a_lone_jobs_triggers_are_blocked_while_it_runs() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(
         lone_job("a"),
@@ -39,10 +39,10 @@ fn a_lone_jobs_triggers_are_blocked_while_it_runs() {
     assert_eq!(["t", "u", "v"].map(|t| cluster.state(t)), ["WAITING", "WAITING", "PAUSED"]);
 }
 
+on_each_strategy!(of_two_reserved_triggers_of_a_lone_job_one_fires);
 /// Two nodes may reserve triggers of one lone job; the second to fire gives its own back.
-#[test]
 fn of_two_reserved_triggers_of_a_lone_job_one_fires() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW + SECOND), minutely("u", "a", NOW + SECOND)]);
     let (first, second) = (a.reserve_one(), b.reserve_one());
@@ -54,10 +54,10 @@ fn of_two_reserved_triggers_of_a_lone_job_one_fires() {
     assert_eq!(cluster.fires().len(), 1);
 }
 
+on_each_strategy!(a_trigger_that_a_lone_job_blocks_is_reserved_no_longer);
 /// A reservation that outlived the run would be a second one as soon as the trigger is free again.
-#[test]
 fn a_trigger_that_a_lone_job_blocks_is_reserved_no_longer() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b, c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
     cluster.schedule(lone_job("a"), [once("t", "a", NOW + SECOND), minutely("u", "a", NOW + 10 * SECOND)]);
     let (first, second) = (a.reserve_one(), b.reserve_one());
@@ -87,9 +87,9 @@ fn a_trigger_that_a_lone_job_blocks_is_reserved_no_longer() {
     assert_eq!(cluster.next("u"), Some(NOW + 10 * SECOND + MINUTE));
 }
 
-#[test]
+on_each_strategy!(a_trigger_paused_while_reserved_is_not_fired);
 fn a_trigger_paused_while_reserved_is_not_fired() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
@@ -100,10 +100,10 @@ fn a_trigger_paused_while_reserved_is_not_fired() {
     assert!(cluster.fires().is_empty());
 }
 
+on_each_strategy!(a_trigger_paused_and_resumed_while_reserved_is_not_fired_twice);
 /// H2: Quartz would fire the old reservation and rewind the next fire time.
-#[test]
 fn a_trigger_paused_and_resumed_while_reserved_is_not_fired_twice() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
@@ -116,9 +116,9 @@ fn a_trigger_paused_and_resumed_while_reserved_is_not_fired_twice() {
     assert_eq!(cluster.next("t"), Some(NOW + SECOND + MINUTE));
 }
 
-#[test]
+on_each_strategy!(a_trigger_rescheduled_while_reserved_is_not_fired_at_its_old_time);
 fn a_trigger_rescheduled_while_reserved_is_not_fired_at_its_old_time() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
@@ -128,10 +128,10 @@ fn a_trigger_rescheduled_while_reserved_is_not_fired_at_its_old_time() {
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
 }
 
+on_each_strategy!(a_trigger_whose_time_was_changed_in_place_while_reserved_is_given_back);
 /// A node of Quartz that updates a calendar changes reserved triggers in place.
-#[test]
 fn a_trigger_whose_time_was_changed_in_place_while_reserved_is_given_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
@@ -147,9 +147,9 @@ fn a_trigger_whose_time_was_changed_in_place_while_reserved_is_given_back() {
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
 }
 
-#[test]
+on_each_strategy!(a_trigger_deleted_while_reserved_is_not_fired);
 fn a_trigger_deleted_while_reserved_is_not_fired() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
@@ -158,9 +158,9 @@ fn a_trigger_deleted_while_reserved_is_not_fired() {
     assert!(cluster.fires().is_empty() && !cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(a_batch_fires_what_stands_and_gives_back_the_rest);
 fn a_batch_fires_what_stands_and_gives_back_the_rest() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), ["t", "u", "v"].map(|t| once(t, "a", NOW + SECOND)));
     let reserved = a.acquire().reserved;
@@ -172,9 +172,9 @@ fn a_batch_fires_what_stands_and_gives_back_the_rest() {
     assert_eq!(cluster.fires().len(), 2);
 }
 
-#[test]
+on_each_strategy!(nothing_to_fire_or_release_costs_nothing);
 fn nothing_to_fire_or_release_costs_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let before = cluster.opened.database.counts();
     assert!(a.fire(&[]).is_empty());
@@ -183,9 +183,9 @@ fn nothing_to_fire_or_release_costs_nothing() {
     assert_eq!(cluster.opened.database.counts(), before);
 }
 
-#[test]
+on_each_strategy!(a_released_trigger_can_be_taken_again);
 fn a_released_trigger_can_be_taken_again() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
@@ -198,10 +198,10 @@ fn a_released_trigger_can_be_taken_again() {
     b.store.firing().release(&[other]).unwrap();
 }
 
+on_each_strategy!(releasing_a_trigger_that_was_blocked_meanwhile_leaves_it_blocked);
 /// H4: Quartz's release turns BLOCKED into WAITING.
-#[test]
 fn releasing_a_trigger_that_was_blocked_meanwhile_leaves_it_blocked() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW + SECOND), minutely("u", "a", NOW + SECOND)]);
     let (first, second) = (a.reserve_one(), b.reserve_one());
@@ -214,9 +214,9 @@ fn releasing_a_trigger_that_was_blocked_meanwhile_leaves_it_blocked() {
     assert_eq!(cluster.state_of(&second.trigger), "WAITING");
 }
 
-#[test]
+on_each_strategy!(releasing_a_paused_trigger_leaves_it_paused);
 fn releasing_a_paused_trigger_leaves_it_paused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();

@@ -30,9 +30,9 @@ fn fails(node: &Node, bundle: &FireBundle) {
     node.complete_all(&[completion]);
 }
 
-#[test]
+on_each_database!(the_next_time_counts_from_the_end_of_the_run);
 fn the_next_time_counts_from_the_end_of_the_run() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     let stored = cluster.schedule(job("a"), [delayed("t", "a")]);
     assert_eq!(cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().as_ref(), Some(&stored[0]));
@@ -55,10 +55,10 @@ fn the_next_time_counts_from_the_end_of_the_run() {
     assert_eq!(seen(&cluster), waits_until(7 * MINUTE + SECOND), "after a failure too");
 }
 
-#[test]
+on_each_database!(the_series_goes_on_after_a_run_that_died);
 fn the_series_goes_on_after_a_run_that_died() {
     for recovers in [false, true] {
-        let cluster = Cluster::one_of_many(open);
+        let cluster = Cluster::one_of_many(open());
         let (a, mut b) = (cluster.node("A"), cluster.node("B"));
         cluster.schedule(job("a").requests_recovery(recovers), [delayed("t", "a")]);
         a.fire_one();
@@ -75,9 +75,9 @@ fn the_series_goes_on_after_a_run_that_died() {
     }
 }
 
-#[test]
+on_each_database!(a_count_ends_the_series);
 fn a_count_ends_the_series() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(delay().repeat(1))]);
     for _ in 0..2 {
@@ -89,9 +89,9 @@ fn a_count_ends_the_series() {
     assert_eq!((cluster.state("t").as_str(), cluster.has_job("a")), ("-", false));
 }
 
-#[test]
+on_each_database!(an_end_time_ends_the_series_with_the_run_before_it);
 fn an_end_time_ends_the_series_with_the_run_before_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [delayed("t", "a").end_at(at(NOW + 3 * MINUTE))]);
     let bundle = a.fire_one();
@@ -101,8 +101,8 @@ fn an_end_time_ends_the_series_with_the_run_before_it() {
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0, "its option went with it");
 }
 
+on_each_database!(a_late_one_fires_once_or_waits_for_its_delay);
 /// One time alone can be late, and stands for all.
-#[test]
 fn a_late_one_fires_once_or_waits_for_its_delay() {
     for (instruction, fires) in [
         (MisfireInstruction::Smart, true),
@@ -111,7 +111,7 @@ fn a_late_one_fires_once_or_waits_for_its_delay() {
         (MisfireInstruction::RescheduleNowWithRemainingCount, true),
         (MisfireInstruction::RescheduleNextWithRemainingCount, false),
     ] {
-        let cluster = Cluster::one_of_many(open);
+        let cluster = Cluster::one_of_many(open());
         let a = cluster.node("A");
         cluster.schedule(job("a"), [delayed("t", "a").misfire(instruction)]);
         cluster.advance(10 * MINUTE);
@@ -127,9 +127,9 @@ fn a_late_one_fires_once_or_waits_for_its_delay() {
     }
 }
 
-#[test]
+on_each_database!(what_was_paused_or_replaced_while_it_ran_stays_so);
 fn what_was_paused_or_replaced_while_it_ran_stays_so() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [delayed("t", "a")]);
     let first = a.fire_one();
@@ -146,10 +146,10 @@ fn what_was_paused_or_replaced_while_it_ran_stays_so() {
     assert_eq!(seen(&cluster), waits_until(30 * MINUTE));
 }
 
+on_each_database!(a_job_that_runs_once_at_a_time_counts_from_the_end_too);
 /// The trigger of a job that runs once at a time is blocked for two reasons.
-#[test]
 fn a_job_that_runs_once_at_a_time_counts_from_the_end_too() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [delayed("t", "a"), once("u", "a", NOW + MINUTE)]);
     let first = a.fire_one();
@@ -164,10 +164,10 @@ fn a_job_that_runs_once_at_a_time_counts_from_the_end_too() {
     assert_eq!(seen(&cluster), waits_until(3 * MINUTE), "the run of another trigger delays nothing");
 }
 
+on_each_database!(beside_quartz_it_is_refused_or_suspended);
 /// Nodes of Quartz see a simple trigger that fires every minute, and so does everybody then.
-#[test]
 fn beside_quartz_it_is_refused_or_suspended() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("a"), [delayed("t", "a")]);
     let first = a.fire_one();
@@ -180,7 +180,7 @@ fn beside_quartz_it_is_refused_or_suspended() {
     assert_eq!(seen(&cluster), waits_until(MINUTE), "it is let go, at its own time");
 }
 
-#[test]
+on_each_database!(another_overlap_is_refused);
 fn another_overlap_is_refused() {
     let overlap = |overlap| delayed("t", "a").overlap(overlap).build();
     assert!(overlap(Overlap::BufferOne).is_ok());

@@ -21,9 +21,9 @@ fn add_at_once(cluster: &Cluster, triggers: Vec<Trigger>) -> Vec<carnelian::Resu
     })
 }
 
-#[test]
+on_each_database!(what_is_wrong_with_one_trigger_harms_no_other);
 fn what_is_wrong_with_one_trigger_harms_no_other() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a").durable(true), [once("taken", "a", NOW)]);
     for round in 0..10 {
         let name = |what: &str| format!("{what}-{round}");
@@ -58,9 +58,9 @@ fn what_is_wrong_with_one_trigger_harms_no_other() {
     assert_eq!(cluster.snapshot().triggers.len(), 1 + 4 * 10);
 }
 
-#[test]
+on_each_database!(a_new_trigger_begins_as_things_stand);
 fn a_new_trigger_begins_as_things_stand() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(lone_job("lone").durable(true), [once("runs", "lone", NOW)]);
     cluster.schedule(job("free").durable(true), []);
     let a = cluster.node("A");
@@ -87,11 +87,11 @@ fn a_new_trigger_begins_as_things_stand() {
     begins("y", "lone", "WAITING");
 }
 
+on_each_database!(what_begins_paused_or_blocked_is_stored_by_one_call);
 /// An obstacle to a trigger's firing is none to its storing by the one statement that there is for
 /// that.
-#[test]
 fn what_begins_paused_or_blocked_is_stored_by_one_call() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let database = &cluster.opened.database;
     cluster.schedule(lone_job("lone").durable(true), [once("runs", "lone", NOW)]);
     let bundle = cluster.node("A").fire_one();
@@ -107,10 +107,10 @@ fn what_begins_paused_or_blocked_is_stored_by_one_call() {
     }
 }
 
+on_each_database!(new_work_begins_as_things_stand);
 /// Jobs that come with their triggers, one or many, are stored so too.
-#[test]
 fn new_work_begins_as_things_stand() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let stored = cluster.schedule(job("a"), [once("a1", "a", NOW + MINUTE), once("a2", "a", NOW + MINUTE)]);
     for trigger in &stored {
         assert_eq!(cluster.store.catalogue().trigger(trigger.key()).unwrap().as_ref(), Some(trigger));
@@ -157,14 +157,15 @@ fn new_work_begins_as_things_stand() {
     assert_eq!(cluster.state("v"), "PAUSED");
 }
 
+#[cfg(feature = "test-util")]
+on_each_database!(a_lost_answer_of_the_commit_is_looked_up);
 /// A thread that finds a lost commit applied must not store the work again, and one that does not
 /// must.
 #[cfg(feature = "test-util")]
-#[test]
 fn a_lost_answer_of_the_commit_is_looked_up() {
     use carnelian::store::faults::Fault;
     for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         cluster.schedule(job("a").durable(true), []);
         cluster.opened.database.plan().plan(1, fault);
         let asked = (0..8).map(|i| once(&format!("t{i}"), "a", NOW + MINUTE).build().unwrap()).collect();
@@ -175,7 +176,7 @@ fn a_lost_answer_of_the_commit_is_looked_up() {
     }
 
     for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         cluster.opened.database.plan().plan(1, fault);
         let stored = cluster.schedule(job("a"), [once("t", "a", NOW + MINUTE)]);
         assert!(!cluster.opened.database.plan().cancel(), "the fault has happened");

@@ -44,11 +44,11 @@ fn recoverable(name: &str) -> JobDetailBuilder {
     job(name).requests_recovery(true)
 }
 
+on_each_database!(a_fire_that_falls_silent_is_recovered_while_its_node_lives);
 /// DS-15, DS-30: the node checks in and one of its fires does not: that fire alone is recovered,
 /// after its limit and the tolerance.
-#[test]
 fn a_fire_that_falls_silent_is_recovered_while_its_node_lives() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
     cluster.schedule(recoverable("b"), [once("u", "b", NOW)]);
@@ -86,12 +86,12 @@ fn a_fire_that_falls_silent_is_recovered_while_its_node_lives() {
     });
 }
 
+on_each_database!(an_outage_of_the_database_kills_no_fire);
 /// Reliability, finding 3: the database was away for longer than the limit. The node that comes
 /// back first forgives the others as much as it was away itself, and does not look again before
 /// they had the time to come back.
-#[test]
 fn an_outage_of_the_database_kills_no_fire() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
     let fire = a.node.fire_one();
@@ -107,10 +107,10 @@ fn an_outage_of_the_database_kills_no_fire() {
     assert_eq!(a.node.complete(&fire), CompletionOutcome::Recorded);
 }
 
+on_each_database!(a_silent_fire_is_found_however_rare_the_looks_are);
 /// A node may look for silent fires every few minutes only: such a pause is no absence of its own.
-#[test]
 fn a_silent_fire_is_found_however_rare_the_looks_are() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
     let fire = a.node.fire_one();
@@ -124,10 +124,10 @@ fn a_silent_fire_is_found_however_rare_the_looks_are() {
     assert_eq!(found, Some(2), "by the first look after its limit and the pause before");
 }
 
+on_each_database!(a_jump_of_the_stores_clock_kills_no_fire);
 /// No verdict that depends on clocks: the database's clock is set forward by an hour, then back.
-#[test]
 fn a_jump_of_the_stores_clock_kills_no_fire() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
     let fire = a.node.fire_one();
@@ -153,10 +153,10 @@ fn a_jump_of_the_stores_clock_kills_no_fire() {
     panic!("a silent fire stays for ever");
 }
 
+on_each_database!(two_that_see_the_same_silence_recover_it_once);
 /// Two nodes see the same silence; one recovers it, the other finds nothing (QZ-43, C-8).
-#[test]
 fn two_that_see_the_same_silence_recover_it_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
     let mut c = Beating::new(cluster.node("C"));
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
@@ -181,10 +181,10 @@ fn two_that_see_the_same_silence_recover_it_once() {
     assert_eq!(cluster.recovery_triggers().len(), 1);
 }
 
+on_each_database!(one_that_beats_again_at_the_last_moment_is_left_alone);
 /// The silence was seen, and before it could be acted on the fire beat again.
-#[test]
 fn one_that_beats_again_at_the_last_moment_is_left_alone() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
     let fire = a.node.fire_one();
@@ -202,10 +202,10 @@ fn one_that_beats_again_at_the_last_moment_is_left_alone() {
     assert_eq!(a.node.complete(&fire), CompletionOutcome::Recorded);
 }
 
+on_each_database!(progress_is_seen_from_elsewhere);
 /// DS-114: progress travels with the beat.
-#[test]
 fn progress_is_seen_from_elsewhere() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = Beating::new(cluster.node("A"));
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let fire = a.node.fire_one();
@@ -236,10 +236,10 @@ fn progress_is_seen_from_elsewhere() {
     });
 }
 
+on_each_database!(an_order_to_stop_reaches_the_node_that_runs_it);
 /// LT-83: whoever wants a run to stop leaves an order, and the node that runs it finds it.
-#[test]
 fn an_order_to_stop_reaches_the_node_that_runs_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let fire = a.node.fire_one();
@@ -257,10 +257,10 @@ fn die(cluster: &Cluster) -> Node {
     cluster.node("B")
 }
 
+on_each_database!(a_one_shot_is_revived_in_place);
 /// DS-32: a one-shot is made due again itself; its work goes on where it was.
-#[test]
 fn a_one_shot_is_revived_in_place() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let policy = JobPolicy::new().on_dead(OnDead::Revive);
     cluster.schedule(recoverable("a").policy(policy), [once("t", "a", NOW)]);
@@ -285,11 +285,11 @@ fn a_one_shot_is_revived_in_place() {
     assert_eq!(cluster.snapshot().recoveries, []);
 }
 
+on_each_database!(one_shots_are_revived_where_the_settings_say_so);
 /// As in db-scheduler, whatever the job requests; a policy goes before it.
-#[test]
 fn one_shots_are_revived_where_the_settings_say_so() {
     for (policy, revives) in [(JobPolicy::new(), true), (JobPolicy::new().on_dead(OnDead::NextFire), false)] {
-        let cluster = Cluster::with(open, |settings| settings.recovery.revive_one_shots = true);
+        let cluster = Cluster::with(open(), |settings| settings.recovery.revive_one_shots = true);
         let a = cluster.node("A");
         cluster.schedule(job("a").policy(policy), [once("t", "a", NOW).data("mine", "kept"), minutely("u", "a", NOW)]);
         let fired = a.acquire().fired;
@@ -310,9 +310,9 @@ fn one_shots_are_revived_where_the_settings_say_so() {
     }
 }
 
-#[test]
+on_each_database!(without_that_setting_a_one_shot_is_lost_with_its_node);
 fn without_that_setting_a_one_shot_is_lost_with_its_node() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     a.fire_one();
@@ -320,10 +320,10 @@ fn without_that_setting_a_one_shot_is_lost_with_its_node() {
     assert_eq!((cluster.state("t").as_str(), cluster.recovery_triggers().len()), ("-", 0));
 }
 
+on_each_database!(a_trigger_with_fires_to_come_gets_a_recovery_trigger_instead);
 /// A trigger that goes on keeps its schedule, whatever becomes of one of its fires.
-#[test]
 fn a_trigger_with_fires_to_come_gets_a_recovery_trigger_instead() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let policy = JobPolicy::new().on_dead(OnDead::Revive);
     cluster.schedule(recoverable("a").policy(policy), [minutely("t", "a", NOW)]);
@@ -334,9 +334,9 @@ fn a_trigger_with_fires_to_come_gets_a_recovery_trigger_instead() {
     b.complete(&b.fire_one());
 }
 
-#[test]
+on_each_database!(next_fire_only_gives_the_work_up);
 fn next_fire_only_gives_the_work_up() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let policy = JobPolicy::new().on_dead(OnDead::NextFire);
     cluster.schedule(recoverable("a").policy(policy), [once("t", "a", NOW)]);
@@ -374,10 +374,10 @@ fn decided(cluster: &Cluster, decision: Option<DeadFireDecision>, trigger: Trigg
     (b, asked)
 }
 
+on_each_database!(a_handler_may_put_the_work_off);
 /// DS-34: the user's handler decides, in the recovery.
-#[test]
 fn a_handler_may_put_the_work_off() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let later = DeadFireDecision::RecoverAfter(Duration::from_secs(300));
     let (b, asked) = decided(&cluster, Some(later), once("t", "a", NOW).data("mine", "seen").data("of", "trigger"));
     assert_eq!((asked.attempt, asked.scheduled_fire_time), (0, at(NOW)));
@@ -392,7 +392,7 @@ fn a_handler_may_put_the_work_off() {
     b.complete(&fire);
 }
 
-#[test]
+on_each_database!(a_handler_may_give_the_work_up_or_revive_it_or_have_no_say);
 fn a_handler_may_give_the_work_up_or_revive_it_or_have_no_say() {
     for (decision, expected) in [
         (Some(DeadFireDecision::NextFire), "-"),
@@ -400,7 +400,7 @@ fn a_handler_may_give_the_work_up_or_revive_it_or_have_no_say() {
         (Some(DeadFireDecision::Recover), "-"),
         (None, "-"),
     ] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         decided(&cluster, decision, once("t", "a", NOW));
         assert_eq!(cluster.state("t"), expected, "{decision:?}");
         let recovers = matches!(decision, Some(DeadFireDecision::Recover) | None);
@@ -408,18 +408,18 @@ fn a_handler_may_give_the_work_up_or_revive_it_or_have_no_say() {
     }
 }
 
-#[test]
+on_each_database!(a_handler_may_set_the_trigger_to_error);
 fn a_handler_may_set_the_trigger_to_error() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     decided(&cluster, Some(DeadFireDecision::Error), minutely("t", "a", NOW));
     assert_eq!(cluster.state("t"), "ERROR");
     assert_eq!(cluster.recovery_triggers(), []);
 }
 
+on_each_database!(a_node_gives_up_a_fire_of_its_own_at_once);
 /// DS-115: a worker that died is not waited for.
-#[test]
 fn a_node_gives_up_a_fire_of_its_own_at_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
     let fire = a.fire_one();
@@ -430,11 +430,11 @@ fn a_node_gives_up_a_fire_of_its_own_at_once() {
     assert_eq!(a.complete(&again), CompletionOutcome::Recorded);
 }
 
+on_each_database!(two_dead_fires_of_one_trigger_are_both_done_again);
 /// Two fires of one trigger die together; only one of them can have the trigger, and each is done
 /// again.
-#[test]
 fn two_dead_fires_of_one_trigger_are_both_done_again() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let twice = once("t", "a", NOW).schedule(carnelian::SimpleSchedule::every(Duration::from_secs(10)).repeat(1));
     cluster.schedule(recoverable("a").policy(JobPolicy::new().on_dead(OnDead::Revive)), [twice]);
@@ -451,10 +451,10 @@ fn two_dead_fires_of_one_trigger_are_both_done_again() {
     }
 }
 
+on_each_database!(what_takes_the_place_of_a_revived_trigger_has_no_past);
 /// A trigger that was revived is put in another's place before it fires: the new one has no past.
-#[test]
 fn what_takes_the_place_of_a_revived_trigger_has_no_past() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let revived = || recoverable("a").policy(JobPolicy::new().on_dead(OnDead::Revive));
     cluster.schedule(revived(), [once("t", "a", NOW)]);
@@ -467,11 +467,11 @@ fn what_takes_the_place_of_a_revived_trigger_has_no_past() {
     b.complete(&fire);
 }
 
+on_each_database!(a_trigger_that_might_be_left_out_is_not_revived);
 /// A time that would be left out if it came late once more is not made due again: a recovery
 /// trigger never is left out.
-#[test]
 fn a_trigger_that_might_be_left_out_is_not_revived() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let lazy = once("t", "a", NOW).misfire(carnelian::MisfireInstruction::RescheduleNextWithRemainingCount);
     cluster.schedule(recoverable("a").policy(JobPolicy::new().on_dead(OnDead::Revive)), [lazy]);
@@ -481,10 +481,10 @@ fn a_trigger_that_might_be_left_out_is_not_revived() {
     b.complete(&b.fire_one());
 }
 
+on_each_database!(no_note_is_too_long_for_a_beat);
 /// A job may say anything of its progress: all of it can be stored.
-#[test]
 fn no_note_is_too_long_for_a_beat() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = Beating::new(cluster.node("A"));
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let fire = a.node.fire_one();
@@ -506,10 +506,10 @@ fn no_note_is_too_long_for_a_beat() {
     a.node.complete(&fire);
 }
 
+on_each_database!(a_single_beat_keeps_its_fire_alive);
 /// DS-18: a beat by hand is a beat, and its answer is whether the fire is still the node's.
-#[test]
 fn a_single_beat_keeps_its_fire_alive() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), Beating::new(cluster.node("B")));
     cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
     let fire = a.fire_one();

@@ -27,10 +27,10 @@ fn ended(bundle: &FireBundle, outcome: FireOutcome, error: Option<&str>) -> Comp
     Completion { ending, ..bundle.completion(CompletionInstruction::NoInstruction, None) }
 }
 
+on_each_database!(the_end_of_a_fire_is_written_down);
 /// LT-50…56.
-#[test]
 fn the_end_of_a_fire_is_written_down() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW)]);
     cluster.advance(3 * SECOND);
@@ -63,10 +63,10 @@ fn the_end_of_a_fire_is_written_down() {
     assert_eq!(outcomes(&cluster), [FireOutcome::Failed]);
 }
 
+on_each_database!(a_long_result_is_kept_whole);
 /// LT-56: a result of 64 KiB fits into the column of every database.
-#[test]
 fn a_long_result_is_kept_whole() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let mut end = ended(&a.fire_one(), FireOutcome::Succeeded, None);
@@ -76,10 +76,10 @@ fn a_long_result_is_kept_whole() {
     assert_eq!(all(&cluster)[0].result, Some(result));
 }
 
+on_each_database!(a_completion_that_had_to_wait_has_ended_before);
 /// A node that the database was away from for an hour knows when its job ended.
-#[test]
 fn a_completion_that_had_to_wait_has_ended_before() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let mut end = ended(&a.fire_one(), FireOutcome::Succeeded, None);
@@ -89,9 +89,9 @@ fn a_completion_that_had_to_wait_has_ended_before() {
     assert_eq!(all(&cluster)[0].ended_ms, NOW);
 }
 
-#[test]
+on_each_database!(a_batch_is_written_down_however_its_fires_ended);
 fn a_batch_is_written_down_however_its_fires_ended() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     for i in 0..11 {
         cluster.schedule(job(&format!("j{i}")), [once(&format!("t{i}"), &format!("j{i}"), NOW)]);
@@ -115,11 +115,11 @@ fn a_batch_is_written_down_however_its_fires_ended() {
     assert!(cluster.fires().is_empty());
 }
 
+on_each_database!(a_lost_fire_is_written_down_once_and_by_who_took_it);
 /// PA-34: what a node says of a fire that is another's is not written down.
-#[test]
 fn a_lost_fire_is_written_down_once_and_by_who_took_it() {
     for recovers in [false, true] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         cluster.schedule(job("a").requests_recovery(recovers), [once("t", "a", NOW)]);
         cluster.schedule(job("b"), [once("u", "b", NOW)]);
@@ -148,17 +148,17 @@ fn a_lost_fire_is_written_down_once_and_by_who_took_it() {
     }
 }
 
+on_each_database!(a_batch_with_a_lost_fire_is_written_down_without_it);
 /// Of a batch in which one fire is lost, the others are written down.
-#[test]
 fn a_batch_with_a_lost_fire_is_written_down_without_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     for name in ["a", "b", "c"] {
         cluster.schedule(job(name), [once(name, name, NOW)]);
     }
     let fired = a.acquire().fired;
     let lost = fired[1].fire_id.clone();
-    cluster.damage(|s| s.delete_fired(std::slice::from_ref(&lost)).map(drop));
+    cluster.damage(|s| s.delete_fired(std::slice::from_ref(&lost), Vec::new()).map(drop));
     let ends: Vec<_> = fired.iter().map(|f| ended(f, FireOutcome::Succeeded, None)).collect();
     let answers = a.complete_all(&ends);
     assert_eq!(answers, [CompletionOutcome::Recorded, CompletionOutcome::Fenced, CompletionOutcome::Recorded]);
@@ -167,9 +167,9 @@ fn a_batch_with_a_lost_fire_is_written_down_without_it() {
     assert!(rows.iter().all(|row| row.fire_id != lost));
 }
 
-#[test]
+on_each_database!(a_misfire_is_written_down);
 fn a_misfire_is_written_down() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     cluster.advance(5 * MINUTE);
     assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 1);
@@ -179,11 +179,11 @@ fn a_misfire_is_written_down() {
     assert_eq!((&rows[0].trigger, rows[0].ended_ms), (&trigger_key("t"), NOW + 5 * MINUTE));
 }
 
-#[test]
+on_each_database!(only_problems_are_written_down_or_nothing);
 fn only_problems_are_written_down_or_nothing() {
     use carnelian::settings::HistoryRecord::{None, Problems};
     for (record, expected) in [(Problems, vec![FireOutcome::Failed]), (None, vec![])] {
-        let cluster = Cluster::with(open, |settings| settings.history.record = record);
+        let cluster = Cluster::with(open(), |settings| settings.history.record = record);
         let a = cluster.node("A");
         for name in ["a", "b", "c"] {
             cluster.schedule(job(name), [once(name, name, NOW)]);
@@ -196,9 +196,9 @@ fn only_problems_are_written_down_or_nothing() {
     }
 }
 
-#[test]
+on_each_database!(the_history_is_asked_by_job_trigger_outcome_and_time);
 fn the_history_is_asked_by_job_trigger_outcome_and_time() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW), once("u", "a", NOW)]);
     cluster.schedule(job("b"), [once("v", "b", NOW + MINUTE)]);
@@ -232,11 +232,11 @@ fn the_history_is_asked_by_job_trigger_outcome_and_time() {
     assert_eq!(one, [newest[0].clone()]);
 }
 
+on_each_database!(a_row_of_the_fire_in_the_history_is_no_obstacle);
 /// A row that the history has already, from before the database has lost commits, keeps no end from
 /// being recorded, neither its own nor those that are recorded with it.
-#[test]
 fn a_row_of_the_fire_in_the_history_is_no_obstacle() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW), once("u", "a", NOW)]);
     let fires = a.acquire().fired;
@@ -255,10 +255,10 @@ fn a_row_of_the_fire_in_the_history_is_no_obstacle() {
     assert_eq!(ids, fires.iter().chain([&third]).map(|fire| fire.fire_id.clone()).collect());
 }
 
+on_each_database!(old_history_is_forgotten);
 /// LT-86.
-#[test]
 fn old_history_is_forgotten() {
-    let cluster = Cluster::with(open, |settings| settings.history.max_rows = 2);
+    let cluster = Cluster::with(open(), |settings| settings.history.max_rows = 2);
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW)]);
     for _ in 0..4 {
@@ -276,14 +276,15 @@ fn old_history_is_forgotten() {
     assert_eq!(all(&cluster).iter().map(|row| row.scheduled_ms).collect::<Vec<_>>(), [NOW + 3 * MINUTE]);
 }
 
+#[cfg(feature = "test-util")]
+on_each_database!(an_end_whose_answer_was_lost_is_written_down_once);
 /// A store that is asked again after an answer that was lost finds the fire ended, and writes
 /// nothing a second time.
 #[cfg(feature = "test-util")]
-#[test]
 fn an_end_whose_answer_was_lost_is_written_down_once() {
     use carnelian::store::faults::Fault;
     for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         cluster.schedule(job("a"), [once("t", "a", NOW)]);
         let bundle = a.fire_one();

@@ -29,10 +29,10 @@ fn node_at(cluster: &Cluster, name: &str, address: &str) -> Node {
     node
 }
 
+on_each_database!(a_run_keeps_what_its_job_was_known_by_and_where_it_was);
 /// LT-50, LT-52, PA-01: the row keeps what was, when the job and the node are long gone.
-#[test]
 fn a_run_keeps_what_its_job_was_known_by_and_where_it_was() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = node_at(&cluster, "A", "192.0.2.7");
     cluster.schedule(invoice("a", "ada"), [once("t", "a", NOW)]);
     cluster.schedule(job("b").durable(true), [once("u", "b", NOW)]);
@@ -76,10 +76,10 @@ fn a_run_keeps_what_its_job_was_known_by_and_where_it_was() {
     });
 }
 
+on_each_database!(a_lost_run_keeps_what_its_job_was_known_by);
 /// LT-50: also of a run that was lost, and of one that never began in time.
-#[test]
 fn a_lost_run_keeps_what_its_job_was_known_by() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = node_at(&cluster, "A", "192.0.2.7");
     cluster.schedule(invoice("a", "ada"), [once("t", "a", NOW)]);
     a.fire_one();
@@ -90,12 +90,12 @@ fn a_lost_run_keeps_what_its_job_was_known_by() {
     assert_eq!(lost[0].marks.owner.as_deref(), Some("ada"));
 }
 
+on_each_database!(a_lost_run_keeps_its_trace_and_passes_it_on);
 /// LT-106: a run that dies with its node keeps its trace, and so do its recovery and its children;
 /// of a run that goes on too it is found.
-#[test]
 fn a_lost_run_keeps_its_trace_and_passes_it_on() {
     for (of_job, recovers) in [(true, true), (false, true), (false, false)] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         cluster.schedule(job("child").durable(true), []);
         let traced = |builder: JobDetailBuilder| if of_job { builder.data("traceparent", TRACE) } else { builder };
@@ -121,20 +121,20 @@ fn a_lost_run_keeps_its_trace_and_passes_it_on() {
     }
 }
 
+on_each_database!(a_run_that_is_declared_failed_keeps_its_trace);
 /// DS-120, LT-106: so does a run that somebody declares failed.
-#[test]
 fn a_run_that_is_declared_failed_keeps_its_trace() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true).data("traceparent", TRACE), [once("t", "a", NOW)]);
     cluster.store.firing().fail_fire(&a.fire_one().fire_id, "it hangs").unwrap().unwrap();
     assert_eq!(found(&cluster, HistoryQuery::new().trace(TRACE_ID)).len(), 1);
 }
 
+on_each_database!(runs_are_found_by_their_trace_and_those_that_follow_too);
 /// LT-106: a trace goes from the submission to its runs, their reruns, and the runs that follow.
-#[test]
 fn runs_are_found_by_their_trace_and_those_that_follow_too() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("parent").durable(true), []);
     cluster.schedule(job("child").durable(true), []);

@@ -29,10 +29,10 @@ fn line(cluster: &Cluster, message: &str) -> CapturedLine {
     CapturedLine { at, level: Level::Info, target, message: message.to_owned() }
 }
 
+on_each_database!(a_fire_is_in_the_history_from_its_start);
 /// LT-58, DS-08: the row is there from the start, and costs the start nothing: it is the fired row.
-#[test]
 fn a_fire_is_in_the_history_from_its_start() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     cluster.schedule(job("b"), [once("u", "b", NOW + 10 * SECOND)]);
@@ -80,10 +80,10 @@ fn a_fire_is_in_the_history_from_its_start() {
     assert_eq!(times, (NOW, Some(NOW + 2 * SECOND), Some(NOW + 2 * SECOND + 600), NOW + 3 * SECOND));
 }
 
+on_each_database!(a_run_is_shown_with_its_chain_and_its_log);
 /// LT-106, QZ-24: one run with its chain, which was lost, runs again, and has what it logged.
-#[test]
 fn a_run_is_shown_with_its_chain_and_its_log() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true).description("prints"), [once("t", "a", NOW)]);
     let first = a.fire_one();
@@ -120,11 +120,11 @@ fn a_run_is_shown_with_its_chain_and_its_log() {
     assert_eq!(cluster.store.history().run_record("nobody").unwrap(), None);
 }
 
+on_each_database!(a_log_is_kept_exactly_if_its_row_is);
 /// LT-58: what a run has logged is written by the transaction that ends it, or not at all.
-#[test]
 fn a_log_is_kept_exactly_if_its_row_is() {
     use carnelian::settings::HistoryRecord;
-    let cluster = Cluster::with(open, |settings| settings.history.record = HistoryRecord::Problems);
+    let cluster = Cluster::with(open(), |settings| settings.history.record = HistoryRecord::Problems);
     let a = cluster.node("A");
     for name in ["good", "bad", "gone"] {
         cluster.schedule(job(name), [once(name, name, NOW)]);
@@ -132,7 +132,7 @@ fn a_log_is_kept_exactly_if_its_row_is() {
     let fired = a.acquire().fired;
     let of = |name: &str| fired.iter().find(|fire| fire.trigger.key().name() == name).unwrap();
     let gone = of("gone").fire_id.clone();
-    cluster.damage(|s| s.delete_fired(std::slice::from_ref(&gone)).map(drop));
+    cluster.damage(|s| s.delete_fired(std::slice::from_ref(&gone), Vec::new()).map(drop));
     let end = |name: &str, outcome| {
         let mut end = ended(of(name), outcome, 1);
         end.log = vec![line(&cluster, name)];
@@ -153,10 +153,10 @@ fn a_log_is_kept_exactly_if_its_row_is() {
     assert_eq!((logs[0].0.as_str(), logs[0].1.contains("bad")), (of("bad").fire_id.as_str(), true));
 }
 
+on_each_database!(only_runs_that_logged_cost_a_statement);
 /// A job that keeps no lines costs nothing; a batch of jobs that do costs one statement more.
-#[test]
 fn only_runs_that_logged_cost_a_statement() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let cost = |logs: bool| {
         for i in 0..8 {
@@ -180,10 +180,10 @@ fn only_runs_that_logged_cost_a_statement() {
     }
 }
 
+on_each_database!(long_logs_are_written_in_pieces);
 /// Lines of many runs at once, more than one statement takes.
-#[test]
 fn long_logs_are_written_in_pieces() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     for i in 0..5 {
         cluster.schedule(job(&format!("j{i}")), [once(&format!("t{i}"), &format!("j{i}"), NOW)]);
@@ -198,10 +198,10 @@ fn long_logs_are_written_in_pieces() {
     }
 }
 
+on_each_database!(a_veto_is_written_down_by_the_completion);
 /// LT-54: the outcome of a fire that a listener refused.
-#[test]
 fn a_veto_is_written_down_by_the_completion() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let fire = a.fire_one();
@@ -212,11 +212,11 @@ fn a_veto_is_written_down_by_the_completion() {
     assert_eq!((rows[0].run_ms, rows[0].start_time()), (None, None), "its job never began");
 }
 
+on_each_database!(misfires_are_left_out_if_nobody_wants_them);
 /// A misfire of very many triggers may be left out of the history.
-#[test]
 fn misfires_are_left_out_if_nobody_wants_them() {
     for (misfires, rows) in [(true, 3), (false, 0)] {
-        let cluster = Cluster::with(open, |settings| {
+        let cluster = Cluster::with(open(), |settings| {
             settings.history.misfires = misfires;
             settings.job_store.max_misfires_at_a_time = 2;
         });
@@ -246,9 +246,9 @@ fn ten(cluster: &Cluster) {
     }
 }
 
-#[test]
+on_each_database!(runs_are_found_by_all_there_is_to_them);
 fn runs_are_found_by_all_there_is_to_them() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     ten(&cluster);
     let names = |query: HistoryQuery| {
         let mut names: Vec<_> = found(&cluster, query).iter().map(|row| row.trigger.name().to_owned()).collect();
@@ -266,9 +266,9 @@ fn runs_are_found_by_all_there_is_to_them() {
     assert_eq!(names(all().attempt(0).limit(100)).split(' ').count(), 10);
 }
 
-#[test]
+on_each_database!(pages_follow_each_other_whatever_ends_meanwhile);
 fn pages_follow_each_other_whatever_ends_meanwhile() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     ten(&cluster);
     let whole = found(&cluster, HistoryQuery::new());
     let mut pages = found(&cluster, HistoryQuery::new().limit(3));
@@ -286,9 +286,9 @@ fn pages_follow_each_other_whatever_ends_meanwhile() {
     assert_eq!(pages, whole);
 }
 
-#[test]
+on_each_database!(the_history_is_summed_up);
 fn the_history_is_summed_up() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW)]);
     for run_ms in [300, 100, 200] {

@@ -64,9 +64,9 @@ fn prune(cluster: &Cluster, pruning: &HistoryPruning) -> u64 {
     counted
 }
 
-#[test]
+on_each_database!(a_job_keeps_so_many_rows_and_another_its_own_number);
 fn a_job_keeps_so_many_rows_and_another_its_own_number() {
-    let cluster = Cluster::with(open, |settings| settings.history.max_rows_per_job = 3);
+    let cluster = Cluster::with(open(), |settings| settings.history.max_rows_per_job = 3);
     let own = job("own").durable(true).policy(JobPolicy::new().keep_history(2));
     let much = job("much").durable(true).policy(JobPolicy::new().keep_history(100));
     for detail in [own, much, job("other").durable(true)] {
@@ -84,10 +84,10 @@ fn a_job_keeps_so_many_rows_and_another_its_own_number() {
     assert_eq!(left(&cluster, "deleted"), [2, 3, 4]);
 }
 
+on_each_database!(without_a_number_for_all_only_policies_count);
 /// A job that has a number of its own needs no number of all.
-#[test]
 fn without_a_number_for_all_only_policies_count() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let own = job("own").durable(true).policy(JobPolicy::new().keep_history(1));
     cluster.store.catalogue().add_job(&own.build().unwrap(), false).unwrap();
     put(&cluster, "own", 0..4);
@@ -96,9 +96,9 @@ fn without_a_number_for_all_only_policies_count() {
     assert_eq!((left(&cluster, "own"), left(&cluster, "other").len()), (vec![3], 4));
 }
 
-#[test]
+on_each_database!(age_and_number_count_together_and_age_alone_if_it_is_given);
 fn age_and_number_count_together_and_age_alone_if_it_is_given() {
-    let cluster = Cluster::with(open, |settings| {
+    let cluster = Cluster::with(open(), |settings| {
         settings.history.retention = Duration::from_secs(60);
         settings.history.max_rows_per_job = 4;
     });
@@ -114,11 +114,11 @@ fn age_and_number_count_together_and_age_alone_if_it_is_given() {
     assert_eq!(prune(&cluster, &HistoryPruning::new().older_than(Duration::ZERO)), 8);
 }
 
+on_each_database!(ten_thousand_old_rows_take_few_statements);
 /// Old rows are found by their age and deleted in few statements: a pass keeps up with many fires
 /// a second. Rows that ended in one millisecond go together.
-#[test]
 fn ten_thousand_old_rows_take_few_statements() {
-    let cluster = Cluster::with(open, |settings| settings.history.retention = Duration::from_secs(60));
+    let cluster = Cluster::with(open(), |settings| settings.history.retention = Duration::from_secs(60));
     put(&cluster, "a", 0..10_000);
     put(&cluster, "b", 4_000..4_010);
     cluster.advance(MINUTE + 10_000);
@@ -131,10 +131,10 @@ fn ten_thousand_old_rows_take_few_statements() {
     assert_eq!((left(&cluster, "a"), left(&cluster, "b")), (vec![10_000, 10_001, 10_002], vec![]));
 }
 
+on_each_database!(without_a_number_age_alone_counts);
 /// A number of rows is asked for, or there is none: but for what is in memory.
-#[test]
 fn without_a_number_age_alone_counts() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     assert_eq!(cluster.store.settings().history.max_rows, 0);
     let in_memory = cluster.store.settings().job_store.kind == StoreKind::Memory;
     put(&cluster, "a", 0..if in_memory { 100_002 } else { 2_002 });
@@ -142,10 +142,10 @@ fn without_a_number_age_alone_counts() {
     assert_eq!(gone, if in_memory { 2 } else { 0 });
 }
 
+on_each_database!(many_old_tokens_are_forgotten_in_pages);
 /// Old tokens of commits are forgotten a page at a time, however many there are.
-#[test]
 fn many_old_tokens_are_forgotten_in_pages() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let tokens = |names: std::ops::Range<i64>, made_ms: i64| {
         let row = |i: i64| CommitRow { token: format!("token-{i}"), made_ms: made_ms + i / 3 };
         let rows: Vec<CommitRow> = names.map(row).collect();
@@ -164,10 +164,10 @@ fn many_old_tokens_are_forgotten_in_pages() {
     });
 }
 
+on_each_database!(much_is_forgotten_in_small_batches);
 /// More than one transaction deletes.
-#[test]
 fn much_is_forgotten_in_small_batches() {
-    let cluster = Cluster::with(open, |settings| settings.history.max_rows_per_job = 10);
+    let cluster = Cluster::with(open(), |settings| settings.history.max_rows_per_job = 10);
     put(&cluster, "a", 0..1_200);
     let before = cluster.opened.database.counts().commits;
     assert_eq!(prune(&cluster, &HistoryPruning::new()), 1_190);

@@ -42,9 +42,9 @@ fn import(cluster: &Cluster, parts: &str) -> Result<Imported> {
     cluster.store.catalogue().import(&file(parts))
 }
 
-#[test]
+on_each_database!(the_file_of_a_java_service_is_stored_whole);
 fn the_file_of_a_java_service_is_stored_whole() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let text = include_str!("../../testdata/quartz_data.xml");
     let berlin = chrono_tz::Europe::Berlin;
     let file = JobFile::parse("quartz_data.xml", text.as_bytes(), berlin).unwrap();
@@ -76,9 +76,9 @@ fn the_file_of_a_java_service_is_stored_whole() {
     assert_eq!(next("DEFAULT", "heartbeat"), at(NOW + MINUTE).to_rfc3339());
 }
 
-#[test]
+on_each_database!(what_exists_is_replaced_and_what_the_file_does_not_name_stays);
 fn what_exists_is_replaced_and_what_the_file_does_not_name_stays() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let old = minutely("t", "a", NOW).priority(9).description("old");
     cluster.schedule(job("a").description("old").data("k", "old"), [old, minutely("other", "a", NOW)]);
     let parts =
@@ -92,9 +92,9 @@ fn what_exists_is_replaced_and_what_the_file_does_not_name_stays() {
     assert_eq!(cluster.state("other"), "WAITING");
 }
 
-#[test]
+on_each_database!(without_overwriting_nothing_at_all_is_stored_or_deleted_if_anything_exists);
 fn without_overwriting_nothing_at_all_is_stored_or_deleted_if_anything_exists() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     cluster.schedule(job("doomed"), [minutely("u", "doomed", NOW)]);
     let before = cluster.rows();
@@ -120,9 +120,9 @@ fn without_overwriting_nothing_at_all_is_stored_or_deleted_if_anything_exists() 
     assert_eq!((imported.deleted_jobs.len(), imported.jobs.len(), imported.triggers.len()), (1, 1, 1));
 }
 
-#[test]
+on_each_database!(duplicates_are_passed_over_if_the_file_says_so);
 fn duplicates_are_passed_over_if_the_file_says_so() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a").description("old"), [minutely("t", "a", NOW).priority(9)]);
     let parts = schedule(&[&a_job("a", ""), &a_trigger("t", "a", ""), &a_trigger("new", "a", MINUTELY)]);
     let imported = import(&cluster, &format!("{SKIP}{parts}")).unwrap();
@@ -132,9 +132,9 @@ fn duplicates_are_passed_over_if_the_file_says_so() {
     assert_eq!(cluster.state("new"), "WAITING");
 }
 
-#[test]
+on_each_database!(commands_delete_before_anything_is_stored);
 fn commands_delete_before_anything_is_stored() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     for (group, name) in [("g", "a"), ("g", "b"), ("h", "c"), (LOADER_GROUP, "scan"), ("kept", "d")] {
         let job = carnelian::JobDetail::builder(JobKey::new(group, name), "work");
         cluster.schedule(job, [Trigger::builder(TriggerKey::new(group, name), JobKey::new(group, name))]);
@@ -164,10 +164,10 @@ fn commands_delete_before_anything_is_stored() {
     assert_eq!(jobs(), format!("{LOADER_GROUP}.scan jobs.a"));
 }
 
+on_each_database!(a_fire_in_progress_survives_the_file_that_replaces_its_trigger_or_deletes_its_job);
 /// H16 for files: a service that loads its file at each start must not forget what runs.
-#[test]
 fn a_fire_in_progress_survives_the_file_that_replaces_its_trigger_or_deletes_its_job() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut node = cluster.node("n1");
     node.check_in();
     let parts = schedule(&[&a_job("a", DURABLE), &a_trigger("t", "a", MINUTELY)]);
@@ -180,9 +180,9 @@ fn a_fire_in_progress_survives_the_file_that_replaces_its_trigger_or_deletes_its
     assert_eq!(cluster.state("t"), "WAITING");
 }
 
-#[test]
+on_each_database!(a_reserved_trigger_is_taken_back_when_a_file_replaces_it);
 fn a_reserved_trigger_is_taken_back_when_a_file_replaces_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut node = cluster.node("n1");
     node.check_in();
     cluster.schedule(job("a"), [once("t", "a", NOW + 5 * SECOND)]);
@@ -197,9 +197,9 @@ fn a_reserved_trigger_is_taken_back_when_a_file_replaces_it() {
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + MINUTE)));
 }
 
-#[test]
+on_each_database!(paused_groups_and_running_jobs_decide_the_state_of_what_a_file_stores);
 fn paused_groups_and_running_jobs_decide_the_state_of_what_a_file_stores() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut node = cluster.node("n1");
     node.check_in();
     cluster.schedule(lone_job("lone"), [once("running", "lone", NOW)]);
@@ -215,10 +215,10 @@ fn paused_groups_and_running_jobs_decide_the_state_of_what_a_file_stores() {
     assert_eq!(cluster.state("t"), "WAITING");
 }
 
+on_each_database!(a_replaced_job_keeps_its_flags_unless_somebody_knows_better);
 /// No job file says what Java takes from annotations.
-#[test]
 fn a_replaced_job_keeps_its_flags_unless_somebody_knows_better() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(lone_job("a").durable(true).persist_job_data_after_execution(true), []);
     let parts = schedule(&[&a_job("a", DURABLE), &a_job("b", DURABLE)]);
     let flags = |name: &str| {
@@ -238,9 +238,9 @@ fn a_replaced_job_keeps_its_flags_unless_somebody_knows_better() {
     assert_eq!(flags("a"), (false, false), "another type");
 }
 
-#[test]
+on_each_database!(unchanged_triggers_may_be_kept_as_they_stand);
 fn unchanged_triggers_may_be_kept_as_they_stand() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut node = cluster.node("n1");
     node.check_in();
     let cron = "<trigger><cron><name>c</name><group>triggers</group><job-name>a</job-name><job-group>jobs</job-group>\
@@ -268,10 +268,10 @@ fn unchanged_triggers_may_be_kept_as_they_stand() {
     assert_eq!(cluster.state("u"), "WAITING");
 }
 
+on_each_database!(what_the_tables_hold_in_another_form_is_unchanged_all_the_same);
 /// An empty value comes back as an empty text instead of none if data is text.
-#[test]
 fn what_the_tables_hold_in_another_form_is_unchanged_all_the_same() {
-    let cluster = Cluster::with(open, |settings| settings.job_store.use_properties = true);
+    let cluster = Cluster::with(open(), |settings| settings.job_store.use_properties = true);
     let empty = "<job-data-map><entry><key>k</key><value/></entry></job-data-map>";
     let parts = schedule(&[&a_job("a", &format!("{DURABLE}{empty}")), &a_trigger("t", "a", empty)]);
     cluster.store.catalogue().import(&file(&parts)).unwrap();
@@ -279,10 +279,10 @@ fn what_the_tables_hold_in_another_form_is_unchanged_all_the_same() {
     assert_eq!((again.jobs.len(), again.unchanged), (0, vec![trigger_key("t")]));
 }
 
+on_each_database!(a_trigger_may_go_on_where_the_replaced_one_stands);
 /// A directive of Quartz.NET.
-#[test]
 fn a_trigger_may_go_on_where_the_replaced_one_stands() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut node = cluster.node("n1");
     node.check_in();
     cluster.schedule(job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW), minutely("v", "a", NOW + MINUTE)]);
@@ -307,9 +307,9 @@ fn a_trigger_may_go_on_where_the_replaced_one_stands() {
     assert_eq!(cluster.next("v"), Some(NOW + MINUTE), "it has not fired yet");
 }
 
-#[test]
+on_each_database!(a_trigger_stays_with_its_job_and_a_missing_calendar_is_refused);
 fn a_trigger_stays_with_its_job_and_a_missing_calendar_is_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     let imported = import(&cluster, &schedule(&[&a_job("b", DURABLE), &a_trigger("t", "b", MINUTELY)])).unwrap();
     assert_eq!(imported.triggers[0].job_key(), &job_key("a"));
@@ -321,9 +321,9 @@ fn a_trigger_stays_with_its_job_and_a_missing_calendar_is_refused() {
     assert_eq!(cluster.rows(), before);
 }
 
-#[test]
+on_each_database!(replacing_by_a_file_may_change_the_kind);
 fn replacing_by_a_file_may_change_the_kind() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let noon = CronSchedule::new("0 0 12 * * ?").unwrap();
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW).schedule(noon)]);
     import(&cluster, &schedule(&[&a_trigger("t", "a", MINUTELY)])).unwrap();

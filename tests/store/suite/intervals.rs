@@ -52,9 +52,9 @@ fn rewrite(cluster: &Cluster, name: &str, change: impl Fn(&mut ScheduleRow)) {
     });
 }
 
-#[test]
+on_each_strategy!(triggers_of_intervals_come_back_as_they_were_stored);
 fn triggers_of_intervals_come_back_as_they_were_stored() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let yearly = CalendarIntervalSchedule::every(2, IntervalUnit::Year).preserve_hour(true);
     let stored = cluster.schedule(
         job("a"),
@@ -73,9 +73,9 @@ fn triggers_of_intervals_come_back_as_they_were_stored() {
     assert_eq!(kinds.iter().filter(|kind| *kind == "DAILY_I").count(), 2, "{kinds:?}");
 }
 
-#[test]
+on_each_strategy!(their_rows_are_those_that_quartz_writes);
 fn their_rows_are_those_that_quartz_writes() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let weekend = mornings().on_days([Weekday::Sat, Weekday::Sun]);
     cluster.schedule(
         job("a"),
@@ -109,9 +109,9 @@ fn their_rows_are_those_that_quartz_writes() {
     assert_eq!(row(&cluster, "open").schedule, daily("2,3,4,5,6", "8,0,0,,,,", 3));
 }
 
-#[test]
+on_each_strategy!(they_fire_and_move_on_and_are_counted);
 fn they_fire_and_move_on_and_are_counted() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(
         job("a"),
@@ -127,9 +127,9 @@ fn they_fire_and_move_on_and_are_counted() {
     }
 }
 
-#[test]
+on_each_strategy!(a_daily_interval_that_is_used_up_goes_with_its_job);
 fn a_daily_interval_that_is_used_up_goes_with_its_job() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(mornings().repeat(1))]);
     a.complete(&a.fire_one());
@@ -139,9 +139,9 @@ fn a_daily_interval_that_is_used_up_goes_with_its_job() {
     assert_eq!(cluster.snapshot().stray_schedules, []);
 }
 
-#[test]
+on_each_strategy!(a_calendar_interval_that_ends_goes_too_also_where_its_job_asks_for_recovery);
 fn a_calendar_interval_that_ends_goes_too_also_where_its_job_asks_for_recovery() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     for (name, recovery) in [("a", false), ("b", true)] {
         let ends = once(name, name, NOW).schedule(daily()).end_at(at(NOW + DAY));
@@ -152,18 +152,18 @@ fn a_calendar_interval_that_ends_goes_too_also_where_its_job_asks_for_recovery()
     assert_eq!(cluster.snapshot().stray_schedules, []);
 }
 
+on_each_strategy!(a_daily_interval_may_fire_after_its_end_on_the_last_day);
 /// Quartz compares the end with the beginning of a day only.
-#[test]
 fn a_daily_interval_may_fire_after_its_end_on_the_last_day() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let ends = once("t", "a", NOW + MINUTE).schedule(mornings()).end_at(at(NOW + 2 * MINUTE));
     cluster.schedule(job("a"), [ends]);
     assert_eq!(cluster.next("t"), Some(NOW + 30 * MINUTE));
 }
 
-#[test]
+on_each_strategy!(a_daily_interval_is_read_by_the_zone_of_its_scheduler);
 fn a_daily_interval_is_read_by_the_zone_of_its_scheduler() {
-    let cluster = Cluster::with(open, |settings| settings.scheduler.time_zone = Berlin);
+    let cluster = Cluster::with(open(), |settings| settings.scheduler.time_zone = Berlin);
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(mornings().with_default_zone(chrono_tz::Asia::Tokyo))]);
     // Nine in Berlin is eight in UTC.
     assert_eq!(cluster.next("t"), Some(NOW));
@@ -174,9 +174,9 @@ fn a_daily_interval_is_read_by_the_zone_of_its_scheduler() {
     assert_eq!(cluster.next("t"), Some(NOW + 3 * DAY - HOUR), "Monday at eight in Berlin");
 }
 
-#[test]
+on_each_strategy!(late_ones_fire_once_now_or_wait_as_they_are_told);
 fn late_ones_fire_once_now_or_wait_as_they_are_told() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     use MisfireInstruction::{DoNothing, FireOnceNow, Smart};
     for (name, instruction) in [("smart", Smart), ("once", FireOnceNow), ("wait", DoNothing)] {
         let triggers = [
@@ -195,7 +195,7 @@ fn late_ones_fire_once_now_or_wait_as_they_are_told() {
     assert_eq!((cluster.next("wait-daily"), cluster.next("wait-mornings")), (Some(NOW + DAY), Some(NOW + 30 * MINUTE)));
 }
 
-#[test]
+on_each_strategy!(instructions_of_simple_triggers_are_refused);
 fn instructions_of_simple_triggers_are_refused() {
     let schedules: [Schedule; 2] = [daily().into(), mornings().into()];
     for schedule in schedules {
@@ -205,9 +205,9 @@ fn instructions_of_simple_triggers_are_refused() {
     }
 }
 
-#[test]
+on_each_strategy!(replacing_a_trigger_by_one_of_another_kind_leaves_nothing_behind);
 fn replacing_a_trigger_by_one_of_another_kind_leaves_nothing_behind() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let schedules: [Schedule; 5] = [
         daily().into(),
         mornings().into(),
@@ -226,9 +226,9 @@ fn replacing_a_trigger_by_one_of_another_kind_leaves_nothing_behind() {
     assert_eq!(cluster.snapshot().stray_schedules, []);
 }
 
-#[test]
+on_each_strategy!(an_interrupted_fire_of_an_interval_is_recovered);
 fn an_interrupted_fire_of_an_interval_is_recovered() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).schedule(mornings())]);
     a.fire_one();
@@ -240,9 +240,9 @@ fn an_interrupted_fire_of_an_interval_is_recovered() {
     assert_eq!((cluster.next("t"), times_triggered(&cluster, "t")), (Some(NOW + 30 * MINUTE), 1));
 }
 
-#[test]
+on_each_strategy!(what_another_program_left_out_of_a_row_has_its_default);
 fn what_another_program_left_out_of_a_row_has_its_default() {
-    let cluster = Cluster::with(open, |settings| settings.scheduler.time_zone = Berlin);
+    let cluster = Cluster::with(open(), |settings| settings.scheduler.time_zone = Berlin);
     let triggers = [once("interval", "a", NOW).schedule(daily()), once("mornings", "a", NOW).schedule(mornings())];
     cluster.schedule(job("a"), triggers);
     for empty in [None, Some(String::new())] {
@@ -262,9 +262,9 @@ fn what_another_program_left_out_of_a_row_has_its_default() {
     assert_eq!(read, all);
 }
 
-#[test]
+on_each_strategy!(a_row_that_makes_no_sense_is_named_and_the_others_go_on);
 fn a_row_that_makes_no_sense_is_named_and_the_others_go_on() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let names = ["unit", "zone", "interval", "days", "times", "long"];
     let breaks = |name: &str, row: &mut ScheduleRow| match row {
@@ -303,11 +303,11 @@ fn a_row_that_makes_no_sense_is_named_and_the_others_go_on() {
     }
 }
 
+on_each_strategy!(a_daily_trigger_without_an_end_of_day_has_one_once_it_was_read);
 /// Quartz reads a trigger that was given no end of day as one that ends at 23:59:59, and writes
 /// that with its next fire.
-#[test]
 fn a_daily_trigger_without_an_end_of_day_has_one_once_it_was_read() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let endless = DailyTimeIntervalSchedule::every(30, IntervalUnit::Minute).without_end_of_day();
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(endless)]);

@@ -24,10 +24,10 @@ fn published(cluster: &Cluster) -> Vec<String> {
     types.iter().map(|(node, types)| format!("{node}:{}", types.as_deref().map_or(" ?".to_owned(), show))).collect()
 }
 
+on_each_database!(nodes_publish_their_types);
 /// DS-95: they come with the registration and go with the instance, whoever ends it.
-#[test]
 fn nodes_publish_their_types() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let _old = cluster.node("A");
     let mut b = node_with(&cluster, "B", &[info("mail", 1), info("report", 3)]);
     let c = node_with(&cluster, "C", &[]);
@@ -48,10 +48,10 @@ fn nodes_publish_their_types() {
     });
 }
 
+on_each_database!(an_ordinary_check_in_does_not_publish);
 /// A check-in that has nothing new to say costs what it did.
-#[test]
 fn an_ordinary_check_in_does_not_publish() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = node_with(&cluster, "A", &[info("work", 1)]);
     let mut b = cluster.node("B");
     let cost = |node: &mut Node| {
@@ -66,10 +66,10 @@ fn an_ordinary_check_in_does_not_publish() {
     assert_eq!(cost(&mut a), silent);
 }
 
+on_each_database!(types_of_a_node_that_quartz_recovered_are_swept);
 /// A node of Quartz that recovers one of ours knows nothing of what it published.
-#[test]
 fn types_of_a_node_that_quartz_recovered_are_swept() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let _a = node_with(&cluster, "A", &[info("mail", 1)]);
     let _b = node_with(&cluster, "B", &[info("mail", 1)]);
     if cluster.store.database().describe().contains("memory") {
@@ -93,10 +93,10 @@ fn types_of_a_node_that_quartz_recovered_are_swept() {
     });
 }
 
+on_each_database!(data_of_a_later_version_are_left_to_nodes_that_read_it);
 /// DS-92, S9: in a rolling upgrade a node with the old code does not see data in the new form.
-#[test]
 fn data_of_a_later_version_are_left_to_nodes_that_read_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let old = node_with(&cluster, "old", &[info("work", 1)]);
     let new = node_with(&cluster, "new", &[info("work", 2)]);
     cluster.schedule(job("first"), [once("t", "first", NOW)]);
@@ -121,11 +121,11 @@ fn data_of_a_later_version_are_left_to_nodes_that_read_it() {
     });
 }
 
+on_each_database!(data_that_were_upgraded_for_a_run_are_stored_with_their_version);
 /// Upgraded data that a run stores are noted as such, and nobody with the old code fires the job
 /// any more.
-#[test]
 fn data_that_were_upgraded_for_a_run_are_stored_with_their_version() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let old = node_with(&cluster, "old", &[info("work", 1)]);
     let new = node_with(&cluster, "new", &[info("work", 2)]);
     let persisting = job("a").persist_job_data_after_execution(true).data("to", "ada");
@@ -149,10 +149,10 @@ fn data_that_were_upgraded_for_a_run_are_stored_with_their_version() {
     new.complete(&next);
 }
 
+on_each_database!(a_job_that_was_given_another_type_is_not_fired_by_who_does_not_have_it);
 /// A reservation does not outlive the type it was made for.
-#[test]
 fn a_job_that_was_given_another_type_is_not_fired_by_who_does_not_have_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = node_with(&cluster, "A", &[info("work", 1)]);
     cluster.schedule(job("a"), [once("t", "a", NOW + 10 * SECOND)]);
     let reserved = a.reserve_one();
@@ -163,9 +163,9 @@ fn a_job_that_was_given_another_type_is_not_fired_by_who_does_not_have_it() {
     assert_eq!(cluster.state("t"), "WAITING");
 }
 
-#[test]
+on_each_database!(a_job_has_the_version_it_was_stored_with_last);
 fn a_job_has_the_version_it_was_stored_with_last() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let version = |name: &str| cluster.store.catalogue().job(&job_key(name)).unwrap().unwrap().version();
     let store =
         |job: carnelian::JobDetailBuilder| cluster.store.catalogue().add_job(&job.durable(true).build().unwrap(), true);
@@ -187,10 +187,10 @@ fn a_job_has_the_version_it_was_stored_with_last() {
     assert_eq!(version("a"), None);
 }
 
+on_each_database!(later_versions_are_refused_beside_quartz);
 /// A node of Quartz knows nothing of versions and takes every job.
-#[test]
 fn later_versions_are_refused_beside_quartz() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     super::beside_quartz::java_joins(&cluster, &mut a);
     let job = |version| job("a").job_type("com.acme.Report").version(version).durable(true).build().unwrap();
@@ -199,10 +199,10 @@ fn later_versions_are_refused_beside_quartz() {
     cluster.store.catalogue().add_job(&job(1), false).unwrap();
 }
 
+on_each_database!(nothing_new_is_taken_of_a_deprecated_type);
 /// DS-97: what is stored of a deprecated type drains.
-#[test]
 fn nothing_new_is_taken_of_a_deprecated_type() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("old"), [minutely("t", "old", NOW)]);
     let deprecated = JobTypeInfo { deprecated: Some("use `letters`".to_owned()), ..info("work", 1) };
     let a = node_with(&cluster, "A", &[deprecated]);

@@ -32,10 +32,10 @@ fn run(node: &Node, outcome: FireOutcome) -> String {
     fire.fire_id
 }
 
+on_each_database!(each_node_has_a_last_run_of_a_job_that_is_spread);
 /// LT-15: whatever the history keeps, as long as the job is there.
-#[test]
 fn each_node_has_a_last_run_of_a_job_that_is_spread() {
-    let cluster = Cluster::with(open, |settings| settings.history.record = HistoryRecord::None);
+    let cluster = Cluster::with(open(), |settings| settings.history.record = HistoryRecord::None);
     let (mut a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(spread("j"), [minutely("t", "j", NOW)]);
     cluster.schedule(job("plain").durable(true), []);
@@ -56,10 +56,10 @@ fn each_node_has_a_last_run_of_a_job_that_is_spread() {
     assert_eq!(last(&cluster, "k"), [""; 0]);
 }
 
+on_each_database!(a_lost_part_is_the_last_run_of_its_node);
 /// LT-15: a run that dies with its node was its last.
-#[test]
 fn a_lost_part_is_the_last_run_of_its_node() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(spread("j"), [minutely("t", "j", NOW)]);
     cluster.schedule(job("plain").durable(true), [once("u", "plain", NOW + 1)]);

@@ -51,9 +51,9 @@ fn pages(cluster: &Cluster, query: &TriggerQuery, limit: usize) -> Vec<TriggerKe
     }
 }
 
-#[test]
+on_each_database!(pages_of_triggers_show_each_once_in_either_order);
 fn pages_of_triggers_show_each_once_in_either_order() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let stored: BTreeSet<TriggerKey> = filled(&cluster).into_iter().collect();
     let list = |query: &TriggerQuery| cluster.store.catalogue().list_triggers(query).unwrap();
     for order in [ListOrder::Key, ListOrder::NextFireTime] {
@@ -76,9 +76,9 @@ fn pages_of_triggers_show_each_once_in_either_order() {
     assert_eq!(pages(&cluster, &TriggerQuery::new().after(last.key.clone(), None), 5).len(), 18);
 }
 
-#[test]
+on_each_database!(triggers_without_a_time_come_last);
 fn triggers_without_a_time_come_last() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [once("gone", "a", NOW), once("soon", "a", NOW + MINUTE)]);
     let node = cluster.node("A");
     let fire = node.fire_one();
@@ -91,9 +91,9 @@ fn triggers_without_a_time_come_last() {
     node.complete(&fire);
 }
 
-#[test]
+on_each_database!(lists_are_narrowed_by_what_they_show);
 fn lists_are_narrowed_by_what_they_show() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     filled(&cluster);
     cluster.store.catalogue().pause_triggers(&[TriggerKey::new("a", "t3")]).unwrap();
     let catalogue = cluster.store.catalogue();
@@ -137,10 +137,10 @@ fn lists_are_narrowed_by_what_they_show() {
     assert_eq!(catalogue.job_groups().unwrap().len(), 4);
 }
 
+on_each_database!(a_page_is_one_statement);
 /// The database cuts the page: however many triggers there are, a page is one statement.
-#[test]
 fn a_page_is_one_statement() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     filled(&cluster);
     let before = cluster.opened.database.counts().statements;
     let page = cluster.store.catalogue().list_triggers(&TriggerQuery::new().limit(3)).unwrap();
@@ -149,9 +149,9 @@ fn a_page_is_one_statement() {
     assert!(cluster.opened.database.counts().statements - before <= 2);
 }
 
-#[test]
+on_each_database!(jobs_of_a_type_are_deleted_together_but_for_those_that_run);
 fn jobs_of_a_type_are_deleted_together_but_for_those_that_run() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let node = cluster.node("A");
     cluster.schedule(job("a"), [once("running", "a", NOW)]);
     let fire = node.fire_one();
@@ -189,9 +189,9 @@ fn parked(cluster: &Cluster, job: Option<&JobKey>, last: Option<&Parked>, limit:
     cluster.store.catalogue().parked_page(job, place, limit).unwrap()
 }
 
-#[test]
+on_each_database!(pages_of_declared_jobs_show_each_once);
 fn pages_of_declared_jobs_show_each_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let key = |group: &str, n: u32| JobKey::new(group, format!("job{n}"));
     let keys: Vec<JobKey> = ["B c", "a", "a.x"].iter().flat_map(|group| (0..3).map(|n| key(group, n))).collect();
     let define = |key: &JobKey| {
@@ -213,10 +213,10 @@ fn pages_of_declared_jobs_show_each_once() {
     }
 }
 
+on_each_database!(pages_of_parked_work_show_each_once_however_many_are_left_out);
 /// The few that a page is for may be behind many that it leaves out.
-#[test]
 fn pages_of_parked_work_show_each_once_however_many_are_left_out() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let triggers = |job: &JobKey, from: u32, to: u32| -> Vec<Trigger> {
         let trigger = |n| once(&format!("t{n:04}"), job.name(), NOW).build().unwrap();
         (from..to).map(trigger).collect()
@@ -252,9 +252,9 @@ fn pages_of_parked_work_show_each_once_however_many_are_left_out() {
     assert_eq!(parked(&cluster, None, None, Some(1)).items, whole[1..2]);
 }
 
-#[test]
+on_each_database!(pages_of_running_fires_show_each_once);
 fn pages_of_running_fires_show_each_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     for n in 0..7 {
         let detail = job(&format!("j{n}")).marks(JobMarks::new().owner(if n % 2 == 0 { "ada" } else { "bob" }));
@@ -279,9 +279,9 @@ fn pages_of_running_fires_show_each_once() {
     assert_eq!(list(&FireQuery { filter: JobFilter::new().owner("bob"), ..query }), ["t1", "t3", "t5"]);
 }
 
-#[test]
+on_each_database!(pages_of_orphans_show_each_once_and_note_them);
 fn pages_of_orphans_show_each_once_and_note_them() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = node_with(&cluster, "A", &[info("work", 1)]);
     let orphan = |n: u32| {
         let job_type = if n < 510 { "gone" } else { "lost" };

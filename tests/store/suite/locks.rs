@@ -19,11 +19,11 @@ fn key(row: &LockRow) -> (String, String) {
     (row.name.clone(), row.holder.clone())
 }
 
+on_each_database!(one_holds_a_lock_and_fences_grow);
 /// LT-41, LT-43: one holds it, others are refused, until it is released or its time is over; each
 /// fence is larger.
-#[test]
 fn one_holds_a_lock_and_fences_grow() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.stranger("A"), cluster.stranger("B"));
     let first = take(&a, "stock").unwrap();
     assert_eq!((first.instance.as_str(), first.expires_ms), ("A", NOW + 30 * SECOND));
@@ -59,11 +59,11 @@ fn one_holds_a_lock_and_fences_grow() {
     assert!(take(&b, "stock").unwrap().fence > third.fence);
 }
 
+on_each_database!(locks_are_forgotten_a_day_after_their_time);
 /// Locks that nobody has released are forgotten in time; those that are held stay; they have
 /// nothing to do with jobs.
-#[test]
 fn locks_are_forgotten_a_day_after_their_time() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.stranger("A");
     take(&a, "old").unwrap();
     cluster.advance(24 * 60 * MINUTE + 31 * SECOND);
@@ -82,9 +82,9 @@ fn locks_are_forgotten_a_day_after_their_time() {
     assert_eq!(names(), ["new"]);
 }
 
-#[test]
+on_each_database!(names_and_times_that_cannot_be_stored_are_refused);
 fn names_and_times_that_cannot_be_stored_are_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let too_long = "x".repeat(191);
     for (name, ttl) in [("", TTL), (too_long.as_str(), TTL), ("a", Duration::from_millis(99)), ("a", Duration::MAX)] {
         let refused = cluster.store.locks().try_lock(name, "A", ttl).unwrap_err();
@@ -92,10 +92,10 @@ fn names_and_times_that_cannot_be_stored_are_refused() {
     }
 }
 
+on_each_database!(of_many_that_try_at_once_one_holds_it);
 /// The unique key decides: of many that try at the same moment one has it (LT-41).
-#[test]
 fn of_many_that_try_at_once_one_holds_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     for round in 0..3 {
         let name = format!("contended{round}");
         let start = std::sync::Barrier::new(6);
@@ -114,12 +114,13 @@ fn of_many_that_try_at_once_one_holds_it() {
     }
 }
 
+#[cfg(feature = "test-util")]
+on_each_database!(faults_leave_a_lock_taken_or_free);
 /// A lock is taken, renewed, released whole or not at all, whichever statement fails; an answer
 /// that was lost is looked up.
 #[cfg(feature = "test-util")]
-#[test]
 fn faults_leave_a_lock_taken_or_free() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.stranger("A");
     let plan = || cluster.opened.database.plan();
     let faults = [

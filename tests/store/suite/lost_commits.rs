@@ -4,13 +4,13 @@
 use super::*;
 use carnelian::store::row::FiredSelection;
 use carnelian::store::{CompletionOutcome, LostCommits};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+on_each_database!(no_fire_id_is_given_out_twice_and_fences_never_go_back);
 /// Fences that the store has lost are not drawn a second time, and the node that finds out ends its
 /// incarnation.
-#[test]
 fn no_fire_id_is_given_out_twice_and_fences_never_go_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("plain").durable(true), [minutely("t", "plain", NOW)]);
     let plan = cluster.opened.database.plan();
@@ -42,10 +42,10 @@ fn no_fire_id_is_given_out_twice_and_fences_never_go_back() {
     assert!(b.fire_one().fence > again.fence);
 }
 
+on_each_database!(a_check_in_raises_a_fence_that_went_back);
 /// A check-in notices it too, and raises the stored fence, before anything is drawn.
-#[test]
 fn a_check_in_raises_a_fence_that_went_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let mut b = cluster.node("B");
     let last = |cluster: &Cluster| {
@@ -70,11 +70,11 @@ fn a_check_in_raises_a_fence_that_went_back() {
     assert_eq!(last(&cluster), before + 150);
 }
 
+on_each_database!(rows_that_rise_from_the_dead_are_found_and_recovered);
 /// A fire that a living node has forgotten since its end was lost is found by the rows, and by
 /// nothing else.
-#[test]
 fn rows_that_rise_from_the_dead_are_found_and_recovered() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("lone").durable(true), [minutely("l", "lone", NOW)]);
     cluster.schedule(job("plain").durable(true), [minutely("p", "plain", NOW + SECOND)]);
@@ -96,11 +96,11 @@ fn rows_that_rise_from_the_dead_are_found_and_recovered() {
     assert_eq!(a.acquire().fired.len(), 2, "both fire again");
 }
 
+on_each_database!(fences_that_are_behind_what_the_tables_show_are_found);
 /// After a backup was put back no node may be left that knows the largest fence; the tables may
 /// show it.
-#[test]
 fn fences_that_are_behind_what_the_tables_show_are_found() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("plain").durable(true), [minutely("t", "plain", NOW)]);
     let fire = a.fire_one();
@@ -112,9 +112,9 @@ fn fences_that_are_behind_what_the_tables_show_are_found() {
     let largest = fire.fence + 7;
     cluster.tamper(|s| {
         let mut rows = s.fired(FiredSelection::Ids(std::slice::from_ref(&fire.fire_id)))?;
-        s.delete_fired(std::slice::from_ref(&fire.fire_id))?;
+        s.delete_fired(std::slice::from_ref(&fire.fire_id), Vec::new())?;
         rows[0].fire_id = renamed(largest);
-        s.insert_fired(rows)
+        s.insert_fired(rows, &BTreeMap::new()).map(drop)
     });
     let found = cluster.store.upkeep().fence_behind().unwrap().unwrap();
     assert_eq!(found.largest, largest);
@@ -123,12 +123,12 @@ fn fences_that_are_behind_what_the_tables_show_are_found() {
     assert_eq!(cluster.store.upkeep().fence_behind().unwrap(), None);
 }
 
+on_each_database!(a_registration_whose_answer_was_lost_is_no_twin);
 /// A node that was declared dead registers again, and the answer is lost: the row it finds then is
 /// its own, and no twin's.
-#[test]
 fn a_registration_whose_answer_was_lost_is_no_twin() {
     use carnelian::store::faults::Fault;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.advance(10 * SECOND);
     b.check_in();

@@ -43,11 +43,11 @@ fn schedule(cluster: &Cluster, work: Vec<(JobDetail, Vec<Trigger>)>) -> carnelia
     cluster.store.catalogue().schedule(work, false)
 }
 
-#[test]
+on_each_database!(many_are_stored_as_they_were_given);
 fn many_are_stored_as_they_were_given() {
     for kind in KINDS {
         for (jobs, work) in [(1, kind.of_one_job("a")), (MANY, kind.of_many_jobs())] {
-            let cluster = Cluster::new(open);
+            let cluster = Cluster::new(open());
             let stored = schedule(&cluster, work.clone()).unwrap();
             let given = work.iter().flat_map(|(_, triggers)| triggers).map(Trigger::key);
             assert!(stored.iter().map(Trigger::key).eq(given), "{kind:?}");
@@ -60,10 +60,10 @@ fn many_are_stored_as_they_were_given() {
     }
 }
 
-#[test]
+on_each_database!(one_that_exists_refuses_all_and_is_named);
 fn one_that_exists_refuses_all_and_is_named() {
     for kind in KINDS {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         cluster.schedule(job("other").durable(true), [once("t250", "other", NOW + MINUTE)]);
         cluster.schedule(job("j250"), [once("u", "j250", NOW + MINUTE)]);
         let before = cluster.rows();
@@ -77,10 +77,10 @@ fn one_that_exists_refuses_all_and_is_named() {
     }
 }
 
-#[test]
+on_each_database!(a_key_that_is_given_twice_refuses_all);
 fn a_key_that_is_given_twice_refuses_all() {
     for kind in KINDS {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let mut work = kind.of_one_job("a");
         work[0].1.push(kind.trigger("t7", "a"));
         let error = schedule(&cluster, work).unwrap_err();
@@ -93,10 +93,10 @@ fn a_key_that_is_given_twice_refuses_all() {
     }
 }
 
-#[test]
+on_each_database!(one_that_never_fires_refuses_all_and_is_named);
 fn one_that_never_fires_refuses_all_and_is_named() {
     for kind in KINDS {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let mut work = kind.of_one_job("a");
         let never = once("never", "a", NOW).schedule(CronSchedule::new("0 0 3 1 1 ? 2001").unwrap());
         work[0].1.push(never.build().unwrap());
@@ -107,9 +107,9 @@ fn one_that_never_fires_refuses_all_and_is_named() {
     }
 }
 
+on_each_database!(names_are_stored_letter_by_letter);
 /// Names that would mean something in a text of arrays, rows or statements are names like any
 /// other. A character that no database stores is refused.
-#[test]
 fn names_are_stored_letter_by_letter() {
     let odd = [
         "NULL",
@@ -136,7 +136,7 @@ fn names_are_stored_letter_by_letter() {
         "/*",
         "E'\\x00'",
     ];
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut work = Kind::Once.of_one_job("a");
     work[0].1.extend(odd.iter().map(|name| once(name, "a", NOW + MINUTE).description(*name).build().unwrap()));
     work.extend(odd.iter().map(|name| {
@@ -155,21 +155,21 @@ fn names_are_stored_letter_by_letter() {
     assert!(nul.is_err_and(|error| error.to_string().contains("cannot be stored")));
 }
 
+on_each_database!(more_rows_than_a_statement_has_values_for);
 /// A statement of 16 values a row would have more than a server counts.
-#[test]
 fn more_rows_than_a_statement_has_values_for() {
     for kind in KINDS {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let triggers: Vec<Trigger> = (0..4_500).map(|n| kind.trigger(&format!("t{n}"), "a")).collect();
         let stored = schedule(&cluster, vec![(job("a").build().unwrap(), triggers)]).unwrap();
         assert_eq!((stored.len(), cluster.snapshot().triggers.len()), (4_500, 4_500), "{kind:?}");
     }
 }
 
-#[test]
+on_each_database!(many_begin_as_things_stand);
 fn many_begin_as_things_stand() {
     for kind in KINDS {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let catalogue = cluster.store.catalogue();
         cluster.schedule(lone_job("lone"), [once("runs", "lone", NOW)]);
         let node = cluster.node("A");
@@ -198,14 +198,15 @@ fn many_begin_as_things_stand() {
     }
 }
 
+#[cfg(feature = "test-util")]
+on_each_database!(many_whose_answer_was_lost_are_stored_once);
 /// A commit whose answer was lost is looked up: its rows are no obstacle to the same call.
 #[cfg(feature = "test-util")]
-#[test]
 fn many_whose_answer_was_lost_are_stored_once() {
     use carnelian::store::faults::Fault;
     for kind in KINDS {
         for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
-            let cluster = Cluster::new(open);
+            let cluster = Cluster::new(open());
             cluster.opened.database.plan().plan(1, fault);
             let stored = schedule(&cluster, kind.of_many_jobs()).unwrap();
             assert!(!cluster.opened.database.plan().cancel(), "{kind:?}, {fault:?}: the answer was lost");

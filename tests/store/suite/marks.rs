@@ -30,9 +30,9 @@ fn all_found(cluster: &Cluster) -> Vec<String> {
     filters.iter().chain(&tags).flat_map(|filter| found(cluster, filter)).collect()
 }
 
-#[test]
+on_each_database!(jobs_triggers_and_fires_are_found_by_the_marks_of_their_jobs);
 fn jobs_triggers_and_fires_are_found_by_the_marks_of_their_jobs() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let node = cluster.node("A");
     cluster.schedule(job("a").marks(marks()), [once("t", "a", NOW), once("later", "a", NOW + MINUTE)]);
     cluster.schedule(job("b").marks(JobMarks::new().tag("billing").owner("bob")), [once("u", "b", NOW)]);
@@ -55,10 +55,10 @@ fn jobs_triggers_and_fires_are_found_by_the_marks_of_their_jobs() {
     assert_eq!(cluster.store.catalogue().find_fired(&all()).unwrap().len(), 3);
 }
 
+on_each_database!(the_triggers_of_many_marked_jobs_are_found);
 /// Many jobs of one tag: their triggers are not asked for one by one.
-#[test]
 fn the_triggers_of_many_marked_jobs_are_found() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     for n in 0..60 {
         let name = format!("j{n}");
         let tag = if n % 6 == 0 { "sixth" } else { "other" };
@@ -68,9 +68,9 @@ fn the_triggers_of_many_marked_jobs_are_found() {
     assert_eq!((count("x"), count("sixth"), count("other"), count("none")), (60, 10, 50, 0));
 }
 
-#[test]
+on_each_database!(marks_go_with_their_job_and_are_replaced_with_it);
 fn marks_go_with_their_job_and_are_replaced_with_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let node = cluster.node("A");
     cluster.schedule(job("a").marks(marks()), [once("t", "a", NOW)]);
     // Not durable: with its last fire the job goes.
@@ -99,10 +99,10 @@ fn marks_go_with_their_job_and_are_replaced_with_it() {
     assert_eq!(all_found(&cluster), [""; 0]);
 }
 
+on_each_database!(marks_stay_with_a_job_that_is_renamed_or_migrated);
 /// A job that gets another key or another type is the same job.
-#[test]
 fn marks_stay_with_a_job_that_is_renamed_or_migrated() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a").marks(marks()), [once("t", "a", NOW + MINUTE)]);
     cluster.store.catalogue().rename_job(&job_key("a"), &job_key("b"), false).unwrap();
     assert_eq!((stored(&cluster, "a"), stored(&cluster, "b")), (None, Some(marks())));
@@ -112,9 +112,9 @@ fn marks_stay_with_a_job_that_is_renamed_or_migrated() {
     assert_eq!((stored(&cluster, "b"), all_found(&cluster).len()), (Some(marks()), 3));
 }
 
-#[test]
+on_each_database!(marks_that_cannot_be_read_are_named_and_the_job_runs);
 fn marks_that_cannot_be_read_are_named_and_the_job_runs() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let node = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     cluster.tamper(|s| {
@@ -129,10 +129,10 @@ fn marks_that_cannot_be_read_are_named_and_the_job_runs() {
     node.complete(&fire);
 }
 
+on_each_database!(a_request_that_is_asked_again_keeps_its_marks);
 /// PA-05, PA-01: work of a request keeps its business key while it waits, and is not stored twice.
-#[test]
 fn a_request_that_is_asked_again_keeps_its_marks() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let request = |name: &str| Request {
         request_id: Some("r1".to_owned()),
         job: job(name).marks(marks()).build().unwrap(),

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-#[test]
+on_each_strategy!(the_first_check_in_registers);
 fn the_first_check_in_registers() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.stranger("A");
     assert_eq!(a.me.owner(), None);
     let checkin = a.check_in();
@@ -23,9 +23,9 @@ fn the_first_check_in_registers() {
     assert_eq!(rows[0].incarnation, a.me.incarnation);
 }
 
-#[test]
+on_each_strategy!(further_check_ins_write_the_time);
 fn further_check_ins_write_the_time() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let before = a.me.incarnation.clone();
     cluster.advance(15 * SECOND);
@@ -35,9 +35,9 @@ fn further_check_ins_write_the_time() {
     assert_eq!(cluster.snapshot().instances[0].last_checkin_ms, NOW + 15 * SECOND);
 }
 
-#[test]
+on_each_strategy!(nodes_see_each_other_and_who_serves_longest);
 fn nodes_see_each_other_and_who_serves_longest() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
     let mut first = cluster.stranger("0");
     assert!(!first.check_in().is_longest_serving);
@@ -51,10 +51,10 @@ fn nodes_see_each_other_and_who_serves_longest() {
     assert!(b.check_in().is_longest_serving);
 }
 
+on_each_strategy!(a_silent_node_is_failed_after_its_window_and_not_before);
 /// QZ-45: interval + 7.5 s, and not one millisecond earlier.
-#[test]
 fn a_silent_node_is_failed_after_its_window_and_not_before() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let _b = cluster.node("B");
     for _ in 0..2 {
@@ -70,9 +70,9 @@ fn a_silent_node_is_failed_after_its_window_and_not_before() {
     assert_eq!(cluster.snapshot().instances.len(), 1);
 }
 
-#[test]
+on_each_strategy!(a_check_in_says_how_long_to_wait_for_the_next_suspicion);
 fn a_check_in_says_how_long_to_wait_for_the_next_suspicion() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     assert_eq!(a.check_in().next_suspicion, None);
     let _b = cluster.node("B");
@@ -83,10 +83,10 @@ fn a_check_in_says_how_long_to_wait_for_the_next_suspicion() {
     assert_eq!(a.recovers().len(), 1);
 }
 
+on_each_strategy!(an_observer_forgives_as_much_as_it_was_away_itself);
 /// QZ-45: the observer that was away itself gives the others as much time.
-#[test]
 fn an_observer_forgives_as_much_as_it_was_away_itself() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let mut b = cluster.node("B");
     cluster.advance(10 * MINUTE);
@@ -94,12 +94,12 @@ fn an_observer_forgives_as_much_as_it_was_away_itself() {
     assert!(b.recovers().is_empty());
 }
 
+on_each_strategy!(after_an_outage_nobody_is_convicted_who_comes_back_within_the_tolerance);
 /// The node that is back first looks again soon, for peers whose windows are over; these peers have
 /// not come back yet, and are given the tolerance for that. The outage of the observer convicts
 /// none of them.
-#[test]
 fn after_an_outage_nobody_is_convicted_who_comes_back_within_the_tolerance() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let mut b = cluster.node("B");
     let _dead = cluster.node("C");
@@ -118,11 +118,11 @@ fn after_an_outage_nobody_is_convicted_who_comes_back_within_the_tolerance() {
     assert_eq!(recovered.iter().map(|one| one.instance.as_str()).collect::<Vec<_>>(), ["C"]);
 }
 
+on_each_strategy!(a_jump_of_the_clock_convicts_nobody);
 /// S8, L3: the database's clock jumps; rows look old and nobody is dead.
-#[test]
 fn a_jump_of_the_clock_convicts_nobody() {
     for jump in [60 * MINUTE, -60 * MINUTE] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
         cluster.advance(10 * SECOND);
         assert!(a.recovers().is_empty() && b.recovers().is_empty());
@@ -135,12 +135,12 @@ fn a_jump_of_the_clock_convicts_nobody() {
     }
 }
 
+on_each_strategy!(slow_check_ins_delay_no_verdict);
 /// Each check-in is held up by up to three seconds before it reads the store's clock, in no order;
 /// the dead node is found by the first that is begun after its window.
-#[test]
 fn slow_check_ins_delay_no_verdict() {
     for seed in 0..5_u64 {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let mut a = cluster.node("A");
         let _dead = cluster.node("B");
         let mut random = seed;
@@ -172,7 +172,7 @@ fn slow_check_ins_delay_no_verdict() {
 /// Every transaction is held up by up to three seconds before it begins, in no order. A dead peer
 /// is never recovered within its window, and soon after.
 fn recovered_after(interval: i64, tolerance: i64, seed: u64) -> (i64, bool) {
-    let cluster = Cluster::with(open, |settings| {
+    let cluster = Cluster::with(open(), |settings| {
         settings.job_store.checkin_interval = Duration::from_millis(interval.unsigned_abs());
         settings.job_store.checkin_misfire_threshold = Duration::from_millis(tolerance.unsigned_abs());
     });
@@ -210,9 +210,9 @@ fn recovered_after(interval: i64, tolerance: i64, seed: u64) -> (i64, bool) {
     }
 }
 
+on_each_strategy!(slow_transactions_delay_no_recovery);
 /// The recovery is on its way before the window has ended; on a database where whoever begins to
 /// write holds up the others it is not.
-#[test]
 fn slow_transactions_delay_no_recovery() {
     for (interval, seed) in (0..20).flat_map(|seed| [(15 * SECOND, seed), (6 * SECOND, seed)]) {
         let (late_ms, begins_apart) = recovered_after(interval, 7_500, seed);
@@ -221,8 +221,8 @@ fn slow_transactions_delay_no_recovery() {
     }
 }
 
+on_each_strategy!(transactions_slower_than_check_ins_delay_a_recovery_by_one);
 /// With an interval no longer than an answer takes, no more than one of them comes after the end.
-#[test]
 fn transactions_slower_than_check_ins_delay_a_recovery_by_one() {
     for seed in 0..40 {
         let (late_ms, _) = recovered_after(3 * SECOND, 6 * SECOND, seed);
@@ -230,11 +230,11 @@ fn transactions_slower_than_check_ins_delay_a_recovery_by_one() {
     }
 }
 
+on_each_strategy!(who_checks_in_at_the_last_moment_is_not_recovered);
 /// A peer that was to be dead in a moment checks in, before the transaction that would recover it
 /// has the lock.
-#[test]
 fn who_checks_in_at_the_last_moment_is_not_recovered() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.clock.moves.store(true, Ordering::SeqCst);
     let mut a = cluster.node("A");
     let b = Mutex::new(cluster.node("B"));
@@ -254,9 +254,9 @@ fn who_checks_in_at_the_last_moment_is_not_recovered() {
     assert_eq!(cluster.snapshot().instances.len(), 2);
 }
 
-#[test]
+on_each_strategy!(a_node_that_died_before_the_clock_jumped_is_failed_all_the_same);
 fn a_node_that_died_before_the_clock_jumped_is_failed_all_the_same() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let _b = cluster.node("B");
     cluster.clock.jump(60 * MINUTE);
@@ -269,11 +269,11 @@ fn a_node_that_died_before_the_clock_jumped_is_failed_all_the_same() {
     assert_eq!(recovered, 1);
 }
 
+on_each_strategy!(a_window_that_a_jump_of_the_clock_has_ended_is_not_foreseen);
 /// The jump has ended the window, and the peer has its time to come back: a look at the end of that
 /// time decides, and none before it takes the lock.
-#[test]
 fn a_window_that_a_jump_of_the_clock_has_ended_is_not_foreseen() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let _dead = cluster.node("B");
     let slow = Arc::clone(&cluster.clock);
@@ -294,10 +294,10 @@ fn a_window_that_a_jump_of_the_clock_has_ended_is_not_foreseen() {
     assert_eq!(tried.load(Ordering::SeqCst), 1);
 }
 
+on_each_strategy!(a_check_in_from_the_future_is_judged_by_whether_it_changes);
 /// H20: a restored backup left a check-in in the future.
-#[test]
 fn a_check_in_from_the_future_is_judged_by_whether_it_changes() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     future_instance(&cluster, "B");
     let convicted: Vec<bool> = (0..4)
@@ -326,10 +326,10 @@ fn put_instance(cluster: &Cluster, row: InstanceRow) {
     cluster.opened.database.transact("a peer", begin, &mut |s| s.put_instance(&row)).unwrap();
 }
 
+on_each_strategy!(a_foreign_node_is_seen_and_failed_by_the_same_rule);
 /// A node of Quartz has no side row; it is judged by the same rule.
-#[test]
 fn a_foreign_node_is_seen_and_failed_by_the_same_rule() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     put_instance(
         &cluster,
@@ -350,10 +350,10 @@ fn a_foreign_node_is_seen_and_failed_by_the_same_rule() {
     assert_eq!(recovered.len(), 1, "its own interval is short");
 }
 
+on_each_strategy!(a_node_restarted_under_its_name_recovers_itself_at_once);
 /// QZ-46.
-#[test]
 fn a_node_restarted_under_its_name_recovers_itself_at_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW), once("u", "a", NOW + SECOND)]);
     let old = a.acquire();
@@ -380,10 +380,10 @@ fn refused(node: &mut Node) -> String {
     error.to_string()
 }
 
+on_each_strategy!(who_starts_under_the_name_of_a_node_that_lives_is_refused);
 /// QZ-46: the one that lives goes on undisturbed.
-#[test]
 fn who_starts_under_the_name_of_a_node_that_lives_is_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut first = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     let fire = first.fire_one();
@@ -401,10 +401,10 @@ fn who_starts_under_the_name_of_a_node_that_lives_is_refused() {
     assert!(second.check_in().registered);
 }
 
+on_each_strategy!(a_namesake_elsewhere_is_waited_for_and_named_when_it_checks_in);
 /// Of a node on another machine only its next check-in tells that it lives.
-#[test]
 fn a_namesake_elsewhere_is_waited_for_and_named_when_it_checks_in() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut first = cluster.stranger("A");
     first.me.process = Some(ELSEWHERE.parse().unwrap());
     assert!(first.check_in().registered);
@@ -419,11 +419,11 @@ fn a_namesake_elsewhere_is_waited_for_and_named_when_it_checks_in() {
     assert!(!first.check_in().failed_out);
 }
 
+on_each_strategy!(a_silent_namesake_elsewhere_is_followed_after_one_interval);
 /// One interval of check-ins and what a check-in may be late, not the whole window.
-#[test]
 fn a_silent_namesake_elsewhere_is_followed_after_one_interval() {
     for process in [Some(ELSEWHERE), None] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let mut first = cluster.stranger("A");
         first.me.process = process.map(|process| process.parse().unwrap());
         assert!(first.check_in().registered);
@@ -440,8 +440,9 @@ fn a_silent_namesake_elsewhere_is_followed_after_one_interval() {
     }
 }
 
+#[cfg(target_os = "linux")]
+on_each_strategy!(a_node_whose_process_is_gone_is_followed_at_once);
 /// Killed and started again on its machine, also if its pid was given to another process since.
-#[test]
 #[cfg(target_os = "linux")]
 fn a_node_whose_process_is_gone_is_followed_at_once() {
     let own = Process::own().unwrap().to_string();
@@ -449,7 +450,7 @@ fn a_node_whose_process_is_gone_is_followed_at_once() {
     let (start, place) = rest.split_once(' ').unwrap();
     let reused = format!("{pid} {} {place}", start.parse::<u64>().unwrap() - 1);
     for gone in [reused, format!("2147483646 {start} {place}")] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let mut first = cluster.stranger("A");
         first.me.process = Some(gone.parse().unwrap());
         assert!(first.check_in().registered);
@@ -458,12 +459,12 @@ fn a_node_whose_process_is_gone_is_followed_at_once() {
     }
 }
 
+on_each_strategy!(of_two_that_start_together_one_registers);
 /// Two that start at the same time, where another of their name has died: the second sees that the
 /// first was faster, before or after the second has looked who is there.
-#[test]
 fn of_two_that_start_together_one_registers() {
     for held_up in ["register the instance", "recover a failed instance"] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         drop(cluster.node("A"));
         cluster.advance(1);
         let mut first = cluster.stranger("A");
@@ -482,9 +483,9 @@ fn of_two_that_start_together_one_registers() {
     }
 }
 
-#[test]
+on_each_strategy!(leaving_gives_reservations_back_and_deletes_the_own_row);
 fn leaving_gives_reservations_back_and_deletes_the_own_row() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     a.reserve_one();
@@ -495,9 +496,9 @@ fn leaving_gives_reservations_back_and_deletes_the_own_row() {
     assert!(b.recovers().is_empty());
 }
 
-#[test]
+on_each_strategy!(leaving_with_fires_in_progress_leaves_them_to_the_peers);
 fn leaving_with_fires_in_progress_leaves_them_to_the_peers() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     a.fire_one();
@@ -513,21 +514,22 @@ fn leaving_with_fires_in_progress_leaves_them_to_the_peers() {
     assert_eq!(cluster.recovery_triggers().len(), 1);
 }
 
+on_each_strategy!(incarnations_are_all_different);
 /// H24, law 2: never from a clock.
-#[test]
 fn incarnations_are_all_different() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let incarnations: BTreeSet<_> = (0..50).map(|i| cluster.node(&format!("n{i}")).me.incarnation).collect();
     assert_eq!(incarnations.len(), 50);
 }
 
+#[cfg(feature = "test-util")]
+on_each_strategy!(a_failed_check_in_does_not_move_the_time_of_the_last_one);
 /// H8: an attempt that fails must not shorten the forgiveness.
 #[cfg(feature = "test-util")]
-#[test]
 fn a_failed_check_in_does_not_move_the_time_of_the_last_one() {
     use carnelian::FailureClass::ConnectionLost;
     use carnelian::store::faults::Fault;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
     for _ in 0..10 {
         cluster.advance(15 * SECOND);

@@ -18,9 +18,9 @@ fn late(cluster: &Cluster, count: Option<u32>, instruction: MisfireInstruction) 
     cluster.advance(10 * MINUTE + 30 * SECOND);
 }
 
-#[test]
+on_each_strategy!(nothing_late_takes_no_lock_and_writes_nothing);
 fn nothing_late_takes_no_lock_and_writes_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     cluster.advance(MINUTE);
     let before = cluster.opened.database.counts();
@@ -30,7 +30,7 @@ fn nothing_late_takes_no_lock_and_writes_nothing() {
     assert!(after.statements - before.statements <= 2);
 }
 
-#[test]
+on_each_strategy!(each_instruction_moves_a_late_trigger_as_quartz_does);
 fn each_instruction_moves_a_late_trigger_as_quartz_does() {
     use MisfireInstruction::*;
     let late_by = NOW + 10 * MINUTE + 30 * SECOND;
@@ -45,7 +45,7 @@ fn each_instruction_moves_a_late_trigger_as_quartz_does() {
         (Some(9), RescheduleNextWithExistingCount, Some(next)),
         (Some(9), RescheduleNextWithRemainingCount, Some(next)),
     ] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         late(&cluster, count, instruction);
         let pass = cluster.store.upkeep().handle_misfires().unwrap();
         assert_eq!(pass.handled.iter().map(|t| t.key()).collect::<Vec<_>>(), [&trigger_key("t")], "{instruction:?}");
@@ -57,17 +57,17 @@ fn each_instruction_moves_a_late_trigger_as_quartz_does() {
     }
 }
 
-#[test]
+on_each_strategy!(who_ignores_misfires_is_not_touched);
 fn who_ignores_misfires_is_not_touched() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     late(&cluster, Some(9), MisfireInstruction::Ignore);
     assert!(cluster.store.upkeep().handle_misfires().unwrap().handled.is_empty());
     assert_eq!(cluster.next("t"), Some(NOW + 5 * MINUTE));
 }
 
-#[test]
+on_each_strategy!(counts_of_a_simple_trigger_are_stored_with_it);
 fn counts_of_a_simple_trigger_are_stored_with_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     late(&cluster, Some(9), MisfireInstruction::RescheduleNowWithRemainingCount);
     cluster.store.upkeep().handle_misfires().unwrap();
     let row = cluster.snapshot().triggers.remove(0);
@@ -75,12 +75,12 @@ fn counts_of_a_simple_trigger_are_stored_with_it() {
     assert_eq!(row.start_ms, NOW + 10 * MINUTE + 30 * SECOND);
 }
 
-#[test]
+on_each_strategy!(a_late_cron_trigger_fires_once_or_waits);
 fn a_late_cron_trigger_fires_once_or_waits() {
     for (instruction, next) in
         [(MisfireInstruction::Smart, NOW + 10 * MINUTE), (MisfireInstruction::DoNothing, NOW + 15 * MINUTE)]
     {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let cron = once("t", "a", NOW).schedule(CronSchedule::new("0 0/5 * * * ?").unwrap()).misfire(instruction);
         cluster.schedule(job("a"), [cron]);
         cluster.advance(10 * MINUTE);
@@ -89,9 +89,9 @@ fn a_late_cron_trigger_fires_once_or_waits() {
     }
 }
 
-#[test]
+on_each_strategy!(a_trigger_is_late_one_millisecond_after_the_threshold);
 fn a_trigger_is_late_one_millisecond_after_the_threshold() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     cluster.advance(MINUTE);
     assert!(cluster.store.upkeep().handle_misfires().unwrap().handled.is_empty());
@@ -99,10 +99,10 @@ fn a_trigger_is_late_one_millisecond_after_the_threshold() {
     assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 1);
 }
 
+on_each_strategy!(a_trigger_that_misfires_past_its_end_goes_with_its_job);
 /// #586: Quartz leaves a COMPLETE trigger and its job for ever.
-#[test]
 fn a_trigger_that_misfires_past_its_end_goes_with_its_job() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [minutely("t", "a", NOW).end_at(at(NOW + MINUTE))]);
     cluster.advance(10 * MINUTE);
     let pass = cluster.store.upkeep().handle_misfires().unwrap();
@@ -111,9 +111,9 @@ fn a_trigger_that_misfires_past_its_end_goes_with_its_job() {
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(a_trigger_that_misfires_past_its_end_while_its_job_runs_leaves_the_job);
 fn a_trigger_that_misfires_past_its_end_while_its_job_runs_leaves_the_job() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW).end_at(at(NOW + 2 * MINUTE))]);
     let bundle = a.fire_one();
@@ -126,9 +126,9 @@ fn a_trigger_that_misfires_past_its_end_while_its_job_runs_leaves_the_job() {
     assert!(!cluster.has_job("a"), "I14");
 }
 
-#[test]
+on_each_strategy!(a_pass_handles_a_batch_and_says_that_there_are_more);
 fn a_pass_handles_a_batch_and_says_that_there_are_more() {
-    let cluster = Cluster::with(open, |s| s.job_store.max_misfires_at_a_time = 20);
+    let cluster = Cluster::with(open(), |s| s.job_store.max_misfires_at_a_time = 20);
     let triggers: Vec<_> = (0..50).map(|i| minutely(&format!("t{i}"), "a", NOW + i).build().unwrap()).collect();
     cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
     cluster.advance(10 * MINUTE);
@@ -138,10 +138,10 @@ fn a_pass_handles_a_batch_and_says_that_there_are_more() {
     assert_eq!(passes[0].handled[0].key(), &trigger_key("t0"), "the latest first");
 }
 
+on_each_strategy!(unreadable_rows_do_not_keep_the_handler_from_the_others);
 /// H12: in Quartz 2.3 one bad row blocks all misfire handling for ever.
-#[test]
 fn unreadable_rows_do_not_keep_the_handler_from_the_others() {
-    let cluster = Cluster::with(open, |s| s.job_store.max_misfires_at_a_time = 5);
+    let cluster = Cluster::with(open(), |s| s.job_store.max_misfires_at_a_time = 5);
     let triggers: Vec<_> = (0..30).map(|i| minutely(&format!("t{i}"), "a", NOW + i).build().unwrap()).collect();
     let keys: Vec<_> = triggers[..20].iter().map(|t| t.key().clone()).collect();
     cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
@@ -160,9 +160,9 @@ fn unreadable_rows_do_not_keep_the_handler_from_the_others() {
     assert_eq!((last.handled.len(), last.unreadable.len()), (0, 20));
 }
 
-#[test]
+on_each_strategy!(paused_and_blocked_and_reserved_triggers_are_not_handled);
 fn paused_and_blocked_and_reserved_triggers_are_not_handled() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + SECOND)]);
     cluster.schedule(job("b"), [minutely("v", "b", NOW + SECOND), minutely("w", "b", NOW + SECOND)]);
@@ -176,11 +176,11 @@ fn paused_and_blocked_and_reserved_triggers_are_not_handled() {
     assert_eq!(cluster.store.upkeep().handle_misfires().unwrap().handled.len(), 2);
 }
 
+on_each_strategy!(a_look_finds_what_ignores_misfires_among_what_is_late);
 /// The look begins behind what is the misfire handler's, and finds what ignores misfires all the
 /// same; with a horizon it sees nothing beyond it.
-#[test]
 fn a_look_finds_what_ignores_misfires_among_what_is_late() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let types = ["work".to_owned()];
     let earliest = |horizon: Option<Duration>| cluster.store.firing().poll(horizon, "", &types).unwrap().earliest_ms;

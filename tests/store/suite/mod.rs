@@ -1,7 +1,7 @@
-//! The suite, once. Each database's module provides `open`.
+//! The suite. Its functions know of the database that they are told on by `open` only.
 
-use super::super::kit::*;
-use super::open;
+use super::kit::*;
+use super::stories::{on_each_database, on_each_strategy, open};
 
 mod acquisition;
 mod actions;

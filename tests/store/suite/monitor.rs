@@ -5,11 +5,11 @@ use std::time::Duration;
 
 const LATE: Duration = Duration::from_secs(5);
 
+on_each_database!(the_load_counts_what_should_have_fired_and_who_could_fire_it);
 /// DS-71, DS-74, DS-81: overdue is what waits or is reserved although its time is past, and nothing
 /// else.
-#[test]
 fn the_load_counts_what_should_have_fired_and_who_could_fire_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let nobody = cluster.store.upkeep().cluster_load(LATE, 100).unwrap();
     assert_eq!((nobody.now_ms, nobody.overdue, nobody.oldest_overdue_ms), (NOW, 0, None));
     assert_eq!((nobody.instances.as_slice(), nobody.longest_serving), (&[][..], None));
@@ -55,10 +55,10 @@ fn the_load_counts_what_should_have_fired_and_who_could_fire_it() {
     a.store.firing().release(&acquired.reserved).unwrap();
 }
 
+on_each_database!(triggers_are_counted_by_state);
 /// DS-74.
-#[test]
 fn triggers_are_counted_by_state() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     assert!(cluster.store.upkeep().trigger_states().unwrap().is_empty());
     cluster.schedule(job("j"), [once("a", "j", NOW + MINUTE), once("b", "j", NOW + MINUTE), once("c", "j", NOW)]);
     cluster.store.catalogue().pause_triggers(&[trigger_key("c")]).unwrap();
@@ -67,14 +67,14 @@ fn triggers_are_counted_by_state() {
     assert_eq!(states, [("PAUSED", 1), ("WAITING", 2)]);
 }
 
+on_each_database!(the_load_counts_parked_work_until_it_is_retried_or_dropped);
 /// PA-08: what is parked, as long as it is, up to a bound.
-#[test]
 fn the_load_counts_parked_work_until_it_is_retried_or_dropped() {
     use carnelian::placement::Strategy;
     use carnelian::recovery::Parked;
     use carnelian::store::row::Selection;
     use carnelian::{JobPolicy, TriggerState};
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let policy = JobPolicy::new().strategy(Strategy::Broadcast);
     let large = || "x".repeat(65_250);
@@ -98,12 +98,12 @@ fn the_load_counts_parked_work_until_it_is_retried_or_dropped() {
     cluster.store.upkeep().audit().unwrap();
 }
 
+on_each_database!(the_load_says_who_takes_work);
 /// A node that takes no work is seen with the load, however many things keep it from work.
-#[test]
 fn the_load_says_who_takes_work() {
     use carnelian::node::{NodeActivity, NodeInfo, NodeReport, NodeRole};
     use carnelian::placement::BlacklistEntry;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let reporting = |name: &str, change: &dyn Fn(&mut NodeInfo)| {
         let mut info = NodeInfo::default();
         (info.node_name, info.activity) = (format!("rack-{name}"), NodeActivity::Firing);
@@ -143,11 +143,11 @@ fn the_load_says_who_takes_work() {
     assert_eq!(working(), "AEFG", "its time is over");
 }
 
+on_each_database!(a_look_takes_one_statement_and_a_count_one);
 /// With a look each 15 s and a count each minute, a node's monitor sends a statement in twelve
 /// seconds.
-#[test]
 fn a_look_takes_one_statement_and_a_count_one() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("j"), [once("a", "j", NOW - MINUTE)]);
     let _node = cluster.node("A");
     let statements = |look: &dyn Fn()| {

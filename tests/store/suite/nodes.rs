@@ -6,7 +6,7 @@ use super::*;
 use carnelian::monitoring::AlarmKind;
 use carnelian::monitoring::InstanceStatus;
 use carnelian::node::{Labels, NodeActivity, NodeInfo, NodeReport, NodeRole};
-use carnelian::store::row::{InstanceRow, NodeRow};
+use carnelian::store::row::{Departure, InstanceRow, NodeRow};
 use carnelian::store::{Lock, StatementCounts, TxMode};
 use std::time::Duration;
 
@@ -53,11 +53,11 @@ fn rows(cluster: &Cluster) -> Vec<String> {
     names
 }
 
+on_each_database!(a_node_says_what_it_is_and_how_it_does);
 /// LT-30…37: everything is there from the first check-in on; what has changed is there with the
 /// next.
-#[test]
 fn a_node_says_what_it_is_and_how_it_does() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = reporting(&cluster, "A", report("rack7"));
     let row = status(&cluster, "A").node.unwrap();
     assert_eq!((row.instance.as_str(), row.started_ms, row.seen_ms), ("A", NOW - MINUTE, NOW));
@@ -78,10 +78,10 @@ fn a_node_says_what_it_is_and_how_it_does() {
     assert_eq!(cluster.store.upkeep().instance("B").unwrap(), None);
 }
 
+on_each_database!(a_report_costs_one_statement_at_most_and_no_commit);
 /// LT-36, LT-72: it travels with the check-in: at most one statement more, and no commit.
-#[test]
 fn a_report_costs_one_statement_at_most_and_no_commit() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut silent = cluster.node("A");
     let mut telling = reporting(&cluster, "B", report("rack7"));
     let cost = |node: &mut Node| {
@@ -96,10 +96,10 @@ fn a_report_costs_one_statement_at_most_and_no_commit() {
     assert_eq!(status(&cluster, "A").node, None, "who says nothing has no row");
 }
 
+on_each_database!(a_row_that_is_missing_is_written_again);
 /// LT-74: a row that somebody has deleted is there again with the next check-in.
-#[test]
 fn a_row_that_is_missing_is_written_again() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     assert_eq!(rows(&cluster), [""; 0]);
     a.me.node = Some(report("rack7"));
@@ -107,11 +107,11 @@ fn a_row_that_is_missing_is_written_again() {
     assert_eq!(rows(&cluster), ["A"]);
 }
 
+on_each_database!(the_row_of_a_failed_node_goes_with_it);
 /// LT-73, LT-75: the row of a silent node goes with its registration, in the transaction that
 /// recovers its work.
-#[test]
 fn the_row_of_a_failed_node_goes_with_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = reporting(&cluster, "A", report("rack7"));
     let b = reporting(&cluster, "B", report("rack8"));
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
@@ -131,11 +131,11 @@ fn the_row_of_a_failed_node_goes_with_it() {
     assert_eq!(rows(&cluster), ["A", "B"]);
 }
 
+on_each_database!(a_node_that_leaves_takes_its_row_along);
 /// LT-88: a node that leaves takes its row along; both rows of a node with fires that still run
 /// stay, for the one that takes over.
-#[test]
 fn a_node_that_leaves_takes_its_row_along() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = reporting(&cluster, "A", report("rack7"));
     let b = reporting(&cluster, "B", report("rack8"));
     assert_eq!(a.store.upkeep().leave(&a.owner()).unwrap(), 0);
@@ -146,21 +146,21 @@ fn a_node_that_leaves_takes_its_row_along() {
     assert_eq!(rows(&cluster), ["B"]);
 }
 
+on_each_database!(a_restart_begins_anew);
 /// A process that is started again under the name of its last life has not been there since then.
-#[test]
 fn a_restart_begins_anew() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     reporting(&cluster, "A", report("rack7"));
     cluster.advance(10 * MINUTE);
     reporting(&cluster, "A", NodeReport { uptime: Duration::ZERO, ..report("rack7") });
     assert_eq!(status(&cluster, "A").node.unwrap().started_ms, NOW + 10 * MINUTE);
 }
 
+on_each_database!(a_node_of_quartz_is_shown_as_foreign);
 /// A node of Quartz has a state row and says nothing: it is shown as foreign, even where a row of
 /// that name was left.
-#[test]
 fn a_node_of_quartz_is_shown_as_foreign() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = reporting(&cluster, "A", report("rack7"));
     java_joins(&cluster, &mut a);
     let left = NodeRow { instance: JAVA.to_owned(), started_ms: NOW, seen_ms: NOW, info: report("old").info };
@@ -170,10 +170,10 @@ fn a_node_of_quartz_is_shown_as_foreign() {
     assert!(status(&cluster, "A").node.is_some());
 }
 
+on_each_database!(what_is_left_of_a_node_that_quartz_recovered_is_swept);
 /// A node of Quartz that recovers one of ours knows nothing of what it said.
-#[test]
 fn what_is_left_of_a_node_that_quartz_recovered_is_swept() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let _a = reporting(&cluster, "A", report("rack7"));
     if cluster.store.database().describe().contains("memory") {
         return; // There is no node of Quartz, and all rows of an instance go together.
@@ -184,11 +184,11 @@ fn what_is_left_of_a_node_that_quartz_recovered_is_swept() {
     assert_eq!(rows(&cluster), ["A"]);
 }
 
+on_each_database!(an_observer_never_serves_longest_beside_a_worker);
 /// An observer is never the one that fires in active-passive mode, or that cleans up for all,
 /// beside a worker.
-#[test]
 fn an_observer_never_serves_longest_beside_a_worker() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut observing = report("rack7");
     observing.info.role = NodeRole::Observer;
     let mut observer = reporting(&cluster, "A", observing);
@@ -199,10 +199,10 @@ fn an_observer_never_serves_longest_beside_a_worker() {
     assert_eq!(status(&cluster, "A").node.unwrap().info.role, NodeRole::Observer);
 }
 
+on_each_database!(texts_are_cut_to_their_columns);
 /// A text that is longer than its column is cut: it is no reason to miss a check-in.
-#[test]
 fn texts_are_cut_to_their_columns() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut long = report(&"ä".repeat(500));
     for text in [&mut long.info.display_name, &mut long.info.application, &mut long.info.library_version] {
         *text = "\0ö".repeat(500);
@@ -218,10 +218,10 @@ fn texts_are_cut_to_their_columns() {
     assert_eq!(info.labels, long.info.labels);
 }
 
+on_each_database!(the_rows_of_other_schedulers_are_not_seen);
 /// The rows of a scheduler that is forgotten go with it; those of others stay.
-#[test]
 fn the_rows_of_other_schedulers_are_not_seen() {
-    let (one, other) = (Cluster::new(open), Cluster::new(open));
+    let (one, other) = (Cluster::new(open()), Cluster::new(open()));
     reporting(&one, "A", report("rack7"));
     reporting(&other, "A", report("rack8"));
     assert_eq!(status(&one, "A").node.unwrap().info.node_name, "rack7");
@@ -232,14 +232,18 @@ fn the_rows_of_other_schedulers_are_not_seen() {
     assert_eq!(rows(&other), ["A"]);
 }
 
+on_each_database!(a_late_check_in_does_not_bring_its_row_back);
 /// A check-in that comes after a peer's verdict writes nothing: the row that it would write belongs
 /// to nobody.
-#[test]
 fn a_late_check_in_does_not_bring_its_row_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = reporting(&cluster, "A", report("rack7"));
     let begin = TxMode::Exclusive(Lock::StateAccess);
-    cluster.opened.database.transact("a peer", begin, &mut |s| s.delete_instance("A", None).map(drop)).unwrap();
+    cluster
+        .opened
+        .database
+        .transact("a peer", begin, &mut |s| s.delete_instance("A", Departure::Any).map(drop))
+        .unwrap();
     assert!(a.check_in().failed_out);
     assert_eq!(rows(&cluster), [""; 0]);
     let taken = InstanceRow {

@@ -3,7 +3,7 @@
 
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
-use carnelian::store::row::{OptionsRow, TriggerSelection};
+use carnelian::store::row::{Departure, OptionsRow, TriggerSelection};
 use carnelian::trigger::TriggerOption;
 use carnelian::{
     CalendarIntervalSchedule, CronSchedule, DailyTimeIntervalSchedule, Error, IntervalUnit, MisfireInstruction,
@@ -51,14 +51,14 @@ fn fires_at(cluster: &Cluster, node: &Node, name: &str, at: &str) -> Option<i64>
 }
 
 fn java_leaves(cluster: &Cluster, node: &mut Node) {
-    cluster.tamper(|s| s.delete_instance(JAVA, None).map(drop));
+    cluster.tamper(|s| s.delete_instance(JAVA, Departure::Any).map(drop));
     node.check_in();
     assert!(!node.store.is_beside_quartz());
 }
 
-#[test]
+on_each_database!(triggers_with_options_come_back_as_they_were_stored);
 fn triggers_with_options_come_back_as_they_were_stored() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let stored_triggers = cluster.schedule(
         job("a"),
         [
@@ -79,9 +79,9 @@ fn triggers_with_options_come_back_as_they_were_stored() {
     assert!(of_job.iter().all(|trigger| stored_triggers.contains(trigger)), "{of_job:#?}");
 }
 
-#[test]
+on_each_database!(a_time_in_the_gap_fires_at_its_end_and_one_that_comes_twice_fires_twice);
 fn a_time_in_the_gap_fires_at_its_end_and_one_that_comes_twice_fires_twice() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", ms("2027-03-27T12:00:00+01:00")).schedule(nightly())]);
     assert_eq!(cluster.next("t"), Some(ms("2027-03-28T03:00:00+02:00")));
@@ -92,9 +92,9 @@ fn a_time_in_the_gap_fires_at_its_end_and_one_that_comes_twice_fires_twice() {
     assert_eq!(fires_at(&cluster, &a, "u", "2027-10-31T02:30:00+01:00"), Some(ms("2027-11-01T02:30:00+01:00")));
 }
 
-#[test]
+on_each_database!(a_month_is_counted_from_the_start);
 fn a_month_is_counted_from_the_start() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", ms("2027-01-31T09:00:00Z")).schedule(monthly())]);
     let times =
@@ -104,9 +104,9 @@ fn a_month_is_counted_from_the_start() {
     }
 }
 
-#[test]
+on_each_database!(an_end_time_that_is_respected_ends_the_trigger_and_its_options_go_with_it);
 fn an_end_time_that_is_respected_ends_the_trigger_and_its_options_go_with_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let ends = once("t", "a", NOW).schedule(mornings()).end_at(at(NOW + 10 * MINUTE));
     cluster.schedule(job("a").durable(true), [ends]);
@@ -119,9 +119,9 @@ fn an_end_time_that_is_respected_ends_the_trigger_and_its_options_go_with_it() {
     assert!(matches!(error, Error::NeverFires { .. }), "{error}");
 }
 
-#[test]
+on_each_database!(late_ones_wait_for_the_times_of_their_options);
 fn late_ones_wait_for_the_times_of_their_options() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(
         job("a"),
         [
@@ -136,9 +136,9 @@ fn late_ones_wait_for_the_times_of_their_options() {
     assert_eq!((cluster.state("over").as_str(), stored(&cluster, "over").as_str()), ("-", "-"));
 }
 
-#[test]
+on_each_database!(who_replaces_a_trigger_replaces_its_options);
 fn who_replaces_a_trigger_replaces_its_options() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW).schedule(nightly())]);
     let schedules: [(Schedule, &str); 5] = [
         (nightly().both_passes(false).into(), "fire-at-gap-end"),
@@ -158,11 +158,11 @@ fn who_replaces_a_trigger_replaces_its_options() {
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
+on_each_database!(what_else_is_done_with_a_trigger_leaves_its_options);
 /// A pause is a state of the trigger, and a reservation a row of its own: neither touches what was
 /// stored.
-#[test]
 fn what_else_is_done_with_a_trigger_leaves_its_options() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(mornings())]);
     cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
@@ -173,10 +173,10 @@ fn what_else_is_done_with_a_trigger_leaves_its_options() {
     assert_eq!(options(&cluster, "t"), [TriggerOption::RespectEndTime]);
 }
 
+on_each_database!(options_are_refused_beside_quartz);
 /// A node of Quartz fires every trigger and would compute the next time by its own rules.
-#[test]
 fn options_are_refused_beside_quartz() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("com.acme.Report").durable(true), [once("old", "com.acme.Report", NOW)]);
     java_joins(&cluster, &mut a);
@@ -200,11 +200,11 @@ fn options_are_refused_beside_quartz() {
     cluster.store.catalogue().add_trigger(with("t").build().unwrap(), true).unwrap();
 }
 
+on_each_database!(options_are_suspended_while_a_node_of_quartz_is_there);
 /// If a node of Quartz joins later, all compute as it does until it has left: none else would know
 /// the next time.
-#[test]
 fn options_are_suspended_while_a_node_of_quartz_is_there() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", ms("2027-10-29T12:00:00+02:00")).schedule(nightly())]);
     cluster.schedule(job("b"), [once("m", "b", ms("2027-08-31T09:00:00Z")).schedule(monthly())]);
@@ -231,9 +231,9 @@ fn options_are_suspended_while_a_node_of_quartz_is_there() {
     assert_eq!(cluster.next("m"), Some(ms("2027-10-31T09:00:00Z")), "counted from the start again");
 }
 
-#[test]
+on_each_database!(options_that_mean_nothing_are_named_and_the_trigger_is_left_alone);
 fn options_that_mean_nothing_are_named_and_the_trigger_is_left_alone() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let keys = ["unknown", "of-another-kind"].map(trigger_key);
     cluster.schedule(job("good"), [once("good", "good", NOW)]);

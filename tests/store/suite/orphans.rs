@@ -11,10 +11,10 @@ fn orphans(cluster: &Cluster) -> Vec<String> {
     cluster.store.job_types().orphans().unwrap().jobs.iter().map(|orphan| orphan.job.name().to_owned()).collect()
 }
 
+on_each_database!(a_job_is_an_orphan_if_no_living_node_has_its_type_or_reads_its_data);
 /// DS-95, DS-96.
-#[test]
 fn a_job_is_an_orphan_if_no_living_node_has_its_type_or_reads_its_data() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("known"), [once("t", "known", NOW + DAY)]);
     cluster.schedule(
         job("unknown").job_type("gone"),
@@ -53,11 +53,11 @@ fn a_job_is_an_orphan_if_no_living_node_has_its_type_or_reads_its_data() {
     assert_eq!([cluster.state("t"), cluster.state("u"), cluster.state("w")], ["WAITING"; 3]);
 }
 
+on_each_database!(nothing_is_an_orphan_while_a_node_lives_that_does_not_say_what_it_has);
 /// A node of Quartz has the classes it has, and one of an older version its types: they do not
 /// tell.
-#[test]
 fn nothing_is_an_orphan_while_a_node_lives_that_does_not_say_what_it_has() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a").job_type("com.acme.Report"), [once("t", "a", NOW + SECOND)]);
     let mut a = node_with(&cluster, "A", &[info("work", 1)]);
     assert_eq!(orphans(&cluster), ["a"]);
@@ -71,11 +71,11 @@ fn nothing_is_an_orphan_while_a_node_lives_that_does_not_say_what_it_has() {
     assert!(cluster.has_job("a"));
 }
 
+on_each_database!(orphans_are_deleted_when_they_are_old_enough);
 /// DS-93, DS-100: their age counts from when they were first seen, and starts anew if somebody had
 /// the type in between.
-#[test]
 fn orphans_are_deleted_when_they_are_old_enough() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = node_with(&cluster, "A", &[info("work", 1)]);
     cluster.schedule(job("first").job_type("gone"), [minutely("t", "first", NOW + DAY)]);
     cluster.schedule(job("kept"), [once("k", "kept", NOW + DAY)]);
@@ -112,10 +112,10 @@ fn orphans_are_deleted_when_they_are_old_enough() {
     assert_eq!(since(&cluster), []);
 }
 
+on_each_database!(an_orphan_that_runs_is_not_deleted);
 /// A run that began when its node had the type ends as usual.
-#[test]
 fn an_orphan_that_runs_is_not_deleted() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = node_with(&cluster, "A", &[info("work", 1)]);
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     let fire = a.fire_one();
@@ -127,11 +127,11 @@ fn an_orphan_that_runs_is_not_deleted() {
     assert_eq!(cluster.store.job_types().delete_orphans(NEVER).unwrap().len(), 1);
 }
 
+on_each_database!(an_observer_saves_no_orphan_and_hides_none);
 /// DS-95: an observer runs nothing: what it has makes no job one that can run, and what it does not
 /// say hides none.
-#[test]
 fn an_observer_saves_no_orphan_and_hides_none() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a").job_type("gone"), [once("t", "a", NOW + DAY)]);
     let _a = node_with(&cluster, "A", &[info("work", 1)]);
     let mut report = carnelian::node::NodeReport::default();

@@ -32,11 +32,11 @@ fn told(outage: &Outage) -> [i64; 5] {
     [outage.overdue, outage.fire_now, outage.fire_each, outage.skipped, outage.interrupted]
 }
 
+on_each_database!(the_first_after_a_total_outage_reports_it_and_the_second_does_not);
 /// DS-80, scenario 10: after all were killed the first says from when to when nobody ran, and what
 /// the policies decide.
-#[test]
 fn the_first_after_a_total_outage_reports_it_and_the_second_does_not() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("held").requests_recovery(true), [once("runs", "held", NOW)]);
     assert_eq!(names(&a.acquire().fired), ["runs"]);
@@ -70,11 +70,11 @@ fn the_first_after_a_total_outage_reports_it_and_the_second_does_not() {
     assert_eq!(cluster.next("now"), Some(cluster.now()));
 }
 
+on_each_database!(an_outage_is_told_of_after_clean_leaves_and_convictions);
 /// DS-80: those that left cleanly are remembered as well, and those that were declared dead by one
 /// that left then.
-#[test]
 fn an_outage_is_told_of_after_clean_leaves_and_convictions() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let _dies = cluster.node("B");
     cluster.advance(WINDOW + SECOND);
@@ -91,10 +91,10 @@ fn an_outage_is_told_of_after_clean_leaves_and_convictions() {
     assert_eq!(told(&outage), [0; 5]);
 }
 
+on_each_database!(a_node_alone_reports_its_own_outage);
 /// DS-80: a node that died and starts again under its own name.
-#[test]
 fn a_node_alone_reports_its_own_outage() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("held").requests_recovery(true), [once("runs", "held", NOW)]);
     let a = cluster.node("A");
     assert_eq!(a.acquire().fired.len(), 1);
@@ -105,10 +105,10 @@ fn a_node_alone_reports_its_own_outage() {
     assert_eq!(told(&outage), [1, 0, 1, 0, 1]);
 }
 
+on_each_database!(a_hundred_outages_are_remembered);
 /// The last hundred are remembered.
-#[test]
 fn a_hundred_outages_are_remembered() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     for _ in 0..103 {
         let node = cluster.node("A");
         node.store.upkeep().leave(&node.owner()).unwrap();
@@ -122,12 +122,12 @@ fn a_hundred_outages_are_remembered() {
     );
 }
 
+on_each_database!(a_backlog_is_drained_by_priority_and_then_by_delay);
 /// DS-82, DS-83: above the threshold the first node begins the recovery mode; then the most
 /// important is first, and of those the longest delayed, also among what the misfire handler
 /// brings.
-#[test]
 fn a_backlog_is_drained_by_priority_and_then_by_delay() {
-    let cluster = Cluster::with(open, |settings| {
+    let cluster = Cluster::with(open(), |settings| {
         settings.recovery.threshold = 4;
         settings.job_store.max_misfires_at_a_time = 1;
         settings.recovery.batch = 2;
@@ -164,10 +164,10 @@ fn a_backlog_is_drained_by_priority_and_then_by_delay() {
     assert_eq!(cluster.store.outages().recovery_mode().unwrap(), None);
 }
 
+on_each_database!(the_recovery_mode_begins_and_ends_by_command);
 /// DS-82: by command, at any time; the order is back to what it was when it ends.
-#[test]
 fn the_recovery_mode_begins_and_ends_by_command() {
-    let cluster = Cluster::with(open, |settings| settings.job_store.misfire_threshold = Duration::from_secs(3_600));
+    let cluster = Cluster::with(open(), |settings| settings.job_store.misfire_threshold = Duration::from_secs(3_600));
     let a = cluster.node("A");
     let due = |name: &str, ms: i64, priority: i32| once(name, "j", NOW - ms).priority(priority);
     cluster.schedule(
@@ -185,12 +185,12 @@ fn the_recovery_mode_begins_and_ends_by_command() {
     assert!(a.store.outages().start_recovery("").is_err());
 }
 
+on_each_database!(the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes);
 /// DS-82: late triggers are put in order once for many passes. Another node may work beside this
 /// one, and a trigger that is no longer late, or was paused meanwhile, is left alone: all others
 /// get what their instruction says once, the most important first.
-#[test]
 fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
-    let cluster = Cluster::with(open, |settings| {
+    let cluster = Cluster::with(open(), |settings| {
         settings.job_store.max_misfires_at_a_time = 1;
         settings.recovery.batch = 3;
     });
@@ -228,11 +228,11 @@ fn the_order_of_what_is_late_is_kept_over_passes_and_beside_other_nodes() {
     assert_eq!(handle(&a, &mut of_a), told(&[], false));
 }
 
+on_each_database!(the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_on);
 /// DS-82: the handler brings no more than can be taken soon: it waits while what is due is enough
 /// and gets less, and goes on when it does not, since nobody may be able to run it.
-#[test]
 fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_on() {
-    let cluster = Cluster::with(open, |settings| {
+    let cluster = Cluster::with(open(), |settings| {
         settings.job_store.max_misfires_at_a_time = 1;
         settings.recovery.batch = 1;
     });
@@ -260,12 +260,12 @@ fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_o
     }
 }
 
+on_each_database!(an_observer_hides_no_outage);
 /// DS-82, DS-86: observers and whoever takes no work are nobody: workers die, an observer lives on
 /// and clears up after them, and the first worker that returns finds the outage and a backlog for
 /// the recovery mode.
-#[test]
 fn an_observer_hides_no_outage() {
-    let cluster = Cluster::with(open, |settings| settings.recovery.threshold = 3);
+    let cluster = Cluster::with(open(), |settings| settings.recovery.threshold = 3);
     let mut observer = saying(&cluster, "admin", NodeRole::Observer, NodeActivity::Observing);
     let mut worker = saying(&cluster, "W", NodeRole::Worker, NodeActivity::Firing);
     cluster.schedule(job("j").durable(true), ["a", "b", "c", "d"].map(|name| once(name, "j", NOW + 30 * SECOND)));
@@ -291,11 +291,11 @@ fn an_observer_hides_no_outage() {
     assert_eq!(cluster.stranger("Y").check_in().outage, None);
 }
 
+on_each_database!(a_node_in_standby_or_drained_hides_no_outage);
 /// A node in standby or drained ends no outage: nothing was done since the node stopped.
-#[test]
 fn a_node_in_standby_or_drained_hides_no_outage() {
     for drains in [false, true] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let mut a = saying(&cluster, "A", NodeRole::Worker, NodeActivity::Firing);
         cluster.advance(10 * SECOND);
         match drains {

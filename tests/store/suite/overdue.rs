@@ -5,6 +5,7 @@ use super::beside_quartz::{JAVA, java_joins};
 use super::*;
 use carnelian::store::row::{FiredRow, FiredState, Selection};
 use carnelian::{Error, TriggerState};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const GRACE: Duration = Duration::from_millis(200);
@@ -21,11 +22,11 @@ fn sees(node: &Node) -> Option<i64> {
     node.store.firing().poll(Some(Duration::from_secs(60)), &node.owner().instance, &types).unwrap().reserved_ms
 }
 
+on_each_strategy!(what_a_dead_node_had_reserved_fires_on_another_when_it_is_late);
 /// A node that dies delays nobody but what it executes: what it had reserved fires elsewhere as
 /// soon as it is late, and not when the node is declared dead.
-#[test]
 fn what_a_dead_node_had_reserved_fires_on_another_when_it_is_late() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("run").requests_recovery(true).durable(true), [once("running", "run", NOW)]);
     let running = a.fire_one();
@@ -56,11 +57,11 @@ fn what_a_dead_node_had_reserved_fires_on_another_when_it_is_late() {
     a.complete(&running);
 }
 
+on_each_strategy!(of_a_slow_owner_and_another_exactly_one_fires);
 /// The owner was slow and not dead: it finds its reservation gone, and what it holds beside it is
 /// its own.
-#[test]
 fn of_a_slow_owner_and_another_exactly_one_fires() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
     cluster.schedule(job("b"), [minutely("u", "b", NOW + 2 * SECOND)]);
@@ -83,10 +84,10 @@ fn of_a_slow_owner_and_another_exactly_one_fires() {
     b.complete(&fired);
 }
 
+on_each_strategy!(what_is_overdue_is_taken_back_once_and_only_by_a_member);
 /// The node that comes first takes all that is overdue; the next one finds nothing.
-#[test]
 fn what_is_overdue_is_taken_back_once_and_only_by_a_member() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b, gone) = (cluster.node("A"), cluster.node("B"), cluster.node("gone"));
     let triggers: Vec<_> = (0..5).map(|i| minutely(&format!("t{i}"), "a", NOW + SECOND)).collect();
     cluster.schedule(job("a"), <[_; 5]>::try_from(triggers).unwrap());
@@ -101,10 +102,10 @@ fn what_is_overdue_is_taken_back_once_and_only_by_a_member() {
     assert_eq!((c.try_acquire(3).unwrap().fired.len(), b.acquire().fired.len()), (3, 2));
 }
 
+on_each_strategy!(what_was_paused_or_deleted_meanwhile_stays_so);
 /// A pause or a deletion takes the reservation back at once: there is nothing left to be overdue.
-#[test]
 fn what_was_paused_or_deleted_meanwhile_stays_so() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("paused", "a", NOW + SECOND), minutely("deleted", "a", NOW + SECOND)]);
     assert_eq!(a.acquire().reserved.len(), 2);
@@ -115,11 +116,11 @@ fn what_was_paused_or_deleted_meanwhile_stays_so() {
     assert_eq!((cluster.state("paused").as_str(), cluster.state("deleted").as_str()), ("PAUSED", "-"));
 }
 
+on_each_strategy!(what_a_node_of_quartz_has_reserved_is_never_taken_back);
 /// A node of Quartz fires what it has reserved by the state of the trigger alone, whenever it gets
 /// to it: that is never taken.
-#[test]
 fn what_a_node_of_quartz_has_reserved_is_never_taken_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND), minutely("u", "a", NOW + SECOND)]);
     java_joins(&cluster, &mut b);
@@ -138,14 +139,14 @@ fn what_a_node_of_quartz_has_reserved_is_never_taken_back() {
     cluster.tamper(|s| {
         let moves = [(TriggerState::Waiting, TriggerState::Acquired)];
         s.change_states(Selection::Triggers(&[trigger_key("t")]), &moves, false)?;
-        s.insert_fired(vec![row.clone()])
+        s.insert_fired(vec![row.clone()], &BTreeMap::new()).map(drop)
     });
     a.reserve_one();
     // A trigger that Quartz took after us: our row has lost it, and the trigger is acquired for
     // Quartz.
     cluster.tamper(|s| {
         let row = FiredRow { fire_id: "java2".to_owned(), trigger: trigger_key("u"), ..row.clone() };
-        s.insert_fired(vec![row])
+        s.insert_fired(vec![row], &BTreeMap::new()).map(drop)
     });
     cluster.advance(10 * SECOND);
     assert_eq!(takes_back(&b), ["u@A"]);

@@ -3,6 +3,7 @@
 use super::beside_quartz::{JAVA, java_joins};
 use super::*;
 use carnelian::listener::{SkipReason, SkippedFires};
+use carnelian::store::row::Departure;
 use carnelian::store::{CompletionInstruction, CompletionOutcome, CompletionReport, FireBundle, Heartbeats};
 use carnelian::{
     CronSchedule, Error, JobPolicy, MisfireInstruction, OnDead, Overlap, SimpleSchedule, TriggerBuilder, TriggerState,
@@ -37,10 +38,10 @@ fn ends(node: &Node, bundle: &FireBundle) -> CompletionReport {
         .unwrap()
 }
 
+on_each_strategy!(policies_come_back_as_they_were_stored_and_go_with_their_triggers);
 /// Options in the side table; simple triggers have some too, and they go with their triggers.
-#[test]
 fn policies_come_back_as_they_were_stored_and_go_with_their_triggers() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let window = Duration::from_secs(90);
     let stored = cluster.schedule(
@@ -69,10 +70,10 @@ fn policies_come_back_as_they_were_stored_and_go_with_their_triggers() {
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
+on_each_strategy!(policies_go_with_a_trigger_that_was_kept_until_its_end);
 /// A one-shot whose job asks for recovery keeps its row until its end; its options go with it.
-#[test]
 fn policies_go_with_a_trigger_that_was_kept_until_its_end() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).overlap(Overlap::Skip)]);
     a.complete(&a.fire_one());
@@ -80,9 +81,9 @@ fn policies_go_with_a_trigger_that_was_kept_until_its_end() {
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
-#[test]
+on_each_strategy!(all_fires_may_overlap_unless_told_otherwise);
 fn all_fires_may_overlap_unless_told_otherwise() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [with("t", "a", Overlap::AllowAll)]);
     let first = a.fire_one();
@@ -91,9 +92,9 @@ fn all_fires_may_overlap_unless_told_otherwise() {
     a.complete_all(&[first, second].map(|b| b.completion(CompletionInstruction::NoInstruction, None)));
 }
 
-#[test]
+on_each_strategy!(a_fire_that_comes_due_while_another_node_runs_the_last_is_skipped);
 fn a_fire_that_comes_due_while_another_node_runs_the_last_is_skipped() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [with("t", "a", Overlap::Skip), minutely("u", "a", NOW + MINUTE)]);
     let first = a.fire_one();
@@ -111,10 +112,10 @@ fn a_fire_that_comes_due_while_another_node_runs_the_last_is_skipped() {
     b.complete(&next);
 }
 
+on_each_strategy!(a_reserved_fire_is_skipped_if_the_run_before_it_has_not_ended_at_its_time);
 /// A reservation was made before its time; whether a run is in the way is asked when it has come.
-#[test]
 fn a_reserved_fire_is_skipped_if_the_run_before_it_has_not_ended_at_its_time() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [with("t", "a", Overlap::Skip)]);
     let first = a.fire_one();
@@ -133,11 +134,11 @@ fn a_reserved_fire_is_skipped_if_the_run_before_it_has_not_ended_at_its_time() {
     b.complete(&fired[0]);
 }
 
+on_each_strategy!(a_fire_ahead_of_its_time_is_reserved_if_the_run_before_it_lasts);
 /// Triggers may be fired a little ahead of their time; that is no reason to skip one whose time has
 /// not come.
-#[test]
 fn a_fire_ahead_of_its_time_is_reserved_if_the_run_before_it_lasts() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [with("t", "a", Overlap::Skip)]);
     let first = a.fire_one();
@@ -150,11 +151,11 @@ fn a_fire_ahead_of_its_time_is_reserved_if_the_run_before_it_lasts() {
     a.complete(&fired[0]);
 }
 
+on_each_strategy!(what_came_due_while_a_run_lasted_is_skipped_at_its_end_even_if_nobody_saw_it);
 /// No node may have had a worker free to see it come due: the end of the run decides as well.
-#[test]
 fn what_came_due_while_a_run_lasted_is_skipped_at_its_end_even_if_nobody_saw_it() {
     for lone in [false, true] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         cluster.schedule(job("a").disallow_concurrent_execution(lone), [with("t", "a", Overlap::Skip)]);
         let first = a.fire_one();
@@ -166,9 +167,9 @@ fn what_came_due_while_a_run_lasted_is_skipped_at_its_end_even_if_nobody_saw_it(
     }
 }
 
-#[test]
+on_each_strategy!(a_reservation_whose_time_came_while_the_run_lasted_is_taken_back);
 fn a_reservation_whose_time_came_while_the_run_lasted_is_taken_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [with("t", "a", Overlap::Skip)]);
     let first = a.fire_one();
@@ -180,10 +181,10 @@ fn a_reservation_whose_time_came_while_the_run_lasted_is_taken_back() {
     assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + 2 * MINUTE)));
 }
 
-#[test]
+on_each_strategy!(a_trigger_whose_last_times_are_skipped_goes_when_its_run_has_ended);
 fn a_trigger_whose_last_times_are_skipped_goes_when_its_run_has_ended() {
     for seen in [false, true] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         let twice = with("t", "a", Overlap::Skip).schedule(SimpleSchedule::every(Duration::from_secs(60)).repeat(1));
         cluster.schedule(job("a"), [twice]);
@@ -200,9 +201,9 @@ fn a_trigger_whose_last_times_are_skipped_goes_when_its_run_has_ended() {
     }
 }
 
-#[test]
+on_each_strategy!(one_fire_waits_for_the_end_of_the_run_and_begins_then_at_once);
 fn one_fire_waits_for_the_end_of_the_run_and_begins_then_at_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [with("t", "a", Overlap::BufferOne), minutely("u", "a", NOW)]);
     let brought = a.acquire();
@@ -224,11 +225,11 @@ fn one_fire_waits_for_the_end_of_the_run_and_begins_then_at_once() {
     }
 }
 
+on_each_strategy!(a_waiting_fire_is_let_go_though_its_job_has_become_lone);
 /// However long it waits it is no misfire, and what comes due meanwhile is left out.
 /// The run began as one of many, so its end unblocks nobody for the job's sake.
-#[test]
 fn a_waiting_fire_is_let_go_though_its_job_has_become_lone() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [with("t", "a", Overlap::BufferOne)]);
     let bundle = a.fire_one();
@@ -241,11 +242,11 @@ fn a_waiting_fire_is_let_go_though_its_job_has_become_lone() {
     a.complete(&a.fire_one());
 }
 
-#[test]
+on_each_strategy!(a_fire_that_has_waited_for_long_is_no_misfire);
 fn a_fire_that_has_waited_for_long_is_no_misfire() {
     for lone in [false, true] {
         for misfire in [MisfireInstruction::DoNothing, MisfireInstruction::Ignore] {
-            let cluster = Cluster::new(open);
+            let cluster = Cluster::new(open());
             let a = cluster.node("A");
             let trigger = by_cron("t", "a").overlap(Overlap::BufferOne).misfire(misfire);
             let trigger = trigger.catch_up_window(Duration::from_secs(5));
@@ -266,9 +267,9 @@ fn a_fire_that_has_waited_for_long_is_no_misfire() {
     }
 }
 
-#[test]
+on_each_strategy!(at_most_one_fire_waits);
 fn at_most_one_fire_waits() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let trigger = once("t", "a", NOW).schedule(SimpleSchedule::every(Duration::from_secs(5)));
     cluster.schedule(job("a"), [trigger.overlap(Overlap::BufferOne)]);
@@ -284,9 +285,9 @@ fn at_most_one_fire_waits() {
     a.complete(&brought.fired[0]);
 }
 
-#[test]
+on_each_strategy!(a_waiting_fire_waits_for_every_run_before_it);
 fn a_waiting_fire_waits_for_every_run_before_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a").durable(true), [with("t", "a", Overlap::AllowAll)]);
     let first = a.fire_one();
@@ -302,9 +303,9 @@ fn a_waiting_fire_waits_for_every_run_before_it() {
     b.complete(&b.fire_one());
 }
 
-#[test]
+on_each_strategy!(a_waiting_fire_may_be_paused_and_resumed);
 fn a_waiting_fire_may_be_paused_and_resumed() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [with("t", "a", Overlap::BufferOne)]);
     let first = a.fire_one();
@@ -321,11 +322,11 @@ fn a_waiting_fire_may_be_paused_and_resumed() {
     a.complete(&a.fire_one());
 }
 
+on_each_strategy!(what_waits_for_a_run_of_a_dead_node_is_let_go);
 /// The runs of a dead node have ended when the node is declared dead.
-#[test]
 fn what_waits_for_a_run_of_a_dead_node_is_let_go() {
     for recovers in [false, true] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let (a, mut b) = (cluster.node("A"), cluster.node("B"));
         cluster.schedule(
             job("a").requests_recovery(recovers),
@@ -352,10 +353,10 @@ fn what_waits_for_a_run_of_a_dead_node_is_let_go() {
     }
 }
 
+on_each_strategy!(a_fire_that_is_revived_is_not_skipped);
 /// A fire that is made due again in its place is no time of the schedule.
-#[test]
 fn a_fire_that_is_revived_is_not_skipped() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let revives = job("a").requests_recovery(true).policy(JobPolicy::new().on_dead(OnDead::Revive));
     cluster.schedule(revives, [once("t", "a", NOW).overlap(Overlap::Skip)]);
@@ -371,17 +372,17 @@ fn a_fire_that_is_revived_is_not_skipped() {
     assert_eq!(cluster.state("t"), "-");
 }
 
+on_each_strategy!(what_waits_for_nothing_is_let_go_by_the_audit);
 /// A node of Quartz that recovers one of ours knows nothing of a fire that waits; the audit does.
-#[test]
 fn what_waits_for_nothing_is_let_go_by_the_audit() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [with("t", "a", Overlap::BufferOne), minutely("u", "a", NOW)]);
     let fired = a.acquire().fired;
     cluster.advance(MINUTE);
     assert_eq!(a.acquire().waiting.len(), 1);
     let run = fired.iter().find(|bundle| bundle.trigger.key() == &trigger_key("t")).unwrap().fire_id.clone();
-    cluster.tamper(|s| s.delete_fired(std::slice::from_ref(&run)).map(drop));
+    cluster.tamper(|s| s.delete_fired(std::slice::from_ref(&run), Vec::new()).map(drop));
     assert_eq!(
         cluster.store.upkeep().audit().unwrap().unblocked,
         [trigger_key("t")],
@@ -391,9 +392,9 @@ fn what_waits_for_nothing_is_let_go_by_the_audit() {
     cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
 }
 
-#[test]
+on_each_strategy!(the_runs_before_are_asked_to_stop_and_the_fire_begins_when_they_have);
 fn the_runs_before_are_asked_to_stop_and_the_fire_begins_when_they_have() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [with("t", "a", Overlap::CancelPrevious)]);
     let first = a.fire_one();
@@ -410,12 +411,12 @@ fn the_runs_before_are_asked_to_stop_and_the_fire_begins_when_they_have() {
     assert!(matches!(&error, Error::Refused(why) if why.contains("disallows concurrent execution")), "{error}");
 }
 
+on_each_strategy!(only_times_within_the_window_are_made_up_for);
 /// Times older than the window are left out; the first younger one is what its misfire instruction
 /// makes of it.
-#[test]
 fn only_times_within_the_window_are_made_up_for() {
     let late = |misfire: MisfireInstruction, window: u64| {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         let trigger = by_cron("t", "a").misfire(misfire).catch_up_window(Duration::from_secs(window));
         cluster.schedule(job("a"), [trigger]);
@@ -437,7 +438,7 @@ fn only_times_within_the_window_are_made_up_for() {
     // Eight minutes are old, 8:00 and later are young: of those the first is due, the others
     // follow.
     let (left_out, fired, next) = {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         let trigger = by_cron("t", "a").misfire(MisfireInstruction::Ignore).catch_up_window(Duration::from_secs(150));
         cluster.schedule(job("a"), [trigger]);
@@ -460,9 +461,9 @@ fn only_times_within_the_window_are_made_up_for() {
     assert_eq!(late(MisfireInstruction::FireOnceNow, 30), (catch_up(10), vec![10 * MINUTE], 11 * MINUTE));
 }
 
-#[test]
+on_each_strategy!(a_window_shorter_than_the_misfire_threshold_counts_too);
 fn a_window_shorter_than_the_misfire_threshold_counts_too() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW).catch_up_window(Duration::from_secs(5))]);
     cluster.schedule(job("b"), [minutely("u", "b", NOW).catch_up_window(Duration::from_secs(5))]);
@@ -475,11 +476,11 @@ fn a_window_shorter_than_the_misfire_threshold_counts_too() {
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
+on_each_strategy!(the_policies_of_a_simple_trigger_that_begins_anew_are_kept);
 /// Quartz begins a simple trigger anew: its start moves, and its options must be known by the new
 /// one.
-#[test]
 fn the_policies_of_a_simple_trigger_that_begins_anew_are_kept() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let trigger = minutely("t", "a", NOW).misfire(MisfireInstruction::RescheduleNowWithExistingCount);
     cluster.schedule(job("a"), [trigger.overlap(Overlap::Skip)]);
@@ -492,9 +493,9 @@ fn the_policies_of_a_simple_trigger_that_begins_anew_are_kept() {
     assert_eq!(cluster.store.catalogue().trigger(&trigger_key("t")).unwrap().unwrap().overlap(), Overlap::Skip);
 }
 
-#[test]
+on_each_strategy!(a_trigger_is_paused_when_a_run_of_it_fails);
 fn a_trigger_is_paused_when_a_run_of_it_fails() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("t", "a", NOW).pause_on_failure(true), minutely("u", "a", NOW)]);
     let fired = a.acquire().fired;
@@ -512,9 +513,9 @@ fn a_trigger_is_paused_when_a_run_of_it_fails() {
     cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
 }
 
-#[test]
+on_each_strategy!(a_trigger_that_is_blocked_or_waits_is_paused_too);
 fn a_trigger_that_is_blocked_or_waits_is_paused_too() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW).pause_on_failure(true)]);
     cluster.schedule(job("b"), [with("u", "b", Overlap::BufferOne).pause_on_failure(true)]);
@@ -533,9 +534,9 @@ fn a_trigger_that_is_blocked_or_waits_is_paused_too() {
     }
 }
 
-#[test]
+on_each_strategy!(policies_are_refused_beside_quartz_and_suspended_if_a_node_of_it_joins);
 fn policies_are_refused_beside_quartz_and_suspended_if_a_node_of_it_joins() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(
         job("com.acme.Report").durable(true),
@@ -558,16 +559,16 @@ fn policies_are_refused_beside_quartz_and_suspended_if_a_node_of_it_joins() {
     let recorded: Vec<CompletionReport> = fired.iter().chain(&beside).map(|bundle| fails(&a, bundle)).collect();
     assert!(recorded.iter().all(|recorded| recorded.paused.is_empty() && recorded.skipped.is_empty()));
     assert_eq!(cluster.state("waits"), "WAITING", "what waited is let go all the same");
-    cluster.tamper(|s| s.delete_instance(JAVA, None).map(drop));
+    cluster.tamper(|s| s.delete_instance(JAVA, Departure::Any).map(drop));
     a.check_in();
     assert_eq!(cluster.store.catalogue().trigger(&trigger_key("skips")).unwrap().unwrap().overlap(), Overlap::Skip);
 }
 
+on_each_strategy!(a_run_that_ends_just_before_the_decision_is_not_waited_for);
 /// The decision and the end of the run are both made under the lock: none can be missed by the
 /// other.
-#[test]
 fn a_run_that_ends_just_before_the_decision_is_not_waited_for() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [with("t", "a", Overlap::BufferOne)]);
     let first = a.fire_one();
@@ -580,10 +581,10 @@ fn a_run_that_ends_just_before_the_decision_is_not_waited_for() {
     b.complete(&fired[0]);
 }
 
+on_each_strategy!(no_two_runs_of_a_trigger_meet_however_nodes_race);
 /// Three nodes take and end what they can, while time goes on.
-#[test]
 fn no_two_runs_of_a_trigger_meet_however_nodes_race() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let policies = [Overlap::Skip, Overlap::BufferOne, Overlap::CancelPrevious];
     let every_second = |overlap: Overlap| {
         let schedule = SimpleSchedule::every(Duration::from_secs(1));

@@ -67,9 +67,9 @@ fn waiting(cluster: &Cluster) -> usize {
     cluster.snapshot().triggers.iter().filter(|t| is_part(t.key.group()) && t.state == "WAITING").count()
 }
 
-#[test]
+on_each_database!(those_take_part_that_the_strategy_names_in_its_order);
 fn those_take_part_that_the_strategy_names_in_its_order() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) =
         (node(&cluster, "A", "tier=front", 0, having(fronts)), node(&cluster, "B", "tier=back", 0, having(fronts)));
     let c = node(&cluster, "C", "tier=front", 0, having(fronts));
@@ -91,11 +91,11 @@ fn those_take_part_that_the_strategy_names_in_its_order() {
     assert_eq!((c.acquire().fanned_out, waiting(&cluster)), (1, 2));
 }
 
+on_each_database!(racing_nodes_run_each_tick_on_the_node_whose_turn_it_is);
 /// LT-79: by all nodes at once, tick after tick, each on one node.
-#[test]
 fn racing_nodes_run_each_tick_on_the_node_whose_turn_it_is() {
     const TICKS: i64 = 6;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let in_turn = |tick: &Tick<'_>, nodes: &[EligibleNode]| -> Answer {
         let turn = usize::try_from((tick.scheduled.timestamp_millis() - NOW) / SECOND)?;
         Ok(vec![NodePart::of(&nodes[turn % nodes.len()])])
@@ -128,11 +128,11 @@ fn racing_nodes_run_each_tick_on_the_node_whose_turn_it_is() {
     assert_eq!(seen, expected);
 }
 
+on_each_database!(ticks_are_left_to_nodes_that_have_the_strategy);
 /// A node that does not have the strategy leaves its ticks alone, and nothing behind them; parts it
 /// takes.
-#[test]
 fn ticks_are_left_to_nodes_that_have_the_strategy() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let b = node(&cluster, "B", "tier=front", 0, None);
     let due = [0, 1, 2, 3, 4].map(|n| once(&format!("t{n}"), "j", NOW - SECOND + n));
     cluster.schedule(own("j"), due);
@@ -153,8 +153,8 @@ fn ticks_are_left_to_nodes_that_have_the_strategy() {
     assert_eq!(a.acquire().fired.len(), 6);
 }
 
+on_each_database!(a_tick_without_an_answer_stays_and_is_named);
 /// An answer of a strategy that makes no sense costs nothing but its own tick, for now.
-#[test]
 fn a_tick_without_an_answer_stays_and_is_named() {
     fn nobody(_: &Tick<'_>, _: &[EligibleNode]) -> Answer {
         Ok(Vec::new())
@@ -179,7 +179,7 @@ fn a_tick_without_an_answer_stays_and_is_named() {
         ("E", refuses, "has no answer: not today"),
         ("F", panics, "panicked: at the 2nd"),
     ];
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = node(&cluster, "A", "tier=front", 0, having(fronts));
     cluster.schedule(own("j"), [secondly("t", "j")]);
     for (name, rule, expected) in rules {
@@ -211,11 +211,11 @@ fn a_tick_without_an_answer_stays_and_is_named() {
     assert!(cluster.next("t") >= Some(NOW + 2 * MINUTE), "{:?}", cluster.next("t"));
 }
 
+on_each_database!(a_lone_job_runs_where_its_strategy_says_one_at_a_time);
 /// A job that runs one at a time may have a strategy that chooses one node; or its parts run one
 /// after the other.
-#[test]
 fn a_lone_job_runs_where_its_strategy_says_one_at_a_time() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = node(&cluster, "A", "", 7, having(least_loaded));
     let b = node(&cluster, "B", "", 3, having(least_loaded));
     cluster.schedule(own("j").disallow_concurrent_execution(true), [secondly("t", "j")]);
@@ -226,7 +226,7 @@ fn a_lone_job_runs_where_its_strategy_says_one_at_a_time() {
     assert_eq!(b.complete(&run), CompletionOutcome::Recorded);
     assert_eq!((a.acquire().fanned_out, parts(&b.acquire().fired)), (1, vec!["0/1 -".to_owned()]));
 
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let both = |_: &Tick<'_>, nodes: &[EligibleNode]| -> Answer { Ok(nodes.iter().map(NodePart::of).collect()) };
     let (a, b) = (node(&cluster, "A", "", 0, having(both)), node(&cluster, "B", "", 0, having(both)));
     cluster.schedule(own("j").disallow_concurrent_execution(true), [once("t", "j", NOW)]);
@@ -242,9 +242,9 @@ fn a_lone_job_runs_where_its_strategy_says_one_at_a_time() {
     assert_eq!(cluster.snapshot().triggers, []);
 }
 
-#[test]
+on_each_database!(names_of_strategies_are_each_given_once);
 fn names_of_strategies_are_each_given_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let with = |store: carnelian::store::JobStore, name: &str| store.with_execution_strategy(name, Arc::new(fronts));
     for name in ["broadcast", "sharded", "preempt", "", "a b"] {
         assert!(matches!(with(cluster.store.clone(), name), Err(Error::Invalid { .. })), "{name}");

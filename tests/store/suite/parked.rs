@@ -23,10 +23,10 @@ fn dies(cluster: &Cluster, b: &mut Node, name: &str) -> Recovered {
     convict(cluster, b)
 }
 
+on_each_database!(work_that_kills_its_nodes_is_parked_after_the_limit);
 /// PA-08, PA-52: work whose run kills its node does not go round for ever.
-#[test]
 fn work_that_kills_its_nodes_is_parked_after_the_limit() {
-    let cluster = Cluster::with(open, |settings| settings.recovery.max_takeovers = 3);
+    let cluster = Cluster::with(open(), |settings| settings.recovery.max_takeovers = 3);
     let mut b = cluster.node("B");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).data("mine", "kept")]);
     for n in 1..=3 {
@@ -55,10 +55,10 @@ fn work_that_kills_its_nodes_is_parked_after_the_limit() {
     assert!(!cluster.has_job("a"));
 }
 
+on_each_database!(a_job_says_how_often_its_work_is_taken_over);
 /// A job may say how often, and for ever.
-#[test]
 fn a_job_says_how_often_its_work_is_taken_over() {
-    let cluster = Cluster::with(open, |settings| settings.recovery.max_takeovers = 1);
+    let cluster = Cluster::with(open(), |settings| settings.recovery.max_takeovers = 1);
     let mut b = cluster.node("B");
     let policy = JobPolicy::new().max_takeovers(0);
     cluster.schedule(job("a").requests_recovery(true).policy(policy), [once("t", "a", NOW)]);
@@ -77,11 +77,11 @@ fn a_job_says_how_often_its_work_is_taken_over() {
     assert!(cluster.store.catalogue().parked().unwrap().is_empty());
 }
 
+on_each_database!(a_recovery_that_cannot_be_built_is_parked_and_the_rest_recovered);
 /// QZ-69: data that leave no room for the keys of a recovery stopped the recovery of the node, and
 /// every node's start.
-#[test]
 fn a_recovery_that_cannot_be_built_is_parked_and_the_rest_recovered() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let large = "x".repeat(65_100);
     cluster.schedule(job("a").requests_recovery(true), [once("big", "a", NOW).data("mine", large.clone())]);
@@ -98,10 +98,10 @@ fn a_recovery_that_cannot_be_built_is_parked_and_the_rest_recovered() {
     assert_eq!(b.fire_one().trigger.data().text("mine"), Some(large.as_str()));
 }
 
+on_each_database!(a_node_starts_over_left_overs_that_cannot_be_built);
 /// QZ-69: a node starts under the name of a dead one with such a fire.
-#[test]
 fn a_node_starts_over_left_overs_that_cannot_be_built() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("big", "a", NOW).data("mine", "x".repeat(65_100))]);
     a.fire_one();
@@ -113,10 +113,10 @@ fn a_node_starts_over_left_overs_that_cannot_be_built() {
     assert_eq!(checkin.recovered[0].parked.len(), 1);
 }
 
+on_each_database!(a_tick_that_cannot_be_spread_is_parked_and_the_rest_is_fired);
 /// LT-13: a tick whose parts cannot be built kept every node from taking anything.
-#[test]
 fn a_tick_that_cannot_be_spread_is_parked_and_the_rest_is_fired() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let policy = JobPolicy::new().strategy(Strategy::Broadcast);
     cluster.schedule(job("a").policy(policy), [minutely("big", "a", NOW).data("mine", "x".repeat(65_250))]);
@@ -137,11 +137,11 @@ fn a_tick_that_cannot_be_spread_is_parked_and_the_rest_is_fired() {
     assert_eq!(cluster.store.upkeep().audit().unwrap(), AuditPass::default());
 }
 
+on_each_database!(a_node_with_many_fires_is_recovered_in_pages);
 /// QZ-61: a node with many fires is recovered in pages, with a check-in before each.
-#[test]
 fn a_node_with_many_fires_is_recovered_in_pages() {
     const FIRES: usize = 1_100;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let work = |n: usize| {
         let name = format!("j{n:04}");
@@ -192,10 +192,10 @@ fn turns(checkin: &Checkin) -> Vec<(&str, usize)> {
     checkin.recovered.iter().map(|done| (&*done.instance, done.recovery_triggers.len())).collect()
 }
 
+on_each_database!(a_dead_node_with_many_fires_holds_up_no_other);
 /// QZ-61: of several dead nodes each has its turn, however many fires another had.
-#[test]
 fn a_dead_node_with_many_fires_holds_up_no_other() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut b = cluster.node("N");
     dead_with(&cluster, "A", 1_600);
     dead_with(&cluster, "B", 600);
@@ -213,13 +213,14 @@ fn a_dead_node_with_many_fires_holds_up_no_other() {
     assert_eq!(cluster.recovery_triggers().len(), 2_200);
 }
 
+#[cfg(feature = "test-util")]
+on_each_database!(a_check_in_recovers_others_for_a_quarter_of_its_interval);
 /// A check-in does not wait for the pages of others if one page takes long, and goes on with them
 /// the next time.
 #[cfg(feature = "test-util")]
-#[test]
 fn a_check_in_recovers_others_for_a_quarter_of_its_interval() {
     use std::sync::Arc;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut b = cluster.node("N");
     for (name, fires) in [("A", 501), ("B", 1), ("C", 1)] {
         dead_with(&cluster, name, fires);
@@ -239,14 +240,15 @@ fn a_check_in_recovers_others_for_a_quarter_of_its_interval() {
     assert_ne!(checkin.next_suspicion, Some(std::time::Duration::ZERO), "nothing is left");
 }
 
+#[cfg(feature = "test-util")]
+on_each_database!(a_failure_while_one_is_recovered_stops_no_other);
 /// A node that cannot be recovered holds up no other, and nobody's check-in.
 #[cfg(feature = "test-util")]
-#[test]
 fn a_failure_while_one_is_recovered_stops_no_other() {
     use carnelian::FailureClass;
     use carnelian::store::faults::Fault;
     use std::sync::Arc;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let nodes = ["A1", "A2"].map(|name| cluster.node(name));
     for (n, node) in nodes.iter().enumerate() {
         let name = format!("j{n}");

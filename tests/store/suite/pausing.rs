@@ -40,9 +40,9 @@ fn store_into(cluster: &Cluster, trigger: &str) -> String {
     cluster.state_of(stored.key())
 }
 
-#[test]
+on_each_strategy!(pausing_a_trigger_pauses_it_alone);
 fn pausing_a_trigger_pauses_it_alone() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     three(&cluster);
     assert_eq!(cluster.store.catalogue().pause_triggers(&[key("B.t"), key("B.nobody")]).unwrap(), 1);
     assert_eq!(cluster.store.catalogue().pause_triggers(&[key("B.t")]).unwrap(), 0);
@@ -52,9 +52,9 @@ fn pausing_a_trigger_pauses_it_alone() {
     assert_eq!(states(&cluster), ["WAITING", "WAITING", "WAITING"]);
 }
 
-#[test]
+on_each_strategy!(pausing_a_group_remembers_it_for_triggers_to_come);
 fn pausing_a_group_remembers_it_for_triggers_to_come() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     three(&cluster);
     assert_eq!(cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("B")).unwrap(), ["B"]);
     assert_eq!(states(&cluster), ["WAITING", "PAUSED", "PAUSED"]);
@@ -63,11 +63,11 @@ fn pausing_a_group_remembers_it_for_triggers_to_come() {
     assert_eq!(store_into(&cluster, "C.new"), "WAITING");
 }
 
+on_each_strategy!(a_group_without_triggers_is_remembered_if_it_is_named_exactly);
 /// Golden 24: a group named exactly is remembered though it has no triggers; other matchers take
 /// what exists.
-#[test]
 fn a_group_without_triggers_is_remembered_if_it_is_named_exactly() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     three(&cluster);
     assert_eq!(cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("empty")).unwrap(), ["empty"]);
     assert!(cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::starts_with("none")).unwrap().is_empty());
@@ -75,10 +75,10 @@ fn a_group_without_triggers_is_remembered_if_it_is_named_exactly() {
     assert_eq!(store_into(&cluster, "empty.t"), "PAUSED");
 }
 
+on_each_strategy!(resuming_a_group_resumes_also_what_was_paused_singly);
 /// Golden 25.
-#[test]
 fn resuming_a_group_resumes_also_what_was_paused_singly() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     three(&cluster);
     cluster.store.catalogue().pause_triggers(&[key("A.t")]).unwrap();
     cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("B")).unwrap();
@@ -87,10 +87,10 @@ fn resuming_a_group_resumes_also_what_was_paused_singly() {
     assert!(paused(&cluster).is_empty());
 }
 
+on_each_strategy!(resuming_a_trigger_works_inside_a_paused_group_which_stays_paused);
 /// Golden 25.
-#[test]
 fn resuming_a_trigger_works_inside_a_paused_group_which_stays_paused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     three(&cluster);
     cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("B")).unwrap();
     cluster.store.catalogue().resume_triggers(&[key("B.t")], true).unwrap();
@@ -98,9 +98,9 @@ fn resuming_a_trigger_works_inside_a_paused_group_which_stays_paused() {
     assert_eq!(paused(&cluster), ["B"]);
 }
 
-#[test]
+on_each_strategy!(resuming_a_group_that_was_remembered_without_triggers_forgets_it);
 fn resuming_a_group_that_was_remembered_without_triggers_forgets_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     three(&cluster);
     cluster.store.catalogue().pause_trigger_groups(&GroupMatcher::equals("empty")).unwrap();
     assert_eq!(
@@ -110,9 +110,9 @@ fn resuming_a_group_that_was_remembered_without_triggers_forgets_it() {
     assert_eq!(store_into(&cluster, "empty.t"), "WAITING");
 }
 
-#[test]
+on_each_strategy!(pausing_a_job_pauses_its_triggers_and_remembers_nothing);
 fn pausing_a_job_pauses_its_triggers_and_remembers_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     three(&cluster);
     assert_eq!(
         cluster.store.catalogue().pause_jobs(&[JobKey::new("jB", "b"), JobKey::new("jB", "nobody")]).unwrap(),
@@ -124,9 +124,9 @@ fn pausing_a_job_pauses_its_triggers_and_remembers_nothing() {
     assert_eq!(states(&cluster), ["WAITING", "WAITING", "WAITING"]);
 }
 
-#[test]
+on_each_strategy!(pausing_job_groups_pauses_their_triggers_and_remembers_nothing);
 fn pausing_job_groups_pauses_their_triggers_and_remembers_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     three(&cluster);
     assert_eq!(cluster.store.catalogue().pause_job_groups(&GroupMatcher::ends_with("A")).unwrap(), 1);
     assert_eq!(states(&cluster), ["PAUSED", "WAITING", "WAITING"]);
@@ -136,10 +136,10 @@ fn pausing_job_groups_pauses_their_triggers_and_remembers_nothing() {
     assert_eq!(states(&cluster), ["WAITING", "WAITING", "WAITING"]);
 }
 
+on_each_strategy!(pausing_all_sets_the_marker_and_new_groups_begin_paused);
 /// Golden 24.
-#[test]
 fn pausing_all_sets_the_marker_and_new_groups_begin_paused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     three(&cluster);
     cluster.store.catalogue().pause_all().unwrap();
     cluster.store.catalogue().pause_all().unwrap();
@@ -154,7 +154,7 @@ fn pausing_all_sets_the_marker_and_new_groups_begin_paused() {
     assert_eq!(store_into(&cluster, "other.t"), "WAITING");
 }
 
-#[test]
+on_each_strategy!(pausing_a_reserved_trigger_takes_the_reservation_back);
 fn pausing_a_reserved_trigger_takes_the_reservation_back() {
     for pause in [
         (|c: &Cluster| c.store.catalogue().pause_triggers(&[trigger_key("t")]).map(drop))
@@ -164,7 +164,7 @@ fn pausing_a_reserved_trigger_takes_the_reservation_back() {
         |c| c.store.catalogue().pause_job_groups(&GroupMatcher::any()).map(drop),
         |c| c.store.catalogue().pause_all(),
     ] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
         let reservation = a.reserve_one();
@@ -176,9 +176,9 @@ fn pausing_a_reserved_trigger_takes_the_reservation_back() {
     }
 }
 
-#[test]
+on_each_strategy!(resuming_leaves_reservations_of_triggers_that_are_not_paused_alone);
 fn resuming_leaves_reservations_of_triggers_that_are_not_paused_alone() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let reservation = a.reserve_one();
@@ -189,11 +189,11 @@ fn resuming_leaves_reservations_of_triggers_that_are_not_paused_alone() {
     assert_eq!(a.fire(&[reservation]).len(), 1);
 }
 
+on_each_strategy!(a_reservation_from_before_a_pause_does_not_come_to_life_again);
 /// A node of Quartz pauses a reserved trigger and leaves the reservation.
-#[test]
 fn a_reservation_from_before_a_pause_does_not_come_to_life_again() {
     use carnelian::TriggerState::{Acquired, Paused};
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND)]);
     let old = a.reserve_one();
@@ -210,9 +210,9 @@ fn a_reservation_from_before_a_pause_does_not_come_to_life_again() {
     assert_eq!(b.fire(&[new]).len(), 1);
 }
 
-#[test]
+on_each_strategy!(a_blocked_trigger_that_is_paused_stays_blocked_beneath);
 fn a_blocked_trigger_that_is_paused_stays_blocked_beneath() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + MINUTE)]);
     let bundle = a.fire_one();
@@ -224,9 +224,9 @@ fn a_blocked_trigger_that_is_paused_stays_blocked_beneath() {
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["WAITING", "PAUSED"]);
 }
 
-#[test]
+on_each_strategy!(a_trigger_resumed_while_its_lone_job_runs_is_blocked);
 fn a_trigger_resumed_while_its_lone_job_runs_is_blocked() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + MINUTE)]);
     cluster.store.catalogue().pause_triggers(&[trigger_key("u")]).unwrap();
@@ -236,11 +236,11 @@ fn a_trigger_resumed_while_its_lone_job_runs_is_blocked() {
     a.complete(&bundle);
 }
 
+on_each_strategy!(resuming_applies_misfires_only_in_a_running_scheduler);
 /// Golden 25: only while the scheduler runs.
-#[test]
 fn resuming_applies_misfires_only_in_a_running_scheduler() {
     for (running, next) in [(true, NOW + 6 * MINUTE), (false, NOW + MINUTE)] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         cluster.schedule(job("a"), [minutely("t", "a", NOW + MINUTE)]);
         cluster.store.catalogue().pause_all().unwrap();
         cluster.advance(5 * MINUTE + 1);
@@ -249,11 +249,11 @@ fn resuming_applies_misfires_only_in_a_running_scheduler() {
     }
 }
 
-#[test]
+on_each_strategy!(a_trigger_resumed_within_the_misfire_threshold_keeps_its_time);
 fn a_trigger_resumed_within_the_misfire_threshold_keeps_its_time() {
     // Golden 25: at the very threshold it is late, though the misfire handler would not see it yet.
     for (ms, next) in [(MINUTE - 1, NOW + SECOND), (MINUTE, NOW + 2 * MINUTE + SECOND)] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
         cluster.store.catalogue().pause_all().unwrap();
         cluster.advance(SECOND + ms);
@@ -262,9 +262,9 @@ fn a_trigger_resumed_within_the_misfire_threshold_keeps_its_time() {
     }
 }
 
-#[test]
+on_each_strategy!(a_trigger_that_was_paused_past_its_end_goes_when_it_is_resumed);
 fn a_trigger_that_was_paused_past_its_end_goes_when_it_is_resumed() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND).end_at(at(NOW + 2 * MINUTE))]);
     cluster.store.catalogue().pause_all().unwrap();
     cluster.advance(10 * MINUTE);
@@ -273,9 +273,9 @@ fn a_trigger_that_was_paused_past_its_end_goes_when_it_is_resumed() {
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(a_trigger_reset_from_error_in_a_paused_group_is_paused);
 fn a_trigger_reset_from_error_in_a_paused_group_is_paused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();
@@ -286,9 +286,9 @@ fn a_trigger_reset_from_error_in_a_paused_group_is_paused() {
     assert_eq!(cluster.state("t"), "PAUSED");
 }
 
-#[test]
+on_each_strategy!(a_fire_of_a_trigger_that_is_paused_meanwhile_ends_as_usual);
 fn a_fire_of_a_trigger_that_is_paused_meanwhile_ends_as_usual() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW), minutely("u", "a", NOW)]);
     let fired = a.acquire().fired;
@@ -300,12 +300,12 @@ fn a_fire_of_a_trigger_that_is_paused_meanwhile_ends_as_usual() {
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["-", "PAUSED"]);
 }
 
+on_each_strategy!(resuming_all_groups_by_a_matcher_ends_the_pause_of_everything);
 /// As in Quartz, whose statement deletes every remembered group that the matcher matches, the
 /// marker among them. Here the marker stayed, and triggers of new groups were stored paused for
 /// ever.
-#[test]
 fn resuming_all_groups_by_a_matcher_ends_the_pause_of_everything() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     three(&cluster);
     cluster.store.catalogue().pause_all().unwrap();
     assert_eq!(cluster.store.catalogue().resume_trigger_groups(&GroupMatcher::equals("A"), true).unwrap(), ["A"]);

@@ -54,10 +54,10 @@ fn takes(node: &Node) -> Vec<String> {
     fired
 }
 
+on_each_database!(a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_runs);
 /// LT-60, LT-61.
-#[test]
 fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_runs() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("j").durable(true), [once("t1", "j", NOW)]);
     let running = a.fire_one();
@@ -93,9 +93,9 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     );
 }
 
-#[test]
+on_each_database!(a_node_is_drained_by_its_node_name_until_that_is_ended);
 fn a_node_is_drained_by_its_node_name_until_that_is_ended() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = placed_node(&cluster, "A", "rack7", "");
     cluster.schedule(job("j"), [once("t1", "j", NOW), once("t2", "j", NOW + SECOND)]);
     let taken = a.acquire();
@@ -114,9 +114,9 @@ fn a_node_is_drained_by_its_node_name_until_that_is_ended() {
     assert_eq!((a.check_in().refusal, takes(&a)), (None, vec!["t2".to_owned()]));
 }
 
-#[test]
+on_each_database!(what_operators_say_is_checked);
 fn what_operators_say_is_checked() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let invalid = |result: carnelian::Result<()>| assert!(matches!(result, Err(Error::Invalid { .. })), "{result:?}");
     invalid(cluster.store.placement().drain("", false, "ann"));
     invalid(cluster.store.placement().blacklist(&BlacklistEntry::new("A").reason("x".repeat(251)), "ann"));
@@ -129,10 +129,10 @@ fn what_operators_say_is_checked() {
     );
 }
 
+on_each_database!(a_job_runs_only_on_nodes_that_it_allows_and_with_its_labels);
 /// LT-17: only the nodes that the job allows; by instance id or node name.
-#[test]
 fn a_job_runs_only_on_nodes_that_it_allows_and_with_its_labels() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = placed_node(&cluster, "A", "rack7", "zone=eu");
     let b = placed_node(&cluster, "B", "rack8", "zone=us,spot=yes");
     let label = |rule: &str| Placement::new().require_label(rule.parse().unwrap());
@@ -161,11 +161,11 @@ fn a_job_runs_only_on_nodes_that_it_allows_and_with_its_labels() {
     assert_eq!(may, ["A: the job allows C only", "B: the job allows C only"]);
 }
 
+on_each_database!(refused_work_starves_nothing);
 /// Triggers that may not run here do not stand in the way of those behind them, however many there
 /// are, and a node does not spin on them.
-#[test]
 fn refused_work_starves_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = placed_node(&cluster, "A", "rack7", "");
     let many = (0..60).map(|n| once(&format!("r{n:02}"), "refused", NOW - 100 + n).build().unwrap()).collect();
     let refused = placed("refused", only("B")).build().unwrap();
@@ -191,9 +191,9 @@ fn refused_work_starves_nothing() {
     assert_eq!(takes(&a), ["p3"]);
 }
 
-#[test]
+on_each_database!(others_take_the_work_of_a_preferred_node_that_is_late_or_dead_or_takes_none);
 fn others_take_the_work_of_a_preferred_node_that_is_late_or_dead_or_takes_none() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = placed_node(&cluster, "A", "rack7", "");
     let mut b = placed_node(&cluster, "B", "rack8", "");
     a.check_in();
@@ -232,9 +232,9 @@ fn others_take_the_work_of_a_preferred_node_that_is_late_or_dead_or_takes_none()
     assert_eq!(takes(&b), ["t4"]);
 }
 
-#[test]
+on_each_database!(limits_of_groups_hold_on_each_node_and_in_the_cluster);
 fn limits_of_groups_hold_on_each_node_and_in_the_cluster() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.store.placement().set_group_limit("g", Some(2), Some(3), "ann").unwrap();
     a.check_in();
@@ -261,11 +261,11 @@ fn limits_of_groups_hold_on_each_node_and_in_the_cluster() {
     assert_eq!(takes(&a), ["g5", "g6", "g7"]);
 }
 
+on_each_database!(fires_of_a_limited_group_begin_only_if_there_is_room);
 /// A fire counts when it begins: what was reserved before the limit was set is given back, and
 /// nothing is reserved ahead.
-#[test]
 fn fires_of_a_limited_group_begin_only_if_there_is_room() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     for n in 0..3 {
         due_of_group(&cluster, "g", &format!("g{n}"), NOW + SECOND);
@@ -288,9 +288,9 @@ fn fires_of_a_limited_group_begin_only_if_there_is_room() {
     assert_eq!(taken.fired.len(), 1, "one of group g");
 }
 
-#[test]
+on_each_database!(recoveries_obey_the_placement_of_their_job);
 fn recoveries_obey_the_placement_of_their_job() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = placed_node(&cluster, "A", "rack7", "zone=eu");
     let mut b = placed_node(&cluster, "B", "rack8", "zone=us");
     let eu = Placement::new().require_label("zone=eu".parse().unwrap());
@@ -306,9 +306,9 @@ fn recoveries_obey_the_placement_of_their_job() {
     assert_eq!(c.acquire().fired.len(), 1);
 }
 
-#[test]
+on_each_database!(beside_quartz_a_placement_is_refused_unless_it_is_forced);
 fn beside_quartz_a_placement_is_refused_unless_it_is_forced() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     java_joins(&cluster, &mut a);
     let typed = |job: JobDetailBuilder| job.job_type("com.acme.Work");
@@ -319,10 +319,10 @@ fn beside_quartz_a_placement_is_refused_unless_it_is_forced() {
     cluster.try_schedule(typed(job("k")), [once("u", "k", NOW)]).unwrap();
 }
 
+on_each_database!(an_observer_mends_and_runs_nothing);
 /// DS-86: an observer checks in and takes over the work of the dead, but runs nothing.
-#[test]
 fn an_observer_mends_and_runs_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut observer = cluster.stranger("admin");
     observer.me.node = Some(says("admin", "", NodeRole::Observer));
     let checkin = observer.check_in();
@@ -341,11 +341,11 @@ fn an_observer_mends_and_runs_nothing() {
     assert_eq!(takes(&observer), Vec::<String>::new());
 }
 
+on_each_database!(a_drained_node_hands_over_and_takes_back_without_two_being_active);
 /// QZ-22: in active-passive mode the one that has served longest of those that take work is active,
 /// and never two.
-#[test]
 fn a_drained_node_hands_over_and_takes_back_without_two_being_active() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = placed_node(&cluster, "A", "rack7", "");
     let mut b = placed_node(&cluster, "B", "rack8", "");
     let mut turn = |expected: (bool, bool)| {

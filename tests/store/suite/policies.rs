@@ -15,9 +15,9 @@ fn stored(cluster: &Cluster, name: &str) -> Option<JobPolicy> {
     cluster.store.catalogue().job(&job_key(name)).unwrap().map(|job| job.policy().clone())
 }
 
-#[test]
+on_each_database!(a_policy_is_stored_with_its_job_and_seen_by_its_fires);
 fn a_policy_is_stored_with_its_job_and_seen_by_its_fires() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let node = cluster.node("A");
     cluster.schedule(job("a").policy(policy()), [once("t", "a", NOW)]);
     cluster.schedule(job("b"), [once("u", "b", NOW)]);
@@ -36,9 +36,9 @@ fn a_policy_is_stored_with_its_job_and_seen_by_its_fires() {
     assert_eq!(stored(&cluster, "a"), Some(JobPolicy::new()));
 }
 
-#[test]
+on_each_database!(a_job_that_is_replaced_has_the_policy_of_the_new_one);
 fn a_job_that_is_replaced_has_the_policy_of_the_new_one() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.store.catalogue().add_job(&job("a").durable(true).policy(policy()).build().unwrap(), false).unwrap();
     let other = JobPolicy::new().timeout(Duration::from_secs(1));
     cluster.store.catalogue().add_job(&job("a").durable(true).policy(other.clone()).build().unwrap(), true).unwrap();
@@ -52,11 +52,11 @@ fn a_job_that_is_replaced_has_the_policy_of_the_new_one() {
     cluster.store.catalogue().clear().unwrap();
 }
 
+on_each_database!(a_policy_that_cannot_be_read_is_named);
 /// A later version may write what this one cannot read; the job is quarantined, not run without its
 /// policy.
-#[test]
 fn a_policy_that_cannot_be_read_is_named() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let node = cluster.node("A");
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW)]);
     cluster.tamper(|s| {

@@ -9,31 +9,31 @@ use carnelian::{MisfireInstruction, TriggerKey};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+on_each_strategy!(among_equals_the_order_is_that_of_the_keys);
 /// DS-46: equals go by group and name, on every database, whatever the order in which they were
 /// stored.
-#[test]
 fn among_equals_the_order_is_that_of_the_keys() {
     for order in [TriggerOrder::TimeThenPriority, TriggerOrder::PriorityThenTime] {
-        let cluster = Cluster::with(open, |settings| settings.job_store.trigger_order = order);
+        let cluster = Cluster::with(open(), |settings| settings.job_store.trigger_order = order);
         let a = cluster.node("A");
         cluster.schedule(job("a"), ["m", "b", "Z", "a", "y"].map(|name| once(name, "a", NOW)));
         assert_eq!(names(&a.acquire().fired), ["Z", "a", "b", "m", "y"], "{order:?}");
     }
 }
 
+on_each_strategy!(racing_nodes_fire_each_trigger_once);
 /// DS-41, S3: many nodes see the same backlog; each fire begins once, and the invariants hold.
-#[test]
 fn racing_nodes_fire_each_trigger_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let one_shots = if cluster.opened.database.claims_rows().unwrap() { 1_500 } else { 150 };
     let nodes: Vec<Node> = ["A", "B", "C", "D"].map(|name| cluster.node(name)).into();
     race(&cluster, &nodes, one_shots);
 }
 
+on_each_strategy!(nodes_of_different_strategies_share_a_backlog);
 /// In a rolling change of the setting nodes of every strategy meet.
-#[test]
 fn nodes_of_different_strategies_share_a_backlog() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let nodes: Vec<Node> = PollingStrategy::ALL.map(|strategy| cluster.node_polling(strategy.name(), strategy)).into();
     race(&cluster, &nodes, 150);
 }
@@ -99,11 +99,11 @@ fn race(cluster: &Cluster, nodes: &[Node], one_shots: usize) {
     assert!(cluster.snapshot().triggers.is_empty() && cluster.snapshot().fired.is_empty());
 }
 
+on_each_strategy!(definitions_change_while_nodes_race);
 /// Law 1: pauses, replacements and deletions that come while nodes take triggers side by side leave
 /// nothing half done.
-#[test]
 fn definitions_change_while_nodes_race() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let nodes: Vec<Node> = ["A", "B", "C"].map(|name| cluster.node(name)).into();
     let often = |name: &str| {
         let trigger = minutely(name, "j", NOW - 500 * MINUTE);
@@ -176,10 +176,10 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
+on_each_strategy!(a_node_that_was_declared_dead_while_it_looked_takes_nothing);
 /// QZ-45: a node that was declared dead after it has seen what is due takes none of it.
-#[test]
 fn a_node_that_was_declared_dead_while_it_looked_takes_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let mut b = cluster.node("B");
     cluster.schedule(job("j"), [minutely("t", "j", NOW)]);
@@ -197,10 +197,10 @@ fn a_node_that_was_declared_dead_while_it_looked_takes_nothing() {
     assert!(cluster.fires().is_empty());
 }
 
+on_each_strategy!(what_another_took_meanwhile_is_not_taken_again);
 /// DS-48: what another was faster to take is passed over, and is counted.
-#[test]
 fn what_another_took_meanwhile_is_not_taken_again() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("j"), [once("t", "j", NOW), minutely("u", "j", NOW)]);
     let purpose = match cluster.store.polling_strategy().unwrap() {
@@ -223,10 +223,10 @@ fn what_another_took_meanwhile_is_not_taken_again() {
     }
 }
 
+on_each_strategy!(on_a_database_with_one_writer_every_strategy_is_the_lock);
 /// The settings are taken at their word only where they mean something.
-#[test]
 fn on_a_database_with_one_writer_every_strategy_is_the_lock() {
-    let cluster = Cluster::with(open, |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
+    let cluster = Cluster::with(open(), |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
     let a = cluster.node("A");
     let has_rows_to_lock = cluster.opened.database.claims_rows().unwrap();
     let strategy = a.store.polling_strategy().unwrap();
@@ -238,11 +238,11 @@ fn on_a_database_with_one_writer_every_strategy_is_the_lock() {
     assert_eq!(commits, if has_rows_to_lock { 2 } else { 1 }, "fences, then the claim");
 }
 
+on_each_strategy!(beside_a_node_of_quartz_every_strategy_is_the_lock);
 /// A node of Quartz knows nothing of claims: while one is there, triggers are taken under the lock
 /// as it does.
-#[test]
 fn beside_a_node_of_quartz_every_strategy_is_the_lock() {
-    let cluster = Cluster::with(open, |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
+    let cluster = Cluster::with(open(), |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
     let mut a = cluster.node("A");
     cluster.schedule(job("j"), [once("t", "j", NOW)]);
     super::beside_quartz::java_joins(&cluster, &mut a);
@@ -253,10 +253,10 @@ fn beside_a_node_of_quartz_every_strategy_is_the_lock() {
     a.complete(&fired[0]);
 }
 
+on_each_strategy!(what_is_held_by_another_is_passed_over);
 /// A claim waits for those only who hold the lock alone.
-#[test]
 fn what_is_held_by_another_is_passed_over() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     if !cluster.opened.database.claims_rows().unwrap() {
         return;
@@ -280,17 +280,18 @@ fn what_is_held_by_another_is_passed_over() {
     }
 }
 
+#[cfg(feature = "test-util")]
+on_each_strategy!(a_look_of_which_a_part_fails_brings_what_has_begun);
 /// Fires that have begun are run even if the rest of the look fails, and whoever runs them is told
 /// to look for others of which nobody knows.
 #[cfg(feature = "test-util")]
-#[test]
 fn a_look_of_which_a_part_fails_brings_what_has_begun() {
     use carnelian::FailureClass;
     use carnelian::store::faults::Fault;
     let mut parts = 0;
     for n in 1.. {
         let cluster =
-            Cluster::with(open, |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
+            Cluster::with(open(), |settings| settings.job_store.polling_strategy = PollingStrategy::LockAndFetch);
         let a = cluster.node("A");
         let claims = a.store.polling_strategy().unwrap() == PollingStrategy::LockAndFetch;
         cluster.schedule(job("j"), [once("t", "j", NOW)]);

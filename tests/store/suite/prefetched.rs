@@ -35,9 +35,9 @@ fn dies(cluster: &Cluster, other: &mut Node) -> Vec<Recovered> {
     }
 }
 
-#[test]
+on_each_database!(what_had_not_begun_when_its_node_died_was_never_taken);
 fn what_had_not_begun_when_its_node_died_was_never_taken() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let far = NOW + 10 * MINUTE;
     let (spent, kept) = (once("gone", "a", NOW - SECOND), once("kept", "r", NOW - SECOND));
@@ -67,9 +67,9 @@ fn what_had_not_begun_when_its_node_died_was_never_taken() {
     assert!(again.iter().all(|fire| !fire.prefetched), "workers are free for them");
 }
 
-#[test]
+on_each_database!(what_had_begun_is_lost_with_its_node_or_runs_again);
 fn what_had_begun_is_lost_with_its_node_or_runs_again() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let of = |name: &'static str, owner| once(name, owner, NOW);
     cluster.schedule(job("a"), [of("a1", "a"), of("a2", "a"), of("a3", "a"), of("a4", "a")]);
@@ -90,9 +90,9 @@ fn what_had_begun_is_lost_with_its_node_or_runs_again() {
     assert!(again.contains(&trigger_key("a2").to_string()) && again.contains(&trigger_key("r2").to_string()));
 }
 
-#[test]
+on_each_database!(who_was_declared_dead_begins_nothing_more);
 fn who_was_declared_dead_begins_nothing_more() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     let fired = prefetch(&a).fired;
@@ -111,10 +111,10 @@ fn who_was_declared_dead_begins_nothing_more() {
     a.complete(&again[0]);
 }
 
+on_each_database!(a_mark_that_comes_late_does_nothing);
 /// A statement whose answer was lost may come late.
-#[test]
 fn a_mark_that_comes_late_does_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     let fired = prefetch(&a).fired;
@@ -124,11 +124,11 @@ fn a_mark_that_comes_late_does_nothing() {
     assert_eq!(dies(&cluster, &mut b)[0].lost.len(), 2);
 }
 
+on_each_database!(a_mark_that_is_lost_is_made_again);
 /// PostgreSQL forgets the marks when it crashes: a prefetched fire counts as begun until the
 /// next.
-#[test]
 fn a_mark_that_is_lost_is_made_again() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     let fired = prefetch(&a).fired;
@@ -143,9 +143,9 @@ fn a_mark_that_is_lost_is_made_again() {
     assert!(cluster.store.firing().note_begun(&a.owner(), &mark(3, fired[1].fence)).unwrap_err().is_fenced());
 }
 
-#[test]
+on_each_database!(two_fires_of_one_trigger_are_both_given_back);
 fn two_fires_of_one_trigger_are_both_given_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("m", "a", NOW).misfire(MisfireInstruction::Ignore)]);
     let first = prefetch(&a).fired.remove(0);
@@ -178,10 +178,10 @@ fn both_prefetched(cluster: &Cluster, node: &Node) -> [FireBundle; 2] {
     [first, last]
 }
 
+on_each_database!(two_fires_are_given_back_though_the_row_went_with_the_last);
 /// The last takes the row of its trigger with it, and is the first that is given back.
-#[test]
 fn two_fires_are_given_back_though_the_row_went_with_the_last() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     both_prefetched(&cluster, &a);
     let recovered = dies(&cluster, &mut b);
@@ -194,11 +194,11 @@ fn two_fires_are_given_back_though_the_row_went_with_the_last() {
     assert!(cluster.snapshot().triggers.is_empty(), "it has fired as often as it should");
 }
 
+on_each_database!(a_fire_goes_on_though_its_trigger_went_with_a_later_one);
 /// Nobody can tell whether the trigger was deleted or has ended: what had not begun goes on.
-#[test]
 fn a_fire_goes_on_though_its_trigger_went_with_a_later_one() {
     for (later_ends, lost) in [(false, 1), (true, 0)] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let (a, mut b) = (cluster.node("A"), cluster.node("B"));
         let [first, last] = both_prefetched(&cluster, &a);
         let waiting = vec![(first.fence, first.fence)];
@@ -218,11 +218,11 @@ fn a_fire_goes_on_though_its_trigger_went_with_a_later_one() {
     }
 }
 
+on_each_database!(a_fire_goes_on_though_the_clock_was_set_back_since_its_trigger_ended);
 /// A node that has started since somebody set the clock back has seen no time at which the last
 /// fire came: the store has that fire.
-#[test]
 fn a_fire_goes_on_though_the_clock_was_set_back_since_its_trigger_ended() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     // The only node of a store in memory would write down no prefetched fires.
     let (a, _peer) = (cluster.node("A"), cluster.node("C"));
     let [first, last] = both_prefetched(&cluster, &a);
@@ -238,11 +238,11 @@ fn a_fire_goes_on_though_the_clock_was_set_back_since_its_trigger_ended() {
     b.complete(&again);
 }
 
+on_each_database!(the_work_of_a_trigger_that_went_on_goes_on_beside_it);
 /// A fire that had not begun was not lost, though its trigger has gone on: the work goes on, once,
 /// and the history says so of the run that does it.
-#[test]
 fn the_work_of_a_trigger_that_went_on_goes_on_beside_it() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a"), [minutely("m", "a", NOW)]);
     let fired = prefetch(&a).fired;
@@ -260,10 +260,10 @@ fn the_work_of_a_trigger_that_went_on_goes_on_beside_it() {
     b.complete(&again);
 }
 
+on_each_database!(a_thousand_that_had_not_begun_are_given_back_in_pages);
 /// More than one transaction recovers.
-#[test]
 fn a_thousand_that_had_not_begun_are_given_back_in_pages() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let triggers: Vec<_> = (0..1000).map(|n| once(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
     cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
@@ -277,10 +277,10 @@ fn a_thousand_that_had_not_begun_are_given_back_in_pages() {
     assert_eq!(prefetch(&b).fired.len(), rest);
 }
 
+on_each_database!(a_node_that_starts_while_a_peer_recovers_it_loses_nothing);
 /// The node that starts anew does not take over as begun what a peer leaves for its next page.
-#[test]
 fn a_node_that_starts_while_a_peer_recovers_it_loses_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     let triggers: Vec<_> = (0..600).map(|n| once(&format!("t{n}"), "a", NOW).build().unwrap()).collect();
     cluster.store.catalogue().schedule(vec![(job("a").build().unwrap(), triggers)], false).unwrap();
@@ -300,9 +300,9 @@ fn a_node_that_starts_while_a_peer_recovers_it_loses_nothing() {
     assert_eq!(prefetch(&again).fired.len(), 600);
 }
 
-#[test]
+on_each_database!(the_only_node_of_a_store_in_memory_marks_nothing_for_others);
 fn the_only_node_of_a_store_in_memory_marks_nothing_for_others() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW), minutely("m", "a", NOW)]);
     let before = cluster.snapshot();

@@ -5,6 +5,7 @@ use carnelian::key::RECOVERY_GROUP;
 use carnelian::store::Recovered;
 use carnelian::store::row::{FiredRow, FiredState, ScheduleRow, Selection, TriggerSelection};
 use carnelian::{GroupMatcher, TriggerState};
+use std::collections::BTreeMap;
 
 /// B alone is left and finds A dead.
 fn kill(cluster: &Cluster, b: &mut Node) -> Recovered {
@@ -21,10 +22,10 @@ fn two(cluster: &Cluster) -> (Node, Node) {
     (cluster.node("A"), cluster.node("B"))
 }
 
+on_each_strategy!(acquired_triggers_are_set_free);
 /// QZ-62.
-#[test]
 fn acquired_triggers_are_set_free() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW + 20 * SECOND)]);
     a.reserve_one();
@@ -35,10 +36,10 @@ fn acquired_triggers_are_set_free() {
     assert_eq!(names(&b.acquire().fired), ["t"]);
 }
 
+on_each_strategy!(an_acquired_trigger_that_was_paused_stays_paused);
 /// QZ-60: a reservation that was paused meanwhile stays paused.
-#[test]
 fn an_acquired_trigger_that_was_paused_stays_paused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a"), [once("t", "a", NOW + 20 * SECOND), once("u", "a", NOW + 20 * SECOND)]);
     a.acquire();
@@ -47,10 +48,10 @@ fn an_acquired_trigger_that_was_paused_stays_paused() {
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["PAUSED", "WAITING"]);
 }
 
+on_each_strategy!(an_interrupted_fire_becomes_a_one_shot_recovery_trigger);
 /// QZ-63…70, golden 27.
-#[test]
 fn an_interrupted_fire_becomes_a_one_shot_recovery_trigger() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(
         job("a").requests_recovery(true).data("job", "data"),
@@ -92,10 +93,10 @@ fn an_interrupted_fire_becomes_a_one_shot_recovery_trigger() {
     assert_eq!(snapshot.instances.len(), 1, "QZ-50");
 }
 
+on_each_strategy!(a_recovery_trigger_goes_the_ordinary_way_and_says_what_it_stands_for);
 /// QZ-76.
-#[test]
 fn a_recovery_trigger_goes_the_ordinary_way_and_says_what_it_stands_for() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     let lost = a.fire_one();
@@ -113,10 +114,10 @@ fn a_recovery_trigger_goes_the_ordinary_way_and_says_what_it_stands_for() {
     assert!(!cluster.has_job("a"));
 }
 
+on_each_strategy!(an_interrupted_fire_that_asks_for_no_recovery_is_lost_and_said_so);
 /// QZ-24.
-#[test]
 fn an_interrupted_fire_that_asks_for_no_recovery_is_lost_and_said_so() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     cluster.schedule(job("b"), [once("u", "b", NOW)]);
@@ -131,10 +132,10 @@ fn an_interrupted_fire_that_asks_for_no_recovery_is_lost_and_said_so() {
     assert!(cluster.has_job("a") && !cluster.has_job("b"));
 }
 
+on_each_strategy!(the_dead_nodes_lone_jobs_are_set_free);
 /// QZ-60, QZ-72.
-#[test]
 fn the_dead_nodes_lone_jobs_are_set_free() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW), minutely("u", "a", NOW + 10 * MINUTE)]);
     a.fire_one();
@@ -144,10 +145,10 @@ fn the_dead_nodes_lone_jobs_are_set_free() {
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["WAITING", "PAUSED"]);
 }
 
+on_each_strategy!(a_recovery_trigger_of_a_lone_job_does_not_run_beside_the_regular_one);
 /// QZ-74: in Quartz the recovery trigger and the regular one run the same lone job together.
-#[test]
 fn a_recovery_trigger_of_a_lone_job_does_not_run_beside_the_regular_one() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(lone_job("a").requests_recovery(true), [minutely("t", "a", NOW)]);
     a.fire_one();
@@ -164,10 +165,10 @@ fn a_recovery_trigger_of_a_lone_job_does_not_run_beside_the_regular_one() {
     assert_eq!(names(&b.acquire().fired), ["t"]);
 }
 
+on_each_strategy!(a_complete_trigger_of_the_dead_node_goes);
 /// QZ-60: COMPLETE → deleted.
-#[test]
 fn a_complete_trigger_of_the_dead_node_goes() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").requests_recovery(true).durable(true), [once("t", "a", NOW)]);
     a.fire_one();
@@ -177,10 +178,10 @@ fn a_complete_trigger_of_the_dead_node_goes() {
     assert_eq!(cluster.recovery_triggers().len(), 1);
 }
 
+on_each_strategy!(the_recovery_of_a_recovery_stands_for_the_first_fire);
 /// H15: the chain keeps the first trigger's values.
-#[test]
 fn the_recovery_of_a_recovery_stands_for_the_first_fire() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     let mut c = cluster.node("C");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).priority(7).data("x", "y")]);
@@ -211,10 +212,10 @@ fn the_recovery_of_a_recovery_stands_for_the_first_fire() {
     assert!(cluster.snapshot().triggers.is_empty() && !cluster.has_job("a"));
 }
 
+on_each_strategy!(a_job_stays_while_a_fire_of_it_is_unfinished_and_is_recovered_then);
 /// H21: in Quartz the last fire deletes the job, and the earlier interrupted run is lost.
-#[test]
 fn a_job_stays_while_a_fire_of_it_is_unfinished_and_is_recovered_then() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW), once("u", "a", NOW)]);
     let on_a = a.try_acquire(1).unwrap().fired;
@@ -228,10 +229,10 @@ fn a_job_stays_while_a_fire_of_it_is_unfinished_and_is_recovered_then() {
     assert!(!cluster.has_job("a"));
 }
 
+on_each_strategy!(a_fire_whose_job_was_deleted_is_only_cleaned_up);
 /// QZ-71.
-#[test]
 fn a_fire_whose_job_was_deleted_is_only_cleaned_up() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").requests_recovery(true), [minutely("t", "a", NOW)]);
     a.fire_one();
@@ -241,10 +242,10 @@ fn a_fire_whose_job_was_deleted_is_only_cleaned_up() {
     assert!(cluster.fires().is_empty());
 }
 
+on_each_strategy!(a_fire_whose_trigger_was_deleted_is_recovered_all_the_same);
 /// The original trigger may be gone: the four keys are enough.
-#[test]
 fn a_fire_whose_trigger_was_deleted_is_recovered_all_the_same() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").durable(true).requests_recovery(true), [minutely("t", "a", NOW).data("x", "y")]);
     a.fire_one();
@@ -253,10 +254,10 @@ fn a_fire_whose_trigger_was_deleted_is_recovered_all_the_same() {
     assert_eq!(cluster.recovery_trigger().data().len(), 4);
 }
 
+on_each_strategy!(a_trigger_that_cannot_be_read_does_not_keep_its_fire_from_being_recovered);
 /// H12: in Quartz one such row makes failover impossible for the whole cluster.
-#[test]
 fn a_trigger_that_cannot_be_read_does_not_keep_its_fire_from_being_recovered() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").requests_recovery(true), [minutely("t", "a", NOW).data("x", "y")]);
     a.fire_one();
@@ -271,10 +272,10 @@ fn a_trigger_that_cannot_be_read_does_not_keep_its_fire_from_being_recovered() {
     assert_eq!(cluster.recovery_trigger().data().len(), 4);
 }
 
-#[test]
+on_each_strategy!(recovery_triggers_are_paused_where_everything_is);
 fn recovery_triggers_are_paused_where_everything_is() {
     for group in [GroupMatcher::equals(RECOVERY_GROUP), GroupMatcher::any()] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let (a, mut b) = two(&cluster);
         cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
         a.fire_one();
@@ -290,10 +291,10 @@ fn recovery_triggers_are_paused_where_everything_is() {
     }
 }
 
+on_each_strategy!(fires_of_an_instance_without_a_row_are_found_at_any_check_in);
 /// H7, QZ-47: at any check-in, not only the first.
-#[test]
 fn fires_of_an_instance_without_a_row_are_found_at_any_check_in() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut b = cluster.node("B");
     cluster.schedule(
         job("a").requests_recovery(true),
@@ -303,10 +304,11 @@ fn fires_of_an_instance_without_a_row_are_found_at_any_check_in() {
     cluster.tamper(|s| {
         let keys = [trigger_key("u")];
         s.change_states(Selection::Triggers(&keys), &[(TriggerState::Waiting, TriggerState::Acquired)], false)?;
-        s.insert_fired(vec![
+        let rows = vec![
             orphan("ghost-1", "t", FiredState::Executing),
             FiredRow { job: None, requests_recovery: false, ..orphan("ghost-2", "u", FiredState::Acquired) },
-        ])
+        ];
+        s.insert_fired(rows, &BTreeMap::new()).map(drop)
     });
     let recovered = b.recovers();
     assert_eq!(recovered.len(), 1);
@@ -331,11 +333,11 @@ fn orphan(id: &str, trigger: &str, state: FiredState) -> FiredRow {
     }
 }
 
+on_each_strategy!(of_two_survivors_one_recovers_the_dead_node);
 /// QZ-43, S5: whoever comes second finds nothing to do.
-#[test]
 fn of_two_survivors_one_recovers_the_dead_node() {
     for _ in 0..10 {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let (a, mut b) = two(&cluster);
         let mut c = cluster.node("C");
         cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW), once("u", "a", NOW)]);
@@ -359,10 +361,10 @@ fn of_two_survivors_one_recovers_the_dead_node() {
     }
 }
 
+on_each_strategy!(a_survivor_that_comes_late_finds_nothing_to_do);
 /// QZ-43: the second look, under the lock. B suspects A; before B has the lock, C has recovered A.
-#[test]
 fn a_survivor_that_comes_late_finds_nothing_to_do() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     let mut c = cluster.node("C");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
@@ -376,10 +378,10 @@ fn a_survivor_that_comes_late_finds_nothing_to_do() {
     assert_eq!(cluster.recovery_triggers().len(), 1);
 }
 
+on_each_strategy!(a_suspect_that_checks_in_before_it_is_recovered_is_not);
 /// QZ-43: before B has the lock, A has checked in after all.
-#[test]
 fn a_suspect_that_checks_in_before_it_is_recovered_is_not() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, mut b) = two(&cluster);
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     let bundle = a.fire_one();
@@ -396,26 +398,26 @@ fn a_suspect_that_checks_in_before_it_is_recovered_is_not() {
     assert_eq!(a.complete(&bundle), carnelian::store::CompletionOutcome::Recorded);
 }
 
+on_each_strategy!(a_recovery_trigger_waits_while_its_lone_job_executes_elsewhere);
 /// QZ-74, H5: only a node of Quartz lets a lone job run twice; ours does not make it three times.
-#[test]
 fn a_recovery_trigger_waits_while_its_lone_job_executes_elsewhere() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     cluster
         .schedule(lone_job("a").requests_recovery(true), [minutely("t", "a", NOW), minutely("u", "a", NOW + MINUTE)]);
     a.fire_one();
     let elsewhere =
         FiredRow { instance: "B".to_owned(), nonconcurrent: true, ..orphan("other", "u", FiredState::Executing) };
-    cluster.tamper(|s| s.insert_fired(vec![elsewhere.clone()]));
+    cluster.tamper(|s| s.insert_fired(vec![elsewhere.clone()], &BTreeMap::new()).map(drop));
     kill(&cluster, &mut b);
     let key = cluster.recovery_triggers().remove(0);
     assert_eq!(cluster.state_of(&key), "BLOCKED");
     assert_eq!(["t", "u"].map(|t| cluster.state(t)), ["BLOCKED", "BLOCKED"]);
 }
 
-#[test]
+on_each_strategy!(several_dead_nodes_are_recovered_each_by_itself);
 fn several_dead_nodes_are_recovered_each_by_itself() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
     let c = cluster.node("C");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW), once("u", "a", NOW)]);
@@ -430,10 +432,10 @@ fn several_dead_nodes_are_recovered_each_by_itself() {
     assert_eq!(cluster.snapshot().instances.len(), 1);
 }
 
+on_each_strategy!(many_fires_of_a_node_with_a_long_name_are_recovered);
 /// H14: names of any length, and many recoveries in one millisecond.
-#[test]
 fn many_fires_of_a_node_with_a_long_name_are_recovered() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node(&"ü".repeat(190));
     let mut b = cluster.node("B");
     let triggers: Vec<_> = (0..40).map(|i| once(&format!("t{i}"), "a", NOW).build().unwrap()).collect();
@@ -449,18 +451,18 @@ fn many_fires_of_a_node_with_a_long_name_are_recovered() {
     assert_eq!(b.acquire().fired.len(), 40);
 }
 
-#[test]
+on_each_strategy!(a_dead_node_without_fires_is_only_forgotten);
 fn a_dead_node_without_fires_is_only_forgotten() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (_, mut b) = two(&cluster);
     let recovered = kill(&cluster, &mut b);
     assert_eq!((recovered.freed, recovered.other), (0, 0));
     assert_eq!(cluster.snapshot().instances.len(), 1);
 }
 
-#[test]
+on_each_strategy!(a_take_over_delay_leaves_slow_zombies_more_time);
 fn a_take_over_delay_leaves_slow_zombies_more_time() {
-    let cluster = Cluster::with(open, |s| s.cluster.takeover_delay = std::time::Duration::from_secs(10));
+    let cluster = Cluster::with(open(), |s| s.cluster.takeover_delay = std::time::Duration::from_secs(10));
     let (_, mut b) = two(&cluster);
     for _ in 0..3 {
         cluster.advance(10 * SECOND);
@@ -470,10 +472,10 @@ fn a_take_over_delay_leaves_slow_zombies_more_time() {
     assert_eq!(b.recovers().len(), 1);
 }
 
+on_each_strategy!(the_audit_mends_triggers_that_nobody_is_responsible_for);
 /// H11: rows frozen by somebody else's doing.
-#[test]
 fn the_audit_mends_triggers_that_nobody_is_responsible_for() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW + MINUTE), minutely("u", "a", NOW + MINUTE)]);
     cluster.schedule(job("b"), [minutely("v", "b", NOW + MINUTE), minutely("w", "b", NOW + MINUTE)]);

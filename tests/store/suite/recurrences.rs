@@ -15,9 +15,9 @@ fn daily() -> RecurrenceSchedule {
     RecurrenceSchedule::new("FREQ=DAILY").unwrap()
 }
 
-#[test]
+on_each_database!(recurrences_come_back_as_they_were_stored);
 fn recurrences_come_back_as_they_were_stored() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let holiday = NaiveDate::from_ymd_opt(2027, 3, 26).unwrap().and_hms_opt(9, 0, 0).unwrap();
     let last_friday = RecurrenceSchedule::new("FREQ=MONTHLY;BYDAY=-1FR").unwrap().in_zone(Berlin);
     let stored = cluster.schedule(
@@ -42,9 +42,9 @@ fn recurrences_come_back_as_they_were_stored() {
     assert_eq!((row.kind.as_str(), row.misfire), ("RRULE", 2));
 }
 
-#[test]
+on_each_database!(they_are_reserved_fire_and_move_on);
 fn they_are_reserved_fire_and_move_on() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let weekly = RecurrenceSchedule::new("FREQ=WEEKLY;BYDAY=FR,MO").unwrap();
     cluster.schedule(job("a"), [once("t", "a", NOW + SECOND).schedule(weekly)]);
@@ -62,9 +62,9 @@ fn they_are_reserved_fire_and_move_on() {
     }
 }
 
-#[test]
+on_each_database!(one_that_has_counted_to_its_end_goes_with_its_job);
 fn one_that_has_counted_to_its_end_goes_with_its_job() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     for (name, recovery) in [("a", false), ("b", true)] {
         let twice = RecurrenceSchedule::new("FREQ=HOURLY;COUNT=2").unwrap();
@@ -78,9 +78,9 @@ fn one_that_has_counted_to_its_end_goes_with_its_job() {
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0, "its rule has gone too");
 }
 
-#[test]
+on_each_database!(one_that_never_recurs_is_refused);
 fn one_that_never_recurs_is_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     for rule in ["FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "FREQ=DAILY;UNTIL=20261231"] {
         let error = cluster
             .try_schedule(job("a"), [once("t", "a", NOW).schedule(RecurrenceSchedule::new(rule).unwrap())])
@@ -90,19 +90,19 @@ fn one_that_never_recurs_is_refused() {
     assert!(!cluster.has_job("a"));
 }
 
+on_each_database!(one_without_a_start_begins_with_the_second_in_which_it_is_stored);
 /// A start that was left open is that of the store's clock, cut to the second.
-#[test]
 fn one_without_a_start_begins_with_the_second_in_which_it_is_stored() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.advance(700);
     let builder = carnelian::Trigger::builder(trigger_key("t"), job_key("a")).schedule(daily());
     cluster.schedule(job("a"), [builder]);
     assert_eq!(cluster.next("t"), Some(NOW));
 }
 
-#[test]
+on_each_database!(late_ones_fire_once_now_or_wait_or_fire_each_time);
 fn late_ones_fire_once_now_or_wait_or_fire_each_time() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     use MisfireInstruction::{DoNothing, FireOnceNow, Ignore, Smart};
     for (name, instruction) in [("smart", Smart), ("once", FireOnceNow), ("wait", DoNothing), ("each", Ignore)] {
@@ -126,15 +126,15 @@ fn late_ones_fire_once_now_or_wait_or_fire_each_time() {
     assert!(cluster.store.upkeep().handle_misfires().unwrap().handled.is_empty());
 }
 
-#[test]
+on_each_database!(instructions_of_simple_triggers_are_refused);
 fn instructions_of_simple_triggers_are_refused() {
     let error = once("t", "a", NOW).schedule(daily()).misfire(MisfireInstruction::FireNow).build().unwrap_err();
     assert!(error.to_string().contains("a RRULE trigger takes one of ignore, smart, fire-once, do-nothing"), "{error}");
 }
 
-#[test]
+on_each_database!(pausing_replacing_and_deleting_are_as_ever);
 fn pausing_replacing_and_deleting_are_as_ever() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let key = [trigger_key("t")];
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW).schedule(daily())]);
     cluster.store.catalogue().pause_triggers(&key).unwrap();
@@ -160,9 +160,9 @@ fn pausing_replacing_and_deleting_are_as_ever() {
     assert_eq!(cluster.store.upkeep().audit().unwrap().swept, 0);
 }
 
-#[test]
+on_each_database!(an_interrupted_fire_is_recovered);
 fn an_interrupted_fire_is_recovered() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).schedule(daily())]);
     a.fire_one();
@@ -173,9 +173,9 @@ fn an_interrupted_fire_is_recovered() {
     assert_eq!((cluster.recovery_trigger().start_time(), cluster.next("t")), (at(NOW), Some(NOW + DAY)));
 }
 
-#[test]
+on_each_database!(a_calendar_leaves_times_out);
 fn a_calendar_leaves_times_out() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let weekend = carnelian::calendar::Calendar::new(carnelian::calendar::Weekdays::weekend());
     cluster.store.catalogue().add_calendar("weekend", &weekend, false, false).unwrap();
     let a = cluster.node("A");
@@ -184,11 +184,11 @@ fn a_calendar_leaves_times_out() {
     assert_eq!(cluster.next("t"), Some(NOW + 3 * DAY), "Monday");
 }
 
+on_each_database!(recurrences_are_refused_beside_quartz_and_go_on_if_it_joins_later);
 /// Refused beside a node of Quartz, which could not read it; stored before, it goes on, and our
 /// nodes fire it.
-#[test]
 fn recurrences_are_refused_beside_quartz_and_go_on_if_it_joins_later() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     let java_job = |name| carnelian::JobDetail::builder(job_key(name), "com.acme.Report").durable(true);
     cluster.schedule(job("a"), [once("t", "a", NOW).schedule(daily())]);
@@ -200,9 +200,9 @@ fn recurrences_are_refused_beside_quartz_and_go_on_if_it_joins_later() {
     assert_eq!(cluster.next("t"), Some(NOW + DAY));
 }
 
-#[test]
+on_each_database!(a_rule_that_cannot_be_read_is_named_and_the_others_go_on);
 fn a_rule_that_cannot_be_read_is_named_and_the_others_go_on() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let keys = ["rule", "zone"].map(trigger_key);
     cluster.schedule(job("good"), [once("good", "good", NOW).schedule(daily())]);

@@ -10,10 +10,10 @@ fn rename(cluster: &Cluster, old: &str, new: &str) -> carnelian::Result<usize> {
     cluster.store.catalogue().rename_job(&job_key(old), &job_key(new), false).map(|renamed| renamed.triggers)
 }
 
+on_each_database!(a_renamed_job_keeps_what_it_had);
 /// DS-91: its triggers, options, versions and requests go with it.
-#[test]
 fn a_renamed_job_keeps_what_it_had() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = node_with(&cluster, "A", &[info("work", 2)]);
     let request = Request {
         request_id: Some("r".to_owned()),
@@ -51,9 +51,9 @@ fn a_renamed_job_keeps_what_it_had() {
     a.complete(&fire);
 }
 
-#[test]
+on_each_database!(a_job_is_not_renamed_while_it_runs_or_onto_another);
 fn a_job_is_not_renamed_while_it_runs_or_onto_another() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     cluster.schedule(job("b"), [once("u", "b", NOW + MINUTE)]);
@@ -75,10 +75,10 @@ fn a_job_is_not_renamed_while_it_runs_or_onto_another() {
     assert_eq!(rename(&cluster, "a", "new").unwrap(), 1);
 }
 
+on_each_database!(a_reserved_trigger_is_fired_for_the_new_name);
 /// A reservation of a node belongs to the job by its old name: it is taken back.
-#[test]
 fn a_reserved_trigger_is_fired_for_the_new_name() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("old"), [once("t", "old", NOW + 5 * SECOND)]);
     let reserved = a.reserve_one();
@@ -89,10 +89,10 @@ fn a_reserved_trigger_is_fired_for_the_new_name() {
     assert_eq!(a.fire_one().job.key(), &job_key("new"));
 }
 
+on_each_database!(a_recovery_that_waits_goes_with_its_job);
 /// The interrupted run of a job is recovered under the name it has by then.
-#[test]
 fn a_recovery_that_waits_goes_with_its_job() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("old").requests_recovery(true), [once("t", "old", NOW)]);
     a.fire_one();
@@ -112,10 +112,10 @@ fn migrate(cluster: &Cluster, from: &str, to: &str) -> Migrated {
     done
 }
 
+on_each_database!(the_jobs_of_a_type_get_another);
 /// DS-92, DS-94.
-#[test]
 fn the_jobs_of_a_type_get_another() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = node_with(&cluster, "A", &[info("work", 1), info("other", 1)]);
     for name in ["a", "b", "c"] {
         let detail = job(name).job_type("gone").data("n", name);
@@ -136,11 +136,11 @@ fn the_jobs_of_a_type_get_another() {
     assert!(cluster.store.job_types().migrate("work", "", None, true).is_err());
 }
 
+on_each_database!(running_jobs_are_migrated_later);
 /// Runs that have begun are left as they are: the data that they store at their end is in the form
 /// of their type.
-#[test]
 fn running_jobs_are_migrated_later() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     cluster.schedule(job("b"), [minutely("u", "b", NOW + 5 * SECOND)]);
@@ -154,9 +154,9 @@ fn running_jobs_are_migrated_later() {
     assert_eq!(migrate(&cluster, "work", "letters").changed, [job_key("a")]);
 }
 
-#[test]
+on_each_database!(data_are_upgraded_where_they_can_be);
 fn data_are_upgraded_where_they_can_be() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a").data("to", "ada"), [once("a", "a", NOW + MINUTE)]);
     cluster.schedule(job("b").data("to", "bob").version(2), [once("b", "b", NOW + MINUTE)]);
     cluster.schedule(job("c"), [once("c", "c", NOW + MINUTE)]);
@@ -186,10 +186,10 @@ fn data_are_upgraded_where_they_can_be() {
     assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap().version(), Some(2));
 }
 
+on_each_database!(migrations_that_quartz_could_not_follow_are_refused);
 /// Beside a node of Quartz a type must be one that Java can load, and data stay as they are.
-#[test]
 fn migrations_that_quartz_could_not_follow_are_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("a").job_type("com.acme.Old"), [once("t", "a", NOW + MINUTE)]);
     super::beside_quartz::java_joins(&cluster, &mut a);

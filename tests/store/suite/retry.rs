@@ -40,10 +40,10 @@ fn history(cluster: &Cluster) -> Vec<(FireOutcome, i64)> {
     rows.into_iter().map(|row| (row.outcome, row.attempt)).collect()
 }
 
+on_each_strategy!(a_failed_run_is_tried_again_beside_its_schedule);
 /// PA-08, PA-50.
-#[test]
 fn a_failed_run_is_tried_again_beside_its_schedule() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW).priority(7).data("k", "v")]);
     let first = a.fire_one();
@@ -80,10 +80,10 @@ fn a_failed_run_is_tried_again_beside_its_schedule() {
     assert!(cluster.snapshot().recoveries.is_empty(), "nothing is left");
 }
 
-#[test]
+on_each_strategy!(a_job_that_is_not_durable_waits_for_its_retry);
 fn a_job_that_is_not_durable_waits_for_its_retry() {
     for recovers in [false, true] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         cluster.schedule(job("a").requests_recovery(recovers), [once("t", "a", NOW)]);
         let first = a.fire_one();
@@ -98,10 +98,10 @@ fn a_job_that_is_not_durable_waits_for_its_retry() {
     }
 }
 
+on_each_strategy!(a_checkpoint_outlives_the_runs_that_failed);
 /// The checkpoint of a chain stays until the work is done, whatever the audit finds in between.
-#[test]
 fn a_checkpoint_outlives_the_runs_that_failed() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let first = a.fire_one();
@@ -124,10 +124,10 @@ fn a_checkpoint_outlives_the_runs_that_failed() {
     assert_eq!(cluster.store.firing().read_checkpoint(&root).unwrap(), None);
 }
 
+on_each_strategy!(a_fenced_completion_makes_no_retry);
 /// PA-34: a node that lost its fire says nothing about the work any more.
-#[test]
 fn a_fenced_completion_makes_no_retry() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     let first = a.fire_one();
@@ -139,11 +139,11 @@ fn a_fenced_completion_makes_no_retry() {
     assert_eq!(history(&cluster), [(FireOutcome::Lost, 0)]);
 }
 
+on_each_strategy!(a_node_may_die_between_failure_and_retry);
 /// The failure and its retry are one transaction: a node that dies before it has recorded the
 /// failure is recovered, one that dies after it leaves the retry to others.
-#[test]
 fn a_node_may_die_between_failure_and_retry() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     let first = a.fire_one();
@@ -175,10 +175,10 @@ fn a_node_may_die_between_failure_and_retry() {
     assert_eq!(history(&cluster), [(Failed, 0), (Lost, 1), (Failed, 2), (Succeeded, 3)]);
 }
 
+on_each_strategy!(an_interrupted_run_goes_on_at_once_with_the_same_attempt);
 /// PA-54: at once, for any other, and no attempt is consumed.
-#[test]
 fn an_interrupted_run_goes_on_at_once_with_the_same_attempt() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(lone_job("a").requests_recovery(true), [once("t", "a", NOW)]);
     let first = a.fire_one();
@@ -193,9 +193,9 @@ fn an_interrupted_run_goes_on_at_once_with_the_same_attempt() {
     assert_eq!(history(&cluster), [(FireOutcome::Interrupted, 0), (FireOutcome::Succeeded, 0)]);
 }
 
-#[test]
+on_each_strategy!(work_that_asks_for_it_goes_on_later);
 fn work_that_asks_for_it_goes_on_later() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let first = a.fire_one();
@@ -208,9 +208,9 @@ fn work_that_asks_for_it_goes_on_later() {
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(a_retry_waits_while_everything_is_paused);
 fn a_retry_waits_while_everything_is_paused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let first = a.fire_one();
@@ -223,10 +223,10 @@ fn a_retry_waits_while_everything_is_paused() {
     assert_eq!(a.fire_one().trigger.key(), &key);
 }
 
+on_each_strategy!(a_retry_of_a_job_that_runs_one_at_a_time_waits_its_turn);
 /// The job executes elsewhere: its retry is blocked until that has ended.
-#[test]
 fn a_retry_of_a_job_that_runs_one_at_a_time_waits_its_turn() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     let first = a.fire_one();
@@ -240,9 +240,9 @@ fn a_retry_of_a_job_that_runs_one_at_a_time_waits_its_turn() {
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_strategy!(work_whose_job_was_deleted_is_over);
 fn work_whose_job_was_deleted_is_over() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let first = a.fire_one();
@@ -252,10 +252,10 @@ fn work_whose_job_was_deleted_is_over() {
     assert!(cluster.snapshot().recoveries.is_empty());
 }
 
+on_each_strategy!(a_fire_of_the_history_is_run_again_by_hand);
 /// "Retry now".
-#[test]
 fn a_fire_of_the_history_is_run_again_by_hand() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW).data("k", "v"), once("u", "a", NOW)]);
     let fired = a.acquire_with(10, |request| request.look_ahead_ms = 0).unwrap().fired;
@@ -281,13 +281,14 @@ fn a_fire_of_the_history_is_run_again_by_hand() {
     assert!(cluster.store.firing().retry_fire(&bad[0].fire_id).unwrap_err().is_not_found());
 }
 
+#[cfg(feature = "test-util")]
+on_each_strategy!(a_failure_whose_answer_was_lost_has_one_retry);
 /// A failure whose answer was lost is recorded once, with one retry.
 #[cfg(feature = "test-util")]
-#[test]
 fn a_failure_whose_answer_was_lost_has_one_retry() {
     use carnelian::store::faults::Fault;
     for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let a = cluster.node("A");
         cluster.schedule(job("a"), [once("t", "a", NOW)]);
         let first = a.fire_one();

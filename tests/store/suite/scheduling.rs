@@ -5,9 +5,9 @@ use super::*;
 use carnelian::{CronSchedule, DataValue, Error, JobDataMap, JobDetail, SimpleSchedule, Trigger, TriggerKey};
 use std::time::Duration;
 
-#[test]
+on_each_database!(a_job_and_its_triggers_come_back_as_they_were_stored);
 fn a_job_and_its_triggers_come_back_as_they_were_stored() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let data: JobDataMap = [("text", DataValue::from("ü\n=#!")), ("n", DataValue::Int(7))].into_iter().collect();
     let work = job("a")
         .description("does the work")
@@ -31,17 +31,17 @@ fn a_job_and_its_triggers_come_back_as_they_were_stored() {
     assert_eq!(cluster.store.catalogue().triggers_of_job(&job_key("a")).unwrap().len(), 2);
 }
 
-#[test]
+on_each_database!(a_trigger_without_a_start_starts_when_it_is_stored);
 fn a_trigger_without_a_start_starts_when_it_is_stored() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let trigger = Trigger::builder(trigger_key("t"), job_key("a"));
     cluster.schedule(job("a"), [trigger]);
     assert_eq!(cluster.next("t"), Some(NOW));
 }
 
-#[test]
+on_each_database!(a_job_that_exists_is_not_stored_again);
 fn a_job_that_exists_is_not_stored_again() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let before = cluster.rows();
     let error = cluster.try_schedule(job("a"), [once("u", "a", NOW)]).unwrap_err();
@@ -49,9 +49,9 @@ fn a_job_that_exists_is_not_stored_again() {
     assert_eq!(cluster.rows(), before);
 }
 
-#[test]
+on_each_database!(a_trigger_that_exists_is_not_stored_again_and_its_job_neither);
 fn a_trigger_that_exists_is_not_stored_again_and_its_job_neither() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let error = cluster.try_schedule(job("b"), [once("u", "b", NOW), once("t", "b", NOW)]).unwrap_err();
     assert!(error.is_already_exists(), "{error}");
@@ -59,17 +59,17 @@ fn a_trigger_that_exists_is_not_stored_again_and_its_job_neither() {
     assert_eq!(cluster.state("u"), "-");
 }
 
-#[test]
+on_each_database!(a_key_given_twice_in_one_call_is_refused);
 fn a_key_given_twice_in_one_call_is_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     assert!(cluster.try_schedule(job("a"), [once("t", "a", NOW), once("t", "a", NOW)]).is_err());
     assert!(!cluster.has_job("a"));
 }
 
+on_each_database!(replacing_a_trigger_may_change_its_kind);
 /// Quartz leaves a trigger of the new kind without its row (#920).
-#[test]
 fn replacing_a_trigger_may_change_its_kind() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW)]);
     let cron = once("t", "a", NOW).schedule(CronSchedule::new("0 0 12 * * ?").unwrap()).build().unwrap();
     let cron = cluster.store.catalogue().add_trigger(cron, true).unwrap();
@@ -78,10 +78,10 @@ fn replacing_a_trigger_may_change_its_kind() {
     assert_eq!(cluster.store.catalogue().trigger(simple.key()).unwrap(), Some(simple));
 }
 
+on_each_database!(replacing_a_job_and_its_trigger_keeps_the_fire_in_progress);
 /// H16: a program that declares its triggers at each start must not forget what runs.
-#[test]
 fn replacing_a_job_and_its_trigger_keeps_the_fire_in_progress() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let work = || lone_job("a").requests_recovery(true);
     cluster.schedule(work(), [minutely("t", "a", NOW)]);
@@ -95,9 +95,9 @@ fn replacing_a_job_and_its_trigger_keeps_the_fire_in_progress() {
     assert_eq!(cluster.state("t"), "WAITING");
 }
 
-#[test]
+on_each_database!(replacing_a_reserved_trigger_takes_the_reservation_back);
 fn replacing_a_reserved_trigger_takes_the_reservation_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW + 10 * SECOND)]);
     let reservation = a.reserve_one();
@@ -107,26 +107,26 @@ fn replacing_a_reserved_trigger_takes_the_reservation_back() {
     assert_eq!(cluster.next("t"), Some(NOW + 20 * SECOND));
 }
 
-#[test]
+on_each_database!(a_trigger_that_will_never_fire_is_refused);
 fn a_trigger_that_will_never_fire_is_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let past = once("t", "a", NOW).schedule(CronSchedule::new("0 0 12 1 1 ? 2020").unwrap());
     let error = cluster.try_schedule(job("a"), [past]).unwrap_err();
     assert!(matches!(error, Error::NeverFires { .. }), "{error}");
     assert!(!cluster.has_job("a"));
 }
 
-#[test]
+on_each_database!(a_trigger_for_an_unknown_job_is_refused);
 fn a_trigger_for_an_unknown_job_is_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let error = cluster.store.catalogue().add_trigger(once("t", "nobody", NOW).build().unwrap(), false).unwrap_err();
     assert!(error.is_not_found(), "{error}");
     assert!(cluster.store.catalogue().trigger_job(&job_key("nobody"), JobDataMap::new()).unwrap_err().is_not_found());
 }
 
-#[test]
+on_each_database!(a_job_without_a_trigger_must_be_durable);
 fn a_job_without_a_trigger_must_be_durable() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     assert!(cluster.store.catalogue().add_job(&job("a").build().unwrap(), false).is_err());
     cluster.store.catalogue().add_job(&job("a").durable(true).build().unwrap(), false).unwrap();
     assert!(
@@ -142,9 +142,9 @@ fn a_job_without_a_trigger_must_be_durable() {
     assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap(), Some(changed));
 }
 
-#[test]
+on_each_database!(names_of_the_full_length_and_of_any_script_come_back);
 fn names_of_the_full_length_and_of_any_script_come_back() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let hostile = ["'; DROP TABLE QRTZ_TRIGGERS; --", "100 % _ \\ \" ` $1 ?", "😀𝔘 ütf-8 名前", "a\tb\nc", " spaces "];
     let long: String = "😀".repeat(190);
     for name in hostile.iter().copied().chain([long.as_str()]) {
@@ -165,9 +165,9 @@ fn names_of_the_full_length_and_of_any_script_come_back() {
     assert!(cluster.snapshot().triggers.is_empty());
 }
 
-#[test]
+on_each_database!(names_that_differ_in_case_or_accent_are_different);
 fn names_that_differ_in_case_or_accent_are_different() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let names = ["a", "A", "á"];
     for name in names {
         cluster.schedule(job(name), [once(name, name, NOW)]);
@@ -177,11 +177,11 @@ fn names_that_differ_in_case_or_accent_are_different() {
     }
 }
 
+on_each_database!(a_name_that_differs_in_a_trailing_space_is_different_or_refused);
 /// MySQL compares without trailing spaces, also in its `_bin` collations: there the second name is
 /// taken, and said so.
-#[test]
 fn a_name_that_differs_in_a_trailing_space_is_different_or_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a").description("first"), [once("a", "a", NOW)]);
     match cluster.try_schedule(job("a "), [once("a ", "a ", NOW)]) {
         Ok(_) => assert_eq!(cluster.snapshot().triggers.len(), 2),
@@ -190,9 +190,9 @@ fn a_name_that_differs_in_a_trailing_space_is_different_or_refused() {
     assert_eq!(cluster.store.catalogue().job(&job_key("a")).unwrap().unwrap().description(), Some("first"));
 }
 
-#[test]
+on_each_database!(a_group_is_matched_literally);
 fn a_group_is_matched_literally() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     for group in ["a_b", "axb", "A_B", "a%b"] {
         let trigger = Trigger::builder(TriggerKey::new(group, "t"), job_key(group)).start_at(at(NOW + MINUTE));
         cluster.schedule(job(group), [trigger]);
@@ -203,9 +203,9 @@ fn a_group_is_matched_literally() {
     assert_eq!(paused.len(), 1);
 }
 
-#[test]
+on_each_database!(what_no_table_can_hold_is_refused);
 fn what_no_table_can_hold_is_refused() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     assert!(JobDetail::builder(carnelian::JobKey::new("g", "x".repeat(191)), "work").build().is_err());
     assert!(JobDetail::builder(carnelian::JobKey::new("g", "a\0b"), "work").build().is_err());
     assert!(job("a").description("x".repeat(251)).build().is_err());
@@ -217,9 +217,9 @@ fn what_no_table_can_hold_is_refused() {
     assert!(cluster.snapshot().jobs.is_empty());
 }
 
-#[test]
+on_each_database!(rescheduling_puts_another_trigger_in_the_place_of_the_old);
 fn rescheduling_puts_another_trigger_in_the_place_of_the_old() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [once("old", "a", NOW + MINUTE)]);
     let new =
         cluster.store.catalogue().reschedule(&trigger_key("old"), minutely("new", "a", NOW).build().unwrap()).unwrap();
@@ -232,9 +232,9 @@ fn rescheduling_puts_another_trigger_in_the_place_of_the_old() {
     assert_eq!(cluster.state("old"), "-");
 }
 
-#[test]
+on_each_database!(unscheduling_the_last_trigger_deletes_a_job_that_is_not_durable);
 fn unscheduling_the_last_trigger_deletes_a_job_that_is_not_durable() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     cluster.schedule(job("b").durable(true), [once("v", "b", NOW)]);
     assert_eq!(cluster.store.catalogue().unschedule(&[trigger_key("t"), trigger_key("nobody")]).unwrap(), 1);
@@ -244,18 +244,18 @@ fn unscheduling_the_last_trigger_deletes_a_job_that_is_not_durable() {
     assert!(cluster.has_job("b"));
 }
 
-#[test]
+on_each_database!(deleting_jobs_takes_their_triggers_along);
 fn deleting_jobs_takes_their_triggers_along() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.schedule(job("a"), [once("t", "a", NOW), once("u", "a", NOW)]);
     cluster.schedule(job("b"), [once("v", "b", NOW)]);
     assert_eq!(cluster.store.catalogue().delete_jobs(&[job_key("a"), job_key("nobody")]).unwrap(), 1);
     assert_eq!((cluster.state("t"), cluster.state("v")), ("-".to_owned(), "WAITING".to_owned()));
 }
 
-#[test]
+on_each_database!(triggering_a_job_fires_it_now_and_once);
 fn triggering_a_job_fires_it_now_and_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.store.catalogue().add_job(&job("a").durable(true).data("x", "job").build().unwrap(), false).unwrap();
     let data = [("x", "now")].into_iter().collect();
     let key = cluster.store.catalogue().trigger_job(&job_key("a"), data).unwrap();
@@ -267,9 +267,9 @@ fn triggering_a_job_fires_it_now_and_once() {
     assert_eq!(cluster.state_of(&key), "-");
 }
 
-#[test]
+on_each_database!(a_trigger_stored_while_its_lone_job_runs_is_blocked);
 fn a_trigger_stored_while_its_lone_job_runs_is_blocked() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW)]);
     let bundle = a.fire_one();
@@ -280,11 +280,11 @@ fn a_trigger_stored_while_its_lone_job_runs_is_blocked() {
     assert_eq!(cluster.state("u"), "WAITING");
 }
 
+on_each_database!(a_job_that_becomes_lone_while_it_runs_blocks_nobody_for_ever);
 /// The end of a run unblocks nobody if runs beside it were allowed when it began: a trigger that
 /// was stored, resumed or run again while it ran, and blocked, stayed blocked for ever.
-#[test]
 fn a_job_that_becomes_lone_while_it_runs_blocks_nobody_for_ever() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW), minutely("r", "a", NOW)]);
     cluster.store.catalogue().pause_triggers(&[trigger_key("r")]).unwrap();
@@ -301,9 +301,9 @@ fn a_job_that_becomes_lone_while_it_runs_blocks_nobody_for_ever() {
     a.complete(&a.fire_one());
 }
 
-#[test]
+on_each_database!(clearing_leaves_nothing_but_fires_in_progress);
 fn clearing_leaves_nothing_but_fires_in_progress() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a"), [minutely("t", "a", NOW)]);
     cluster.schedule(job("b"), [once("u", "b", NOW + 10 * SECOND)]);
@@ -319,9 +319,9 @@ fn clearing_leaves_nothing_but_fires_in_progress() {
     assert!(cluster.fires().is_empty());
 }
 
-#[test]
+on_each_database!(a_large_map_and_many_triggers_are_stored_whole);
 fn a_large_map_and_many_triggers_are_stored_whole() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let text = "x".repeat(60_000);
     let triggers: Vec<_> = (0..600).map(|i| minutely(&format!("t{i}"), "a", NOW).build().unwrap()).collect();
     cluster
@@ -334,9 +334,9 @@ fn a_large_map_and_many_triggers_are_stored_whole() {
     assert_eq!(cluster.store.catalogue().unschedule(&keys).unwrap(), 600);
 }
 
-#[test]
+on_each_database!(sub_second_intervals_and_far_ends_are_kept);
 fn sub_second_intervals_and_far_ends_are_kept() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let trigger = once("t", "a", NOW + 1)
         .schedule(SimpleSchedule::every(Duration::from_millis(7)).repeat(u32::MAX))
         .end_at(at(253_402_300_799_000));

@@ -21,7 +21,7 @@ struct Scene {
 
 fn scene(state: TriggerState) -> Scene {
     use TriggerState::*;
-    let cluster = Cluster::one_of_many(open);
+    let cluster = Cluster::one_of_many(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     let alone = matches!(state, Blocked | PausedBlocked);
     let t = match state {
@@ -116,7 +116,7 @@ const OPERATIONS: &[Operation] = &[
     ("audit", |s| ignore(s.cluster.store.upkeep().audit().unwrap())),
 ];
 
-#[test]
+on_each_strategy!(every_operation_in_every_state_does_what_the_table_says);
 fn every_operation_in_every_state_does_what_the_table_says() {
     let mut table = format!("{:<32}", "");
     for state in TriggerState::ALL {

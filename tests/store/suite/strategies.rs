@@ -55,10 +55,10 @@ fn waiting(cluster: &Cluster) -> usize {
     cluster.snapshot().triggers.iter().filter(|t| is_part(t.key.group()) && t.state == "WAITING").count()
 }
 
+on_each_database!(a_tick_is_spread_once_and_each_node_takes_its_own_part_only);
 /// LT-13, LT-71, LT-79.
-#[test]
 fn a_tick_is_spread_once_and_each_node_takes_its_own_part_only() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b, c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
     cluster.schedule(broadcast("j"), [secondly("t", "j", NOW)]);
     let brought = a.acquire();
@@ -74,11 +74,11 @@ fn a_tick_is_spread_once_and_each_node_takes_its_own_part_only() {
     assert_eq!(cluster.snapshot().triggers.len(), 1, "what has run is gone");
 }
 
+on_each_database!(racing_nodes_run_each_tick_once_each);
 /// LT-79: by all nodes at once, tick after tick.
-#[test]
 fn racing_nodes_run_each_tick_once_each() {
     const TICKS: i64 = 5;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let nodes = ["A", "B", "C", "D"].map(|name| cluster.node(name));
     cluster.schedule(broadcast("j"), [secondly("t", "j", NOW)]);
     let seen = Guarded::new(Vec::new());
@@ -108,10 +108,10 @@ fn racing_nodes_run_each_tick_once_each() {
     assert_eq!(seen, expected);
 }
 
+on_each_database!(those_take_part_that_may_and_that_are_there_when_the_tick_is_spread);
 /// LT-13: who may not run the job takes no part, and who joins takes part from the next tick on.
-#[test]
 fn those_take_part_that_may_and_that_are_there_when_the_tick_is_spread() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b, c, d) = (cluster.node("A"), cluster.node("B"), cluster.node("C"), cluster.node("D"));
     b.store.job_types().set(Vec::new());
     b.check_in();
@@ -131,10 +131,10 @@ fn those_take_part_that_may_and_that_are_there_when_the_tick_is_spread() {
     assert_eq!(ran, [["0/3"], ["1/3"], ["2/3"]]);
 }
 
+on_each_database!(parts_of_a_dead_node_are_dropped_and_what_had_begun_is_recorded);
 /// LT-78: a run belongs to its node, and goes with it.
-#[test]
 fn parts_of_a_dead_node_are_dropped_and_what_had_begun_is_recorded() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(broadcast("begun"), [once("t1", "begun", NOW)]);
     assert_eq!(a.acquire().fanned_out, 1);
@@ -158,10 +158,10 @@ fn parts_of_a_dead_node_are_dropped_and_what_had_begun_is_recorded() {
     assert!(!cluster.has_job("begun") && !cluster.has_job("idle"), "they went with their last triggers");
 }
 
+on_each_database!(shares_of_a_dead_node_are_given_to_another);
 /// LT-108: a share is done, by whomever, if the job requests recovery; index and count stay.
-#[test]
 fn shares_of_a_dead_node_are_given_to_another() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(sharded("j"), [once("t", "j", NOW)]);
     assert_eq!(a.acquire().fanned_out, 1);
@@ -183,9 +183,9 @@ fn shares_of_a_dead_node_are_given_to_another() {
     assert_eq!(waiting(&cluster), 0);
 }
 
-#[test]
+on_each_database!(a_node_that_leaves_or_is_refused_gives_up_its_parts);
 fn a_node_that_leaves_or_is_refused_gives_up_its_parts() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (mut a, b, c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
     cluster.schedule(broadcast("j"), [once("t", "j", NOW)]);
     cluster.schedule(sharded("k"), [once("u", "k", NOW)]);
@@ -201,10 +201,10 @@ fn a_node_that_leaves_or_is_refused_gives_up_its_parts() {
     assert_eq!(waiting(&cluster), 0);
 }
 
+on_each_database!(a_busy_node_is_left_out_where_fires_may_not_overlap);
 /// LT-78: with fires that may not overlap, a node that is still at an earlier tick takes no part.
-#[test]
 fn a_busy_node_is_left_out_where_fires_may_not_overlap() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(broadcast("j"), [secondly("t", "j", NOW).overlap(Overlap::Skip)]);
     assert_eq!(a.acquire().fanned_out, 1);
@@ -216,11 +216,11 @@ fn a_busy_node_is_left_out_where_fires_may_not_overlap() {
     assert_eq!(a.complete(&first), CompletionOutcome::Recorded);
 }
 
+on_each_database!(a_part_is_tried_again_on_its_node);
 /// A part that failed is tried again by the node that it is for, and by no other, also after a
 /// failure that somebody declared.
-#[test]
 fn a_part_is_tried_again_on_its_node() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     let retry = RetryPolicy::fixed(Duration::from_secs(5)).max_attempts(3);
     let job = broadcast("j").policy(policy(Strategy::Broadcast).retry(retry)).durable(true);
@@ -247,12 +247,12 @@ fn a_part_is_tried_again_on_its_node() {
     assert_eq!((waiting(&cluster), cluster.snapshot().recoveries.len()), (0, 0));
 }
 
+on_each_database!(a_child_may_follow_whole_ticks);
 /// A child of the whole tick waits for the last part, however the parts end, and sees one that
 /// failed.
-#[test]
 fn a_child_may_follow_whole_ticks() {
     for fails in [false, true] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         for name in ["good", "bad", "each"] {
             cluster.store.catalogue().add_job(&job(name).durable(true).build().unwrap(), false).unwrap();
@@ -303,11 +303,11 @@ fn a_child_may_follow_whole_ticks() {
     }
 }
 
+on_each_database!(a_tick_whose_last_parts_ended_at_the_same_moment_is_settled_by_an_audit);
 /// Jobs that end their fires in transactions of their own at the same moment: neither sees the end
 /// of the other, and the nodes die before they tidy up.
-#[test]
 fn a_tick_whose_last_parts_ended_at_the_same_moment_is_settled_by_an_audit() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.store.catalogue().add_job(&job("whole").durable(true).build().unwrap(), false).unwrap();
     cluster.store.catalogue().add_job(&broadcast("j").durable(true).build().unwrap(), false).unwrap();
@@ -319,7 +319,7 @@ fn a_tick_whose_last_parts_ended_at_the_same_moment_is_settled_by_an_audit() {
         let c = cluster.node("C");
         assert_eq!(c.store.upkeep().audit().unwrap().following, [], "a part is not over");
         cluster.tamper(|s| {
-            s.delete_fired(std::slice::from_ref(&fire.fire_id))?;
+            s.delete_fired(std::slice::from_ref(&fire.fire_id), Vec::new())?;
             s.delete_finished_triggers(std::slice::from_ref(fire.trigger.key()))?;
             let parts: Vec<TickPartRow> = s.rows().list()?;
             let open = parts.into_iter().find(|row| row.outcome.is_none()).unwrap();
@@ -340,11 +340,11 @@ fn a_tick_whose_last_parts_ended_at_the_same_moment_is_settled_by_an_audit() {
     assert_eq!(c.store.upkeep().audit().unwrap().following, [], "once");
 }
 
+on_each_database!(a_tick_is_over_when_its_last_node_is_gone);
 /// A node that goes with its part ends the tick, and what it had begun is lost.
-#[test]
 fn a_tick_is_over_when_its_last_node_is_gone() {
     for begins in [false, true] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         cluster.store.catalogue().add_job(&job("whole").durable(true).build().unwrap(), false).unwrap();
         cluster
@@ -370,10 +370,10 @@ fn a_tick_is_over_when_its_last_node_is_gone() {
     }
 }
 
+on_each_database!(a_part_that_waits_for_another_try_goes_with_its_node);
 /// Work that belongs to a node goes with it.
-#[test]
 fn a_part_that_waits_for_another_try_goes_with_its_node() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let retry = RetryPolicy::fixed(Duration::from_secs(60)).max_attempts(3);
     let job = broadcast("j").policy(policy(Strategy::Broadcast).retry(retry)).durable(true);
@@ -389,11 +389,11 @@ fn a_part_that_waits_for_another_try_goes_with_its_node() {
     assert_eq!((waiting(&cluster), cluster.snapshot().recoveries.len()), (0, 0));
 }
 
+on_each_database!(a_busy_node_is_left_out_everywhere_if_the_settings_say_so);
 /// As in LogiTask: a node that still runs its part of the last tick has none of the next.
-#[test]
 fn a_busy_node_is_left_out_everywhere_if_the_settings_say_so() {
     for skips in [false, true] {
-        let cluster = Cluster::with(open, |settings| settings.cluster.skip_busy_nodes = skips);
+        let cluster = Cluster::with(open(), |settings| settings.cluster.skip_busy_nodes = skips);
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         cluster.schedule(broadcast("j"), [secondly("t", "j", NOW)]);
         assert_eq!(a.acquire().fanned_out, 1);
@@ -407,7 +407,7 @@ fn a_busy_node_is_left_out_everywhere_if_the_settings_say_so() {
     }
 }
 
-#[test]
+on_each_database!(what_cannot_be_spread_is_refused);
 fn what_cannot_be_spread_is_refused() {
     let lone = |strategy| job("j").policy(policy(strategy)).disallow_concurrent_execution(true).build();
     let of = |policy: JobPolicy, recovery| job("j").policy(policy).requests_recovery(recovery).build();
@@ -426,9 +426,9 @@ fn what_cannot_be_spread_is_refused() {
     assert!(lone(Strategy::Preempt).is_ok());
 }
 
-#[test]
+on_each_database!(strategies_are_refused_beside_nodes_of_quartz);
 fn strategies_are_refused_beside_nodes_of_quartz() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let mut ours = cluster.node("A");
     java_joins(&cluster, &mut ours);
     let add = |builder: JobDetailBuilder| {

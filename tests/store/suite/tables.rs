@@ -18,9 +18,9 @@ fn ends(rows: &[Outage]) -> Vec<i64> {
     rows.iter().map(|row| row.ended_ms).collect()
 }
 
-#[test]
+on_each_database!(rows_are_read_by_key_by_conditions_and_in_pages);
 fn rows_are_read_by_key_by_conditions_and_in_pages() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     cluster.tamper(|s| {
         assert_eq!(s.row::<Outage>(&10_i64)?, None);
         s.insert_all(&outages())?;
@@ -38,9 +38,9 @@ fn rows_are_read_by_key_by_conditions_and_in_pages() {
     });
 }
 
-#[test]
+on_each_database!(rows_are_written_anew_in_place_of_others_and_in_part);
 fn rows_are_written_anew_in_place_of_others_and_in_part() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let row = |node: &str, kind, until_ms| {
         let (node, who) = (node.to_owned(), "ann".to_owned());
         BlacklistRow { node, kind, reason: None, who, until_ms, made_ms: 5 }
@@ -68,9 +68,9 @@ fn rows_are_written_anew_in_place_of_others_and_in_part() {
     });
 }
 
-#[test]
+on_each_database!(a_guarded_write_changes_what_fits_and_nothing_else);
 fn a_guarded_write_changes_what_fits_and_nothing_else() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let row = |holder: &str, fence: i64| LockRow {
         name: "stock".to_owned(),
         holder: holder.to_owned(),
@@ -89,9 +89,9 @@ fn a_guarded_write_changes_what_fits_and_nothing_else() {
     });
 }
 
-#[test]
+on_each_database!(a_stamp_is_the_time_of_the_transaction_and_kept_fields_stay);
 fn a_stamp_is_the_time_of_the_transaction_and_kept_fields_stay() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let node = |started_ms, seen_ms, running| {
         let mut info = carnelian::node::NodeInfo::default();
         (info.node_name, info.running) = ("n".to_owned(), running);
@@ -113,9 +113,9 @@ fn a_stamp_is_the_time_of_the_transaction_and_kept_fields_stay() {
     });
 }
 
-#[test]
+on_each_database!(a_row_of_a_key_that_is_there_is_a_unique_violation);
 fn a_row_of_a_key_that_is_there_is_a_unique_violation() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let row = PrefetchedRow { instance: "A".to_owned(), last_fence: 1, fires: "[]".to_owned() };
     let mut insert = |s: &mut dyn carnelian::store::Session| s.insert(&row);
     let transact = |work: &mut dyn FnMut(&mut dyn carnelian::store::Session) -> carnelian::Result<()>| {

@@ -25,10 +25,10 @@ fn ten(cluster: &Cluster, job: JobDetailBuilder, at_ms: i64) {
     cluster.schedule(job, triggers);
 }
 
-#[test]
+on_each_strategy!(jobs_that_may_be_long_are_taken_for_free_workers_only);
 fn jobs_that_may_be_long_are_taken_for_free_workers_only() {
     for at_ms in [NOW, NOW + SECOND] {
-        let cluster = Cluster::new(open);
+        let cluster = Cluster::new(open());
         let (a, b) = (cluster.node("A"), cluster.node("B"));
         ten(&cluster, job("a"), at_ms);
         assert_eq!(taken(&cluster, &a, &NOTHING), (2, true), "nothing is known of them, due at {at_ms}");
@@ -36,18 +36,18 @@ fn jobs_that_may_be_long_are_taken_for_free_workers_only() {
     }
 }
 
-#[test]
+on_each_strategy!(runs_that_others_wait_for_never_wait_themselves);
 fn runs_that_others_wait_for_never_wait_themselves() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     let overlap = |name| once(name, "a", NOW).overlap(Overlap::Skip);
     cluster.schedule(job("a"), [overlap("t"), overlap("u"), overlap("v")]);
     assert_eq!(taken(&cluster, &a, &WORK), (2, true));
 }
 
-#[test]
+on_each_strategy!(a_fire_that_is_taken_back_was_never_taken);
 fn a_fire_that_is_taken_back_was_never_taken() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, b) = (cluster.node("A"), cluster.node("B"));
     let (first, second) = (once("gone", "a", NOW), once("kept", "r", NOW - SECOND));
     cluster.schedule(job("a"), [first.data("x", "1").priority(7), minutely("m", "a", NOW - 2 * SECOND)]);
@@ -73,9 +73,9 @@ fn a_fire_that_is_taken_back_was_never_taken() {
     assert_eq!(cluster.store.firing().unfire(&a.owner(), &all).unwrap(), [Unfired::Gone; 3]);
 }
 
-#[test]
+on_each_strategy!(a_fire_of_a_trigger_that_went_on_stands);
 fn a_fire_of_a_trigger_that_went_on_stands() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
     let first = a.fire_one();
@@ -89,9 +89,9 @@ fn a_fire_of_a_trigger_that_went_on_stands() {
     cluster.check();
 }
 
-#[test]
+on_each_strategy!(what_was_paused_or_deleted_meanwhile_stays_so);
 fn what_was_paused_or_deleted_meanwhile_stays_so() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("paused", "a", NOW), once("spent", "a", NOW)]);
     cluster.schedule(job("d"), [minutely("deleted", "d", NOW)]);

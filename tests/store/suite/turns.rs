@@ -22,9 +22,9 @@ fn turn(node: &Node, ended: &[Completion], max: usize) -> carnelian::Result<(Vec
         .map(|(recorded, taken)| (recorded.outcomes, taken))
 }
 
-#[test]
+on_each_database!(what_has_ended_is_recorded_and_the_next_begin);
 fn what_has_ended_is_recorded_and_the_next_begin() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster
         .schedule(job("a").durable(true), [once("t", "a", NOW), once("u", "a", NOW + 1), once("v", "a", NOW + MINUTE)]);
@@ -39,10 +39,10 @@ fn what_has_ended_is_recorded_and_the_next_begin() {
     a.complete(&taken.fired[0]);
 }
 
+on_each_database!(a_fire_that_waited_for_the_one_that_has_ended_begins_in_the_same_turn);
 /// The end of a run lets its sibling go, and the same transaction takes it.
-#[test]
 fn a_fire_that_waited_for_the_one_that_has_ended_begins_in_the_same_turn() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(lone_job("a").durable(true), [once("t", "a", NOW), once("u", "a", NOW)]);
     let first = a.fire_one();
@@ -51,11 +51,11 @@ fn a_fire_that_waited_for_the_one_that_has_ended_begins_in_the_same_turn() {
     a.complete(&taken.fired[0]);
 }
 
+on_each_database!(a_fire_that_is_no_longer_ours_is_fenced_and_the_next_begin);
 /// H3: a fire that belongs to another node by now is not recorded, and keeps the node from nothing
 /// else.
-#[test]
 fn a_fire_that_is_no_longer_ours_is_fenced_and_the_next_begin() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").durable(true), [once("t", "a", NOW), once("u", "a", NOW + MINUTE)]);
     let first = a.fire_one();
@@ -66,10 +66,10 @@ fn a_fire_that_is_no_longer_ours_is_fenced_and_the_next_begin() {
     a.complete(&taken.fired[0]);
 }
 
+on_each_database!(a_node_that_was_declared_dead_has_no_turn);
 /// Law 3: a node that was declared dead takes nothing; and what it would record goes with that.
-#[test]
 fn a_node_that_was_declared_dead_has_no_turn() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let (a, mut b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a").requests_recovery(true).durable(true), [once("t", "a", NOW), once("u", "a", NOW + 1)]);
     let first = a.fire_one();

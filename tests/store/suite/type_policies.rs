@@ -29,9 +29,9 @@ fn stranger_alone(cluster: &Cluster, name: &str) -> Node {
     super::job_types::node_with(cluster, name, &[info("other", 1)])
 }
 
-#[test]
+on_each_database!(a_run_has_the_policy_of_its_type_where_its_own_says_nothing);
 fn a_run_has_the_policy_of_its_type_where_its_own_says_nothing() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = typed(&cluster, "A", of_type());
     let own = JobPolicy::new().timeout(Duration::from_secs(1));
     cluster.schedule(job("own").policy(own), [once("t", "own", NOW)]);
@@ -48,10 +48,10 @@ fn a_run_has_the_policy_of_its_type_where_its_own_says_nothing() {
     assert_eq!(stored.len(), 0, "nothing was stored with the jobs");
 }
 
+on_each_database!(who_recovers_needs_not_have_the_type);
 /// A node that does not have the type recovers and parks by its policy.
-#[test]
 fn who_recovers_needs_not_have_the_type() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = typed(&cluster, "A", of_type());
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     a.fire_one();
@@ -64,9 +64,9 @@ fn who_recovers_needs_not_have_the_type() {
     assert_eq!(cluster.store.catalogue().parked().unwrap().len(), 1);
 }
 
-#[test]
+on_each_database!(who_declares_a_fire_failed_needs_not_have_the_type);
 fn who_declares_a_fire_failed_needs_not_have_the_type() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = typed(&cluster, "A", of_type());
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let fire = a.fire_one();
@@ -74,10 +74,10 @@ fn who_declares_a_fire_failed_needs_not_have_the_type() {
     assert_eq!(failed.retried_after, Some(Duration::from_secs(5)));
 }
 
+on_each_database!(the_last_node_that_has_the_type_says_its_policy);
 /// The node that spoke last counts, also if it says that there is no policy.
-#[test]
 fn the_last_node_that_has_the_type_says_its_policy() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let known = || cluster.store.job_types().policies().unwrap();
     let mut a = typed(&cluster, "A", of_type());
     assert_eq!(known(), BTreeMap::from([("work".to_owned(), of_type())]));

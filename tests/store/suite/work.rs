@@ -8,11 +8,11 @@ fn row(root: &str, version: i64, fence: i64) -> CheckpointRow {
     CheckpointRow { root_fire_id: root.to_owned(), version, fence, data: format!("step {version}").into_bytes() }
 }
 
+on_each_database!(a_checkpoint_outlives_its_node_and_goes_with_the_work);
 /// PA-40: the successor finds what the node that died had written, and the end of the work takes it
 /// away.
-#[test]
 fn a_checkpoint_outlives_its_node_and_goes_with_the_work() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW)]);
     let first = a.fire_one();
@@ -40,11 +40,11 @@ fn a_checkpoint_outlives_its_node_and_goes_with_the_work() {
     cluster.check();
 }
 
+on_each_database!(a_checkpoint_of_work_that_nobody_goes_on_with_is_swept);
 /// The work of a node that died, and whose job asks for no recovery, is over: the audit takes its
 /// checkpoint.
-#[test]
 fn a_checkpoint_of_work_that_nobody_goes_on_with_is_swept() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     cluster.schedule(job("b").requests_recovery(true), [once("u", "b", NOW)]);
@@ -66,9 +66,9 @@ fn a_checkpoint_of_work_that_nobody_goes_on_with_is_swept() {
     assert!(kept("b"), "its recovery waits");
 }
 
-#[test]
+on_each_database!(a_checkpoint_has_a_limit);
 fn a_checkpoint_has_a_limit() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let a = cluster.node("A");
     cluster.schedule(job("a"), [once("t", "a", NOW)]);
     let fire = a.fire_one();
@@ -89,10 +89,10 @@ fn request(id: Option<&str>, name: &str) -> Request {
     }
 }
 
+on_each_database!(a_request_is_taken_once);
 /// PA-05, S15.
-#[test]
 fn a_request_is_taken_once() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let first = cluster.store.catalogue().take_requests(&[request(Some("order 17"), "a")]).unwrap();
     let second = cluster.store.catalogue().take_requests(&[request(Some("order 17"), "b")]).unwrap();
     assert!(first[0].is_new && !second[0].is_new);
@@ -112,11 +112,11 @@ fn a_request_is_taken_once() {
     assert!(cluster.store.catalogue().take_requests(&[request(Some("order 17"), "d")]).unwrap()[0].is_new);
 }
 
+on_each_database!(a_request_is_known_until_its_work_is_over);
 /// PA-05: a request whose work waits for longer than a week was forgotten, and taken again.
-#[test]
 fn a_request_is_known_until_its_work_is_over() {
     const WEEK: i64 = 7 * 24 * 60 * MINUTE;
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let submitted = carnelian::JobKey::new("SUBMITTED", "s");
     let key = |name: &str| carnelian::TriggerKey::new("SUBMITTED", name);
     let once_of =
@@ -149,9 +149,9 @@ fn a_request_is_known_until_its_work_is_over() {
     assert_eq!(cluster.store.upkeep().clean_up().unwrap().requests, 2);
 }
 
-#[test]
+on_each_database!(requests_are_taken_together_or_not_at_all);
 fn requests_are_taken_together_or_not_at_all() {
-    let cluster = Cluster::new(open);
+    let cluster = Cluster::new(open());
     let all = [request(Some("1"), "a"), request(None, "b"), request(Some("1"), "c"), request(Some("2"), "d")];
     let answers = cluster.store.catalogue().take_requests(&all).unwrap();
     assert_eq!(answers.iter().map(|answer| answer.is_new).collect::<Vec<_>>(), [true, true, false, true]);

@@ -9,11 +9,14 @@ use super::policies::policy;
 use super::row_beside::{OF_JOB, OF_TRIGGER, join, left_join};
 use super::trigger_keys;
 use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, IntervalRow, is_of_interval, kinds};
+use super::waiting::{waiting, waiting_values};
 use crate::error::Result;
-use crate::store::row::{Candidate, TypeVersions};
+use crate::key::TriggerKey;
+use crate::store::row::{Candidate, DueQuery, TypeVersions};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
+use crate::trigger::TriggerOrder;
 
 /// The type of a trigger's job, looked up for each trigger in turn.
 const JOB_TYPE: &str = "SELECT j.job_class_name FROM {p}JOB_DETAILS j WHERE j.sched_name = t.sched_name \
@@ -44,6 +47,78 @@ impl SqlSession<'_, '_> {
             left_join(backend, "CN_TRIGGER_OPTIONS", "o", "t", OF_TRIGGER),
             left_join(backend, "CN_RECOVERIES", "r", "t", OF_TRIGGER)
         )
+    }
+
+    /// The triggers that are due, in the order of the query.
+    pub(super) fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<CandidateRow>> {
+        let (of_types, types) = self.of_types(query.job_types, query.versions);
+        let (not_excluded, excluded) = self.not_excluded(query.excluded);
+        // The few rows at the head of the due index come first, then the rows that belong to them:
+        // a planner that sees both at once may begin with the jobs and sort the whole backlog.
+        let (order, ordered_by): (_, &[i64]) = match query.order {
+            TriggerOrder::TimeThenPriority => ("t.next_fire_time ASC, t.priority DESC", &[]),
+            TriggerOrder::PriorityThenTime => (
+                "CASE WHEN t.next_fire_time <= ? THEN 0 ELSE 1 END, t.priority DESC, t.next_fire_time ASC",
+                &[query.now_ms],
+            ),
+        };
+        let mut rows: Vec<CandidateRow> = Vec::new();
+        for (triggers, among, keys) in self.searched(query.among) {
+            // MySQL plans each time anyway, and gives its rows in no order: it is told how many
+            // exactly.
+            let is_ordered = self.backend() != Backend::Mysql;
+            let page = if is_ordered { page_size(query.limit) } else { query.limit };
+            let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
+            let head = |columns: &str| {
+                format!(
+                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_excluded}{among} \
+                     ORDER BY {order} LIMIT {page}{offset})",
+                    waiting(self.backend(), "?", "?")
+                )
+            };
+            let text = if is_ordered {
+                format!("{} ORDER BY {order}", self.candidates_from(&head("t.*")))
+            } else {
+                // Keys only: a table with data in it would be gathered on disk, once for the query
+                // and once for its order.
+                let keys = head("t.sched_name, t.trigger_name, t.trigger_group");
+                let found = self.candidates_from(&format!("{keys} k STRAIGHT_JOIN {{p}}TRIGGERS"));
+                let same = "t.sched_name = k.sched_name AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group";
+                format!("{found} WHERE {same}")
+            };
+            let (before, after) = keys;
+            let mut values = before;
+            let (last, first) = ([query.no_later_than_ms.into()], [query.misfired_before_ms.into()]);
+            values.extend(waiting_values(self.backend(), &self.name(), &last, &first));
+            values.extend(types.iter().cloned());
+            values.extend(excluded.iter().cloned());
+            values.extend(after);
+            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
+            if query.offset > 0 {
+                values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
+            }
+            values.extend(ordered_by.iter().filter(|_| is_ordered).map(|ms| Value::from(*ms)));
+            rows.extend(self.load::<CandidateRow>(&text, &values)?.into_iter().take(query.limit));
+        }
+        Ok(rows)
+    }
+
+    /// These triggers, whatever their state, in no order.
+    pub(super) fn candidates_of(&mut self, keys: &[TriggerKey]) -> Result<Vec<CandidateRow>> {
+        let mut rows: Vec<CandidateRow> = Vec::new();
+        for (table, among, (before, after)) in self.searched(Some(keys)) {
+            let (text, values) = match self.backend() {
+                // The triggers first, and no word of the scheduler beside them: a planner that sees
+                // it may begin with all of its jobs.
+                Backend::Postgres => (self.candidates_from(&format!("(SELECT t.* FROM {table} OFFSET 0)")), before),
+                _ => {
+                    let text = format!("{} WHERE t.sched_name = ?{among}", self.candidates_from("{p}TRIGGERS"));
+                    (text, before.into_iter().chain([self.name()]).chain(after).collect())
+                }
+            };
+            rows.extend(self.load::<CandidateRow>(&text, &values)?);
+        }
+        Ok(rows)
     }
 
     /// The condition on job types and versions of data with its values.
@@ -83,4 +158,12 @@ impl SqlSession<'_, '_> {
         rows.into_iter().for_each(|row| row.fill_in(&mut candidates));
         self.with_recurrences(candidates)
     }
+}
+
+/// At least so many rows, as a literal of which there are few: a planner that does not see how few
+/// rows are wanted may sort the whole backlog, and one that is told anew each time plans anew each
+/// time.
+fn page_size(limit: usize) -> usize {
+    const SIZES: [usize; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
+    SIZES.into_iter().find(|size| *size >= limit).unwrap_or_else(|| limit.next_multiple_of(1000))
 }

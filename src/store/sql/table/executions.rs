@@ -3,40 +3,21 @@
 use super::declared::{values, written};
 use crate::error::Result;
 use crate::rules::begun::BeginMark;
-use crate::store::database::{ExecutionRows, Owner, Session};
-use crate::store::row::{HeartbeatRow, Table};
+use crate::store::database::{ExecutionRows, IfThere, Owner};
+use crate::store::row::{Cell, HeartbeatRow, TableDef};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 
 impl ExecutionRows for SqlSession<'_, '_> {
-    fn put_heartbeats(&mut self, rows: &[HeartbeatRow]) -> Result<()> {
-        let rows: Vec<_> = rows.iter().map(|row| values(HeartbeatRow::DEF, row.cells())).collect();
-        self.put_rows_of_executing(HeartbeatRow::DEF.name, &written(HeartbeatRow::DEF), &rows)
+    fn put_of_executing(&mut self, table: &'static TableDef, rows: Vec<Vec<Cell>>, there: IfThere) -> Result<usize> {
+        let rows: Vec<_> = rows.into_iter().map(|row| values(table, row)).collect();
+        self.put_rows_of_executing(table.name, &written(table), &rows, there)
     }
 
     fn notable_heartbeats(&mut self, instance: &str, now_ms: i64, future_ms: i64) -> Result<Vec<HeartbeatRow>> {
         let tail = " AND ((instance_name = ? AND beat_ms = ?) OR beat_ms + limit_ms < ? OR beat_ms > ?)";
         self.rows_after(tail, &[self.name(), instance.into(), now_ms.into(), now_ms.into(), future_ms.into()])
-    }
-
-    fn request_cancels(&mut self, fire_ids: &[String], who: &str) -> Result<usize> {
-        let now_ms = self.now_ms()?;
-        // One at a time: orders are rare, and each must be counted.
-        // Somebody else may ask for the same at the same time: that is no error.
-        let (insert, end) = match self.backend() {
-            Backend::Mysql => ("INSERT IGNORE INTO", ""),
-            Backend::Postgres | Backend::Sqlite => ("INSERT INTO", " ON CONFLICT DO NOTHING"),
-        };
-        let text = format!(
-            "{insert} {{p}}CN_CANCELS (sched_name, entry_id, made_ms, who) SELECT f.sched_name, f.entry_id, ?, ? \
-             FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? AND f.entry_id = ? AND f.state = 'EXECUTING'{end}"
-        );
-        let mut noted = 0;
-        for fire_id in fire_ids {
-            noted += self.execute(&text, &[now_ms.into(), who.into(), self.name(), fire_id.into()])?;
-        }
-        Ok(noted)
     }
 
     fn note_begun(&mut self, owner: &Owner, mark: &BeginMark) -> Result<bool> {

@@ -4,21 +4,29 @@ use super::executing::{job_executes, job_executes_alone};
 use super::fired_row::{COLUMNS, INSERTED, Row, values};
 use super::{BARE_KEY, JOB_KEY, job_keys, texts, trigger_keys};
 use crate::error::{Error, Result};
-use crate::key::JobKey;
-use crate::store::database::{FiredRows, Owner, Session};
-use crate::store::row::{FiredRow, FiredSelection, FiredState, ReservationSelection};
+use crate::key::{JobKey, TriggerKey};
+use crate::rules::strategy::is_rerun;
+use crate::store::database::{EndingTriggers, FiredRows, Owner, Session, TriggerRows};
+use crate::store::row::{EndRow, FiredRow, FiredSelection, FiredState, ReservationSelection};
 use crate::store::sql::backend::Backend;
-use crate::store::sql::bulk::by_primary_key;
+use crate::store::sql::bulk::{and_guard, by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
-use crate::store::sql::statement::Count;
-use crate::store::sql::statement::Value;
+use crate::store::sql::statement::{Count, Value};
+use crate::trigger::TriggerState;
 use diesel::sql_types::{BigInt, Text};
 
 by_place! {
     struct IdRow {
         entry_id: String as Text,
+    }
+}
+
+by_place! {
+    struct Begun {
+        triggers: i64 as BigInt,
+        simple: i64 as BigInt,
     }
 }
 
@@ -88,9 +96,21 @@ impl FiredRows for SqlSession<'_, '_> {
         Ok(rows.into_iter().map(FiredRow::from).collect())
     }
 
-    fn insert_fired(&mut self, rows: Vec<FiredRow>) -> Result<()> {
+    fn insert_fired(&mut self, rows: Vec<FiredRow>, ending: &EndingTriggers) -> Result<usize> {
         self.assert_trigger_access();
-        self.insert_rows("FIRED_TRIGGERS", &INSERTED, rows.iter().map(values).collect())
+        // Nearly always they end from one state.
+        if let (Backend::Postgres, Some((state, keys)), 1) = (self.backend(), ending.first_key_value(), ending.len())
+            && !rows.is_empty()
+            && !keys.iter().any(is_rerun)
+        {
+            return self.begin_last_fires(keys, *state, &rows);
+        }
+        let mut ended = 0;
+        for (state, keys) in ending {
+            ended += self.delete_triggers(keys, Some(*state))?;
+        }
+        self.insert_rows("FIRED_TRIGGERS", &INSERTED, rows.iter().map(values).collect())?;
+        Ok(ended)
     }
 
     fn begin_executing(&mut self, rows: &[(String, FiredRow)]) -> Result<usize> {
@@ -105,8 +125,11 @@ impl FiredRows for SqlSession<'_, '_> {
         self.update_rows("FIRED_TRIGGERS", &["entry_id"], &["state"], &INSERTED, &rows)
     }
 
-    fn delete_fired(&mut self, ids: &[String]) -> Result<Vec<String>> {
+    fn delete_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         self.assert_trigger_access();
+        if !ids.is_empty() && !ends.is_empty() {
+            return self.move_to_history(ids, ends);
+        }
         let ids = texts(ids);
         if dialect::returns_updated(self.backend()) {
             let deleted: Vec<IdRow> = match self.backend() {
@@ -205,6 +228,35 @@ impl FiredRows for SqlSession<'_, '_> {
 }
 
 impl SqlSession<'_, '_> {
+    /// Writes new fired rows and deletes the triggers of a state that end with them, which were just
+    /// read, in one statement on PostgreSQL; returns how many triggers there were.
+    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fires: &[FiredRow]) -> Result<usize> {
+        let found = by_primary_key(&BARE_KEY, 2);
+        let guard = and_guard(&format!("t.trigger_state = '{}'", in_state.name()));
+        let marks = vec!["?"; INSERTED.len()].join(", ");
+        let text = format!(
+            "WITH gone AS (DELETE FROM {{p}}TRIGGERS AS t USING {found}{guard} RETURNING 1), \
+             simple AS (DELETE FROM {{p}}SIMPLE_TRIGGERS AS t USING {found} RETURNING 1), \
+             begun AS (INSERT INTO {{p}}FIRED_TRIGGERS (sched_name, {}) SELECT ?, v.* FROM unnest({marks}) AS v) \
+             SELECT (SELECT count(*) FROM gone) AS triggers, (SELECT count(*) FROM simple) AS simple",
+            INSERTED.join(", "),
+        );
+        let rows = trigger_keys(keys);
+        let mut all = Vec::new();
+        for _ in 0..2 {
+            all.push(self.name());
+            all.extend(transpose(rows.clone(), 2));
+        }
+        all.push(self.name());
+        all.extend(transpose(fires.iter().map(values).collect(), INSERTED.len()));
+        let begun: Vec<Begun> = self.load(&text, &all)?;
+        let count = |of: fn(&Begun) -> i64| begun.first().map_or(0, |row| usize::try_from(of(row)).unwrap_or(0));
+        if count(|row| row.simple) < keys.len() {
+            self.delete_schedules(&rows, true)?;
+        }
+        Ok(count(|row| row.triggers))
+    }
+
     /// Deletes the reservations of nodes of ours that a condition finds: its head, the values up to
     /// its keys, the keys with their rows, and its tail.
     fn delete_ours(

@@ -7,7 +7,7 @@ use crate::error::{FailureClass, Result};
 use crate::hash::HashMap;
 use crate::job::RunMarks;
 use crate::key::JobKey;
-use crate::store::database::{FiredRows, HistoryRows, Session};
+use crate::store::database::{HistoryRows, Session};
 use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryRow, Table, TableDef};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{by_primary_key, transpose};
@@ -221,21 +221,18 @@ impl SqlSession<'_, '_> {
             self.load_for_keys_and(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
         self.write_moved(gone, ends)
     }
-}
 
-impl HistoryRows for SqlSession<'_, '_> {
-    fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
-        self.assert_trigger_access();
-        if ids.is_empty() || ends.is_empty() {
-            return self.delete_fired(ids);
-        }
+    /// Deletes fired rows and writes the ends of those that were there; returns their ids.
+    pub(super) fn move_to_history(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         match self.backend() {
             Backend::Postgres => self.move_on_postgres(ids, &ends),
             Backend::Mysql => self.move_on_mysql(ids, ends),
             Backend::Sqlite => self.move_on_sqlite(ids, ends),
         }
     }
+}
 
+impl HistoryRows for SqlSession<'_, '_> {
     fn select_history(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
         let mut text = select_of(table);
         let mut values = vec![self.name()];

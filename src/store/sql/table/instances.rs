@@ -8,7 +8,9 @@ use super::members;
 use super::stray::stray_rows;
 use crate::error::Result;
 use crate::store::database::{ClusterRows, Owner, Session};
-use crate::store::row::{ClusterMembers, InstanceRow, InstanceSelection, Late, LoadRow, NodeRow, PlacementView};
+use crate::store::row::{
+    ClusterMembers, Departure, InstanceRow, InstanceSelection, Late, LoadRow, NodeRow, PlacementView,
+};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::dialect;
@@ -30,11 +32,6 @@ const OF_INSTANCE: [&str; 4] = ["CN_INSTANCES", "CN_PROCESSES", "CN_JOB_TYPES", 
 const TOUCH: &str = "UPDATE {p}SCHEDULER_STATE SET last_checkin_time = ? WHERE sched_name = ? AND instance_name = ? \
      AND EXISTS (SELECT 1 FROM {p}CN_INSTANCES i WHERE i.sched_name = {p}SCHEDULER_STATE.sched_name \
      AND i.instance_name = {p}SCHEDULER_STATE.instance_name AND i.incarnation = ?)";
-
-/// The values of [`TOUCH`].
-fn touched(name: Value, owner: &Owner, now_ms: i64) -> Vec<Value> {
-    vec![now_ms.into(), name, (&owner.instance).into(), (&owner.incarnation).into()]
-}
 
 impl ClusterRows for SqlSession<'_, '_> {
     fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
@@ -77,18 +74,16 @@ impl ClusterRows for SqlSession<'_, '_> {
         Ok(members::instance_rows(&SqlSession::load(self, &text, &[&bound[..], &bound, &bound].concat())?))
     }
 
-    fn touch_instance(&mut self, owner: &Owner, now_ms: i64) -> Result<bool> {
-        Ok(self.execute(TOUCH, &touched(self.name(), owner, now_ms))? > 0)
-    }
-
-    fn touch_node(&mut self, owner: &Owner, node: &NodeRow) -> Result<bool> {
+    fn touch_instance(&mut self, owner: &Owner, now_ms: i64, node: Option<&NodeRow>) -> Result<bool> {
+        let touched = vec![now_ms.into(), self.name(), (&owner.instance).into(), (&owner.incarnation).into()];
+        let Some(node) = node else { return Ok(self.execute(TOUCH, &touched)? > 0) };
         if self.backend() == Backend::Postgres {
             // One statement does both.
             let before = format!("WITH touched AS ({TOUCH} RETURNING 1) ");
-            let (values, condition) = (touched(self.name(), owner, node.seen_ms), "EXISTS (SELECT 1 FROM touched)");
-            return Ok(self.upsert_if(&before, values, node, &["started_ms"], condition)? > 0);
+            let condition = "EXISTS (SELECT 1 FROM touched)";
+            return Ok(self.upsert_if(&before, touched, node, &["started_ms"], condition)? > 0);
         }
-        let touched = self.touch_instance(owner, node.seen_ms)?;
+        let touched = self.execute(TOUCH, &touched)? > 0;
         if touched {
             let session: &mut dyn Session = self;
             session.upsert(node, &["started_ms"])?;
@@ -97,7 +92,7 @@ impl ClusterRows for SqlSession<'_, '_> {
     }
 
     fn put_instance(&mut self, row: &InstanceRow) -> Result<()> {
-        self.delete_instance(&row.name, None)?;
+        self.delete_instance(&row.name, Departure::Any)?;
         let state = [(&row.name).into(), row.last_checkin_ms.into(), row.checkin_interval_ms.into()];
         self.insert_rows(
             "SCHEDULER_STATE",
@@ -107,17 +102,6 @@ impl ClusterRows for SqlSession<'_, '_> {
         let Some(incarnation) = &row.incarnation else { return Ok(()) };
         let side = [(&row.name).into(), incarnation.into(), row.joined.into()];
         self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], vec![side.to_vec()])
-    }
-
-    fn forget_replaced(&mut self, name: &str) -> Result<()> {
-        let key = [self.name(), name.into()];
-        let text = "DELETE FROM {p}CN_NODES WHERE sched_name = ? AND instance_name = ? AND seen_ms <> (SELECT \
-             s.last_checkin_time FROM {p}SCHEDULER_STATE s WHERE s.sched_name = ? AND s.instance_name = ?)";
-        let replaced = self.execute(text, &[&key[..], &key[..]].concat())? > 0;
-        for table in OF_INSTANCE.into_iter().filter(|_| replaced) {
-            self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ? AND instance_name = ?"), &key)?;
-        }
-        Ok(())
     }
 
     fn stray_side_rows(&mut self, sweeps: bool) -> Result<usize> {
@@ -131,22 +115,28 @@ impl ClusterRows for SqlSession<'_, '_> {
         Ok(usize::try_from(stray).unwrap_or(0))
     }
 
-    fn delete_instance(&mut self, name: &str, seen_ms: Option<i64>) -> Result<bool> {
+    fn delete_instance(&mut self, name: &str, departure: Departure) -> Result<bool> {
         let key = [self.name(), name.into()];
-        let deleted = match seen_ms {
-            Some(seen_ms) => self.execute(
-                "DELETE FROM {p}SCHEDULER_STATE WHERE sched_name = ? AND instance_name = ? AND last_checkin_time = ?",
-                &[self.name(), name.into(), seen_ms.into()],
-            )?,
-            None => self.execute("DELETE FROM {p}SCHEDULER_STATE WHERE sched_name = ? AND instance_name = ?", &key)?,
+        let state = "DELETE FROM {p}SCHEDULER_STATE WHERE sched_name = ? AND instance_name = ?";
+        let deleted = match departure {
+            Departure::Any => self.execute(state, &key)? > 0,
+            Departure::Silent(seen_ms) => {
+                let [scheduler, instance] = key.clone();
+                self.execute(&format!("{state} AND last_checkin_time = ?"), &[scheduler, instance, seen_ms.into()])? > 0
+            }
+            Departure::Replaced => {
+                let text = "DELETE FROM {p}CN_NODES WHERE sched_name = ? AND instance_name = ? AND seen_ms <> (SELECT \
+                     s.last_checkin_time FROM {p}SCHEDULER_STATE s WHERE s.sched_name = ? AND s.instance_name = ?)";
+                self.execute(text, &[&key[..], &key[..]].concat())? > 0
+            }
         };
         // A left-over side row is nobody's; one beside a row that has changed stays with it.
-        if deleted > 0 || seen_ms.is_none() {
+        if deleted || departure == Departure::Any {
             for table in OF_INSTANCE {
                 self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ? AND instance_name = ?"), &key)?;
             }
         }
-        Ok(deleted > 0)
+        Ok(deleted)
     }
 
     fn read_cluster_load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)> {

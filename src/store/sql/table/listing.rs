@@ -9,7 +9,7 @@ use super::time;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{ListingRows, Session};
-use crate::store::row::{JobQuery, JobRow, ListOrder, ListedTrigger, RecurrenceRow, TriggerQuery};
+use crate::store::row::{Grouped, JobQuery, JobRow, ListOrder, Listed, ListedTrigger, RecurrenceRow, TriggerQuery};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
@@ -37,7 +37,7 @@ by_place! {
 
 by_place! {
     struct GroupRow {
-        job_group: String as Text,
+        name: String as Text,
     }
 }
 
@@ -175,12 +175,6 @@ impl ListingRows for SqlSession<'_, '_> {
         Ok(rows)
     }
 
-    fn count_triggers(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<usize> {
-        let conditions = self.of_triggers(query, groups);
-        let text = format!("SELECT COUNT(*) AS n FROM {{p}}TRIGGERS t WHERE t.sched_name = ?{}", conditions.text);
-        Ok(usize::try_from(self.count(&text, &conditions.values)?).unwrap_or(0))
-    }
-
     fn job_page(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<Vec<JobRow>> {
         let mut conditions = self.of_jobs(query, groups);
         if let Some(key) = &query.after {
@@ -192,16 +186,26 @@ impl ListingRows for SqlSession<'_, '_> {
         self.load_jobs(&conditions.text, &conditions.values)
     }
 
-    fn count_jobs(&mut self, query: &JobQuery, groups: Option<&[String]>) -> Result<usize> {
-        let conditions = self.of_jobs(query, groups);
-        let joins = if query.filter.asks_for_marks() { marks(self.backend()) } else { String::new() };
-        let text =
-            format!("SELECT COUNT(*) AS n FROM {{p}}JOB_DETAILS j{joins} WHERE j.sched_name = ?{}", conditions.text);
+    fn count_listed(&mut self, query: Listed<'_>, groups: Option<&[String]>) -> Result<usize> {
+        let (from, conditions) = match query {
+            Listed::Triggers(query) => {
+                ("{p}TRIGGERS t WHERE t.sched_name = ?".to_owned(), self.of_triggers(query, groups))
+            }
+            Listed::Jobs(query) => {
+                let joins = if query.filter.asks_for_marks() { marks(self.backend()) } else { String::new() };
+                (format!("{{p}}JOB_DETAILS j{joins} WHERE j.sched_name = ?"), self.of_jobs(query, groups))
+            }
+        };
+        let text = format!("SELECT COUNT(*) AS n FROM {from}{}", conditions.text);
         Ok(usize::try_from(self.count(&text, &conditions.values)?).unwrap_or(0))
     }
 
-    fn job_groups(&mut self) -> Result<Vec<String>> {
-        let text = "SELECT DISTINCT job_group AS job_group FROM {p}JOB_DETAILS WHERE sched_name = ? ORDER BY job_group";
-        Ok(self.load::<GroupRow>(text, &[self.name()])?.into_iter().map(|row| row.job_group).collect())
+    fn groups(&mut self, of: Grouped) -> Result<Vec<String>> {
+        let (table, group) = match of {
+            Grouped::Jobs => ("JOB_DETAILS", "job_group"),
+            Grouped::Triggers => ("TRIGGERS", "trigger_group"),
+        };
+        let text = format!("SELECT DISTINCT {group} AS name FROM {{p}}{table} WHERE sched_name = ? ORDER BY {group}");
+        Ok(self.load::<GroupRow>(&text, &[self.name()])?.into_iter().map(|row| row.name).collect())
     }
 }

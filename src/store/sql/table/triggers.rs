@@ -4,20 +4,20 @@ use super::executing::{job_executes, trigger_executes};
 use super::options::OPTION_COLUMNS;
 use super::recurrences::{RECURRENCE_COLUMNS, type_and_misfire};
 use super::row_beside::{OF_TRIGGER, left_join};
-use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, KeyRow, WholeRow, kinds, quoted};
-use super::waiting::{misfired, waiting, waiting_values};
-use super::{BARE_KEY, NO_TIME, fired_row, job_keys, texts, trigger_keys};
+use super::trigger_row::{COLUMNS, INTERVAL_COLUMNS, KeyRow, WholeRow, kinds, quoted};
+use super::waiting::misfired;
+use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::is_rerun;
-use crate::store::database::{FiredRows, TriggerRows};
-use crate::store::row::{Advance, Candidate, DueQuery, FiredRow, Selection, TriggerRow, TriggerSelection};
+use crate::store::database::TriggerRows;
+use crate::store::row::{Advance, Candidate, CandidateSelection, Selection, TriggerRow, TriggerSelection};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{and_guard, by_job, by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Count, Value};
-use crate::trigger::{TriggerOrder, TriggerState};
+use crate::trigger::TriggerState;
 use diesel::sql_types::{BigInt, Text};
 use std::fmt::Write as _;
 
@@ -26,19 +26,6 @@ by_place! {
         trigger_name: String as Text,
         trigger_group: String as Text,
         options: i64 as BigInt,
-    }
-}
-
-by_place! {
-    struct Begun {
-        triggers: i64 as BigInt,
-        simple: i64 as BigInt,
-    }
-}
-
-by_place! {
-    struct GroupRow {
-        trigger_group: String as Text,
     }
 }
 
@@ -107,12 +94,6 @@ impl TriggerRows for SqlSession<'_, '_> {
         Ok(rows.into_iter().map(TriggerKey::from).collect())
     }
 
-    fn trigger_groups(&mut self) -> Result<Vec<String>> {
-        let text = "SELECT DISTINCT trigger_group AS trigger_group FROM {p}TRIGGERS WHERE sched_name = ? ORDER BY trigger_group";
-        let rows: Vec<GroupRow> = self.load(text, &[self.name()])?;
-        Ok(rows.into_iter().map(|row| row.trigger_group).collect())
-    }
-
     fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()> {
         self.assert_trigger_access();
         self.insert_rows("TRIGGERS", &TRIGGER_COLUMNS, triggers.iter().map(trigger_values).collect())?;
@@ -131,39 +112,6 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
         let state = only_in.map_or(String::new(), |state| format!("trigger_state = '{}'", state.name()));
         self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
-    }
-
-    fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fires: Vec<FiredRow>) -> Result<usize> {
-        if self.backend() != Backend::Postgres || keys.is_empty() || fires.is_empty() || keys.iter().any(is_rerun) {
-            let deleted = self.delete_triggers(keys, Some(in_state))?;
-            self.insert_fired(fires)?;
-            return Ok(deleted);
-        }
-        self.assert_trigger_access();
-        let found = by_primary_key(&BARE_KEY, 2);
-        let guard = and_guard(&format!("t.trigger_state = '{}'", in_state.name()));
-        let marks = vec!["?"; fired_row::INSERTED.len()].join(", ");
-        let text = format!(
-            "WITH gone AS (DELETE FROM {{p}}TRIGGERS AS t USING {found}{guard} RETURNING 1), \
-             simple AS (DELETE FROM {{p}}SIMPLE_TRIGGERS AS t USING {found} RETURNING 1), \
-             begun AS (INSERT INTO {{p}}FIRED_TRIGGERS (sched_name, {}) SELECT ?, v.* FROM unnest({marks}) AS v) \
-             SELECT (SELECT count(*) FROM gone) AS triggers, (SELECT count(*) FROM simple) AS simple",
-            fired_row::INSERTED.join(", "),
-        );
-        let rows = trigger_keys(keys);
-        let mut values = Vec::new();
-        for _ in 0..2 {
-            values.push(self.name());
-            values.extend(transpose(rows.clone(), 2));
-        }
-        values.push(self.name());
-        values.extend(transpose(fires.iter().map(fired_row::values).collect(), fired_row::INSERTED.len()));
-        let begun: Vec<Begun> = self.load(&text, &values)?;
-        let count = |of: fn(&Begun) -> i64| begun.first().map_or(0, |row| usize::try_from(of(row)).unwrap_or(0));
-        if count(|row| row.simple) < keys.len() {
-            self.delete_schedules(&rows, true)?;
-        }
-        Ok(count(|row| row.triggers))
     }
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
@@ -259,68 +207,6 @@ impl TriggerRows for SqlSession<'_, '_> {
         Ok(matched)
     }
 
-    fn reset_triggers(&mut self, triggers: &[(TriggerKey, TriggerState, Option<i64>)]) -> Result<()> {
-        self.assert_trigger_access();
-        let row = |(key, state, next_ms): &(TriggerKey, TriggerState, Option<i64>)| {
-            vec![key.name().into(), key.group().into(), state.name().into(), next_ms.unwrap_or(NO_TIME).into()]
-        };
-        let rows: Vec<_> = triggers.iter().map(row).collect();
-        self.update_rows("TRIGGERS", &BARE_KEY, &[], &["trigger_state", "next_fire_time"], &rows).map(drop)
-    }
-
-    fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<Candidate>> {
-        let (of_types, types) = self.of_types(query.job_types, query.versions);
-        let (not_excluded, excluded) = self.not_excluded(query.excluded);
-        // The few rows at the head of the due index come first, then the rows that belong to them:
-        // a planner that sees both at once may begin with the jobs and sort the whole backlog.
-        let (order, ordered_by): (_, &[i64]) = match query.order {
-            TriggerOrder::TimeThenPriority => ("t.next_fire_time ASC, t.priority DESC", &[]),
-            TriggerOrder::PriorityThenTime => (
-                "CASE WHEN t.next_fire_time <= ? THEN 0 ELSE 1 END, t.priority DESC, t.next_fire_time ASC",
-                &[query.now_ms],
-            ),
-        };
-        let mut rows: Vec<CandidateRow> = Vec::new();
-        for (triggers, among, keys) in self.searched(query.among) {
-            // MySQL plans each time anyway, and gives its rows in no order: it is told how many
-            // exactly.
-            let is_ordered = self.backend() != Backend::Mysql;
-            let page = if is_ordered { page_size(query.limit) } else { query.limit };
-            let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
-            let head = |columns: &str| {
-                format!(
-                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_excluded}{among} \
-                     ORDER BY {order} LIMIT {page}{offset})",
-                    waiting(self.backend(), "?", "?")
-                )
-            };
-            let text = if is_ordered {
-                format!("{} ORDER BY {order}", self.candidates_from(&head("t.*")))
-            } else {
-                // Keys only: a table with data in it would be gathered on disk, once for the query
-                // and once for its order.
-                let keys = head("t.sched_name, t.trigger_name, t.trigger_group");
-                let found = self.candidates_from(&format!("{keys} k STRAIGHT_JOIN {{p}}TRIGGERS"));
-                let same = "t.sched_name = k.sched_name AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group";
-                format!("{found} WHERE {same}")
-            };
-            let (before, after) = keys;
-            let mut values = before;
-            let (last, first) = ([query.no_later_than_ms.into()], [query.misfired_before_ms.into()]);
-            values.extend(waiting_values(self.backend(), &self.name(), &last, &first));
-            values.extend(types.iter().cloned());
-            values.extend(excluded.iter().cloned());
-            values.extend(after);
-            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
-            if query.offset > 0 {
-                values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
-            }
-            values.extend(ordered_by.iter().filter(|_| is_ordered).map(|ms| Value::from(*ms)));
-            rows.extend(self.load::<CandidateRow>(&text, &values)?.into_iter().take(query.limit));
-        }
-        self.with_kinds(rows)
-    }
-
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
         self.assert_trigger_access();
         let text = "UPDATE {p}TRIGGERS SET job_name = ?, job_group = ? \
@@ -329,20 +215,11 @@ impl TriggerRows for SqlSession<'_, '_> {
         self.execute(text, &values)
     }
 
-    fn candidates(&mut self, keys: &[TriggerKey]) -> Result<Vec<Candidate>> {
-        let mut rows: Vec<CandidateRow> = Vec::new();
-        for (table, among, (before, after)) in self.searched(Some(keys)) {
-            let (text, values) = match self.backend() {
-                // The triggers first, and no word of the scheduler beside them: a planner that sees
-                // it may begin with all of its jobs.
-                Backend::Postgres => (self.candidates_from(&format!("(SELECT t.* FROM {table} OFFSET 0)")), before),
-                _ => {
-                    let text = format!("{} WHERE t.sched_name = ?{among}", self.candidates_from("{p}TRIGGERS"));
-                    (text, before.into_iter().chain([self.name()]).chain(after).collect())
-                }
-            };
-            rows.extend(self.load::<CandidateRow>(&text, &values)?);
-        }
+    fn candidates(&mut self, which: CandidateSelection<'_>) -> Result<Vec<Candidate>> {
+        let rows = match which {
+            CandidateSelection::Due(query) => self.due(&query)?,
+            CandidateSelection::Keys(keys) => self.candidates_of(keys)?,
+        };
         self.with_kinds(rows)
     }
 
@@ -358,14 +235,6 @@ impl TriggerRows for SqlSession<'_, '_> {
         values.push(threshold_ms.into());
         Ok(self.load::<Count>(&text, &values)?.iter().any(|row| row.n > 0))
     }
-}
-
-/// At least so many rows, as a literal of which there are few: a planner that does not see how few
-/// rows are wanted may sort the whole backlog, and one that is told anew each time plans anew each
-/// time.
-fn page_size(limit: usize) -> usize {
-    const SIZES: [usize; 10] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
-    SIZES.into_iter().find(|size| *size >= limit).unwrap_or_else(|| limit.next_multiple_of(1000))
 }
 
 /// Triggers with whatever their kinds have, up to the condition.
