@@ -62,8 +62,13 @@ pub(super) fn check_in(node: &Arc<Node>, stopped: &Signal) -> Result<ClusterMana
     // Before the first check-in: what that finds must not keep the next ones waiting.
     node.listeners.open();
     let mut cluster = ClusterManager::new(Arc::clone(node));
-    cluster.begin(stopped)?;
-    Ok(cluster)
+    match cluster.begin(stopped) {
+        Ok(()) => Ok(cluster),
+        Err(error) => {
+            cluster.stopped();
+            Err(error)
+        }
+    }
 }
 
 /// The way of completions from so many workers to the store.

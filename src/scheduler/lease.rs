@@ -74,6 +74,12 @@ impl Lease {
         *self.state.lock() = State::default();
     }
 
+    /// Notes an incarnation under which the node may be registered, as a registration whose answer
+    /// was lost has left it: nothing may begin under it, and the node leaves by it.
+    pub(crate) fn note_attempt(&self, owner: Owner) {
+        *self.state.lock() = State { owner: Some(owner), confirmed: None };
+    }
+
     /// Notes that a guarded write of `owner` was refused: suspicion until the next good check-in.
     pub(crate) fn doubt(&self, owner: &Owner) {
         let mut state = self.state.lock();

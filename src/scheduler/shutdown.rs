@@ -63,10 +63,14 @@ pub(crate) fn shut_down(
     node.listeners.scheduler("scheduler_shutting_down", |listener| listener.scheduler_shutting_down());
     node.firing.enter_standby();
     let mut report = ShutdownReport::default();
-    if let Some(threads) = threads {
-        let Threads { pool, services } = threads;
-        let mut steps = Steps { node, services, deadline, limit, report: &mut report };
-        steps.run(&pool, wait_for_jobs);
+    let mut steps = Steps { node, services: Vec::new(), deadline, limit, report: &mut report };
+    match threads {
+        Some(Threads { pool, services }) => {
+            steps.services = services;
+            steps.run(&pool, wait_for_jobs);
+        }
+        // A start whose answer was lost may have left a row.
+        None => steps.leave(),
     }
     node.enter_stop_step(None);
     lifecycle_log::shut_down(&node.name, &node.instance, report.abandoned_jobs.len() + report.unrecorded);

@@ -28,6 +28,7 @@ mod pool;
 mod pooler;
 mod remote;
 mod rights;
+mod scenes;
 mod scheduler;
 mod settings;
 mod silent_sessions;

@@ -3,15 +3,16 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support::{self, wait_until};
-use carnelian::clock::{Clock, SystemClock};
-use carnelian::history::HistoryQuery;
+use carnelian::clock::{Clock, ManualClock, SystemClock};
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::listener::SchedulerListener;
 use carnelian::machine::{Machine, MachineReading};
-use carnelian::monitoring::{Alarm, AlarmKind, ServiceState, StopStep};
+use carnelian::monitoring::{Alarm, AlarmKind, ServiceHealth, ServiceState, StopStep};
 use carnelian::node::{NodeActivity, NodeRole};
 use carnelian::settings::Settings;
+use carnelian::store::faults::{Fault, FaultPlan};
 use carnelian::store::row::FiredState;
-use carnelian::store::{Database, JobStore, Membership, MemoryDatabase, violations};
+use carnelian::store::{Database, JobStore, Lock, Membership, MemoryDatabase, SqlDatabase, TxMode, violations};
 use carnelian::{
     JobContext, JobDetail, JobKey, JobPolicy, Scheduler, SchedulerBuilder, StuckAction, Trigger, TriggerKey,
     TriggerState,
@@ -24,6 +25,11 @@ use std::sync::{Arc, Once};
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Shorter than the wait after a failure.
+const SHORT: Duration = Duration::from_millis(20);
 
 /// Long enough for what takes half a second.
 const SOON: Duration = Duration::from_secs(20);
@@ -72,7 +78,7 @@ impl Cluster {
         Self { name: support::fresh_name("nodes"), url, memory, clock, _folder: folder }
     }
 
-    fn node(&self, name: &str, more: &str, build: impl FnOnce(SchedulerBuilder) -> SchedulerBuilder) -> Scheduler {
+    fn settings(&self, name: &str, more: &str) -> Settings {
         let store = match &self.url {
             Some(url) => format!(
                 "jobStore.class = JobStoreTX\njobStore.isClustered = true\njobStore.dataSource = db\ndataSource.db.URL = {url}\n"
@@ -87,7 +93,11 @@ impl Cluster {
              carnelian.history.maxRows = 1\ncarnelian.history.cleanUpInterval = 100ms\n{store}{more}\n",
             self.name
         );
-        let settings = Settings::from_text("test", &text, |_| None).unwrap();
+        Settings::from_text("test", &text, |_| None).unwrap()
+    }
+
+    fn node(&self, name: &str, more: &str, build: impl FnOnce(SchedulerBuilder) -> SchedulerBuilder) -> Scheduler {
+        let settings = self.settings(name, more);
         let builder = Scheduler::builder().machine(Arc::new(Lab::default())).clock(Arc::clone(&self.clock));
         let builder = match self.url {
             Some(_) => builder.settings(settings),
@@ -99,6 +109,46 @@ impl Cluster {
         let scheduler = build(builder).build().unwrap();
         scheduler.migrate().unwrap();
         scheduler
+    }
+
+    /// A node with the database whose faults can be planned for it alone. Of its services only the
+    /// check-in comes again within an hour, unless something wakes another.
+    fn node_with_faults(
+        &self,
+        name: &str,
+        clock: &Arc<dyn Clock>,
+        build: impl FnOnce(SchedulerBuilder) -> SchedulerBuilder,
+    ) -> (Scheduler, Arc<dyn Faulty>) {
+        let mut settings = self.settings(name, "");
+        settings.scheduler.poll_interval = Some(HOUR);
+        settings.executions.heartbeat_interval = HOUR;
+        settings.history.clean_up_interval = HOUR;
+        let database = match &self.url {
+            Some(_) => Arc::new(SqlDatabase::open(&settings, Arc::clone(clock)).unwrap()) as Arc<dyn Faulty>,
+            None => Arc::new(self.memory.beside()) as Arc<dyn Faulty>,
+        };
+        let store = JobStore::new(Arc::clone(&database) as Arc<dyn Database>, Arc::clone(clock), settings);
+        let builder = Scheduler::builder().machine(Arc::new(Lab::default())).clock(Arc::clone(clock)).store(store);
+        let scheduler = build(builder).build().unwrap();
+        scheduler.migrate().unwrap();
+        (scheduler, database)
+    }
+}
+
+/// A database whose faults can be planned.
+trait Faulty: Database {
+    fn plan(&self) -> &FaultPlan;
+}
+
+impl Faulty for MemoryDatabase {
+    fn plan(&self) -> &FaultPlan {
+        self.faults()
+    }
+}
+
+impl Faulty for SqlDatabase {
+    fn plan(&self) -> &FaultPlan {
+        self.faults()
     }
 }
 
@@ -516,5 +566,85 @@ fn a_stop_goes_through_its_steps() {
         let lines = LINES.lock().clone();
         let steps: Vec<&str> = lines.iter().filter_map(|l| l.strip_prefix("stopping instance=a step=")).collect();
         assert_eq!(steps, ["acquisition", "release", "jobs", "records", "services", "deregistration"]);
+    });
+}
+
+/// The answer of the next registration through this database is lost; the receiver is told just
+/// before.
+fn lose_registration(database: &Arc<dyn Faulty>) -> Receiver<()> {
+    let (told, tells) = unbounded();
+    let plan = Arc::clone(database);
+    database.plan().meanwhile("register the instance", 1, move || {
+        plan.plan().plan(1, Fault::CommitLostApplied);
+        told.send(()).unwrap();
+    });
+    tells
+}
+
+/// A node whose registration was not answered leaves by it when it is told to end before it could
+/// look, so that nobody waits for its window; at its start, and when it registers anew after it was
+/// declared dead (seed 951002829 of the simulator).
+#[test]
+fn a_node_leaves_by_a_registration_whose_answer_was_lost() {
+    everywhere(|cluster| {
+        let peer = cluster.node("peer", "", |b| b);
+        let is_there = |name: &str| peer.instance(name).unwrap().is_some();
+        let (a, database) = cluster.node_with_faults("a", &cluster.clock, |b| b);
+        let lost = lose_registration(&database);
+        a.start().unwrap_err();
+        lost.try_recv().unwrap();
+        assert!(is_there("a"));
+        assert!(a.shutdown_now().is_clean());
+        assert!(!is_there("a"), "a start that failed has left its row");
+
+        // No time passes in which it could look.
+        let clock = Arc::new(ManualClock::at(SystemClock::default().wall_time()));
+        let (b, database) = cluster.node_with_faults("b", &(Arc::clone(&clock) as Arc<dyn Clock>), |b| b);
+        b.start().unwrap();
+        let rests = |one: &ServiceHealth| one.state == ServiceState::Waiting;
+        wait_until("its services rest", LONG, || b.health().services.iter().all(rests));
+        let lost = lose_registration(&database);
+        let begin = TxMode::Exclusive(Lock::StateAccess);
+        peer.store().database().transact("a peer", begin, &mut |s| s.delete_instance("b", None).map(drop)).unwrap();
+        wait_until("it registers anew", LONG, || {
+            lost.try_recv().is_ok() || {
+                clock.advance(SHORT);
+                false
+            }
+        });
+        let is_failing = |one: &ServiceHealth| one.name == "cluster" && one.state == ServiceState::BackingOff;
+        wait_until("the answer is lost", LONG, || b.health().services.iter().any(is_failing));
+        assert!(is_there("b"));
+        assert!(b.shutdown_now().is_clean());
+        assert!(!is_there("b"), "a node that was told to end has left its row");
+    });
+}
+
+/// The store cannot be reached when the last run of a node ends that was told to end: it waits
+/// until the end is recorded.
+#[test]
+fn a_node_that_ends_waits_until_the_ends_of_its_runs_are_recorded() {
+    everywhere(|cluster| {
+        let peer = cluster.node("peer", "", |b| b);
+        let (job, begins, go) = gated();
+        let (a, database) = cluster.node_with_faults("a", &cluster.clock, |b| b.job_fn("gated", job));
+        a.start().unwrap();
+        schedule(&a, "j", "gated", Duration::ZERO);
+        begins.recv_timeout(LONG).unwrap();
+        std::thread::scope(|scope| {
+            let end = scope.spawn(|| a.shutdown_and_wait());
+            wait_until("it waits for its job", LONG, || a.health().stopping == Some(StopStep::Jobs));
+            database.plan().lose_for_good();
+            go.send(()).unwrap();
+            let waits = || a.health().stopping == Some(StopStep::Records) || end.is_finished();
+            wait_until("the end is to be recorded", LONG, waits);
+            let has_failed = |one: &ServiceHealth| one.name == "completer" && one.errors_in_a_row > 0;
+            let is_known = || a.health().services.iter().any(has_failed) || end.is_finished();
+            wait_until("the store is not reached", LONG, is_known);
+            database.plan().cancel();
+            assert!(end.join().unwrap().is_clean());
+        });
+        let runs = peer.history(&HistoryQuery::new()).unwrap();
+        assert_eq!(runs.iter().map(|run| run.outcome).collect::<Vec<_>>(), [FireOutcome::Succeeded]);
     });
 }

@@ -30,6 +30,9 @@ pub struct Lasting {
     were_held: BTreeSet<String>,
 }
 
+/// The time beyond its interval after which a silent node counts as dead.
+const TOLERANCE: u64 = 7_500 * MS;
+
 impl World {
     pub fn happen(&self, event: Event) {
         let time = self.dice.borrow_mut().between(100 * MS, 30 * SECOND);
@@ -128,7 +131,11 @@ impl World {
         let are_nodes_new = self.plan.events.iter().any(|(event, _)| begins_nodes(event))
             || self.plan.chances.crash > 0
             || self.do_nodes_start();
-        let (drawn, most) = if are_nodes_new { (5_000, 1_400) } else { (30_000, 30_000) };
+        // The jumps of one window count together.
+        let window = self.plan.longest_checkin() + TOLERANCE;
+        let forward_ms = |set: &(u64, i64)| if self.now() < set.0 + window { set.1.max(0) } else { 0 };
+        let before_ms: i64 = self.lasting.borrow().set.iter().map(forward_ms).sum();
+        let (drawn, most) = if are_nodes_new { (5_000, (1_400 - before_ms).max(0)) } else { (30_000, 30_000) };
         let ahead = i64::try_from(self.dice.borrow_mut().below(30_000 + drawn)).expect("short") - 30_000;
         let ahead = ahead.min(most);
         // Two jumps between two check-ins of a node may cancel each other: the node sees none, and

@@ -4,6 +4,7 @@
 //!
 //! The faults of Quartz itself are noted by name in [`Known`], and excuse what follows from them.
 
+use super::history::Run;
 use super::java::{CHECKIN, JavaNode, first_trigger};
 use super::plan::MS;
 use super::world::World;
@@ -62,6 +63,8 @@ pub const QUARTZ_ATTEMPTS: i64 = 1_000_000;
 pub struct Made {
     /// The first fire of the chain. Quartz forgets it with the second recovery.
     pub root: String,
+    /// The fire that it stands for.
+    of: String,
     pub first: TriggerKey,
     pub attempt: i64,
 }
@@ -94,6 +97,11 @@ pub struct Known {
 }
 
 impl Known {
+    /// The number of these runs that it has recovered, whether or not its recovery has begun.
+    pub fn recoveries_of(&self, runs: &[Run]) -> usize {
+        runs.iter().filter(|run| self.made.values().any(|made| made.of == run.fire_id)).count()
+    }
+
     /// True if Quartz is to blame for it.
     pub fn excuses(&self, violation: &Violation) -> bool {
         let text = format!("{violation} ");
@@ -203,9 +211,10 @@ impl World {
         let before = java.known.made.get(&row.trigger).cloned();
         let first = first_trigger(&data).filter(|_| is_again).unwrap_or_else(|| row.trigger.clone());
         let root = self.chain_of(&row.trigger).map_or_else(|| row.fire_id.clone(), |(root, _)| root);
-        let made = before.unwrap_or(Made { root, first, attempt: 0 });
+        let of = row.fire_id.clone();
+        let made = before.unwrap_or(Made { root, of: String::new(), first, attempt: 0 });
         let attempt = QUARTZ_ATTEMPTS + i64::try_from(java.count).expect("few");
-        java.known.made.insert(key.clone(), Made { attempt, ..made });
+        java.known.made.insert(key.clone(), Made { attempt, of, ..made });
         drop(java);
         let facts = [
             ("NAME", row.trigger.name().to_owned()),

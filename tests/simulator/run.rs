@@ -262,7 +262,8 @@ fn judge_runs(world: &World, history: History) {
         grid.triggers().into_iter().map(|trigger| (key(trigger), schedule(grid).into())).collect()
     };
     let expected: Vec<(String, Schedule)> = world.plan.grids.iter().filter(|grid| grid.recovers).flat_map(of).collect();
-    let dropped = &world.java.borrow().known.dropped;
+    let known = &world.java.borrow().known;
+    let dropped = &known.dropped;
     for problem in history.problems(&expected) {
         if world.plan.grids.iter().any(|grid| !grid.recovers && grid.is_of(&problem.due.0)) {
             // The missing fires of such a grid are judged beside this.
@@ -283,13 +284,25 @@ fn judge_runs(world: &World, history: History) {
         let is_excused = match problem.wrong {
             Wrong::NeverEnded => is_excused || is_lost && !comes_again || is_dropped,
             Wrong::FiredTwice => is_loose || world.is_repeated(&problem.runs),
-            Wrong::RecoveredTwice => is_lost || problem.runs.iter().any(|run| run.attempt > QUARTZ_ATTEMPTS),
+            Wrong::RecoveredTwice => {
+                let repeated = repeated_attempts(&problem.runs);
+                is_lost
+                    || problem.runs.iter().any(|run| run.attempt > QUARTZ_ATTEMPTS)
+                    || repeated <= known.recoveries_of(&problem.runs)
+            }
             _ => false,
         };
         if !is_excused {
             world.problem(problem.to_string());
         }
     }
+}
+
+/// The number of recoveries whose attempt an earlier one has had. After one of Quartz the count
+/// begins anew.
+fn repeated_attempts(runs: &[Run]) -> usize {
+    let attempts = || runs.iter().filter(|run| run.recovering).map(|run| run.attempt);
+    attempts().count() - attempts().collect::<BTreeSet<_>>().len()
 }
 
 /// True if the store may have forgotten something of these runs.

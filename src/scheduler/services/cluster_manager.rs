@@ -264,6 +264,12 @@ impl Service for ClusterManager {
         Ok(next)
     }
 
+    fn stopped(&mut self) {
+        if let Some(attempted) = self.membership.attempted() {
+            self.node.lease.note_attempt(attempted);
+        }
+    }
+
     /// A failed check-in is tried again inside what remains of the window, half of it each time.
     fn longest_retry(&self, settings: Duration) -> Duration {
         let now = self.node.clock.ticks();

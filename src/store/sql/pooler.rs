@@ -64,15 +64,15 @@ pub(super) fn lends_by_transaction(first: &mut Connection<'_>, url: &DataSourceU
 /// ask at the same time have the sessions in turn, and an order with a period can go on in step
 /// with them.
 fn is_shared<S: PartialEq, E>(mut session_of: impl FnMut(usize) -> Result<S, E>) -> Result<bool, E> {
-    let mut seen = [None, None];
+    let (mut first, mut second) = (None, None);
     for question in 0..QUESTIONS {
         let which = usize::from(question.count_ones() % 2 == 1);
         let session = session_of(which)?;
-        let is_another = seen[which].as_ref().is_some_and(|own| *own != session);
-        if is_another || seen[1 - which].as_ref() == Some(&session) {
+        let (own, others) = if which == 0 { (&mut first, &second) } else { (&mut second, &first) };
+        if own.as_ref().is_some_and(|own| *own != session) || others.as_ref() == Some(&session) {
             return Ok(true);
         }
-        seen[which] = Some(session);
+        *own = Some(session);
     }
     Ok(false)
 }

@@ -76,7 +76,16 @@ impl Membership {
 
     /// The owner in guarded writes; none if it is not registered.
     pub fn owner(&self) -> Option<Owner> {
-        let incarnation = self.incarnation.clone()?;
-        Some(Owner { instance: self.instance.clone(), incarnation })
+        self.under(self.incarnation.as_ref())
+    }
+
+    /// The owner of the row that a registration may have left whose answer was lost; none if the
+    /// node is registered, or has not tried.
+    pub(crate) fn attempted(&self) -> Option<Owner> {
+        self.under(self.attempted.as_ref().filter(|_| self.incarnation.is_none()))
+    }
+
+    fn under(&self, incarnation: Option<&String>) -> Option<Owner> {
+        Some(Owner { instance: self.instance.clone(), incarnation: incarnation?.clone() })
     }
 }

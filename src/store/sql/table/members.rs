@@ -22,8 +22,8 @@ by_place! {
     }
 }
 
-/// What keeps nodes from work, and the time as `shown`: to follow a select that says which type
-/// each column has.
+/// The rows that keep nodes from work, and the time as `shown`: to follow a select that says which
+/// type each column has.
 pub(super) fn places(shown: &str) -> String {
     format!(
         "SELECT {shown}, 'blacklist', b.node_name, b.kind, b.reason, b.who, NULL, b.until_ms, NULL, NULL, b.made_ms \
