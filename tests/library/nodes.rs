@@ -605,7 +605,10 @@ fn a_node_leaves_by_a_registration_whose_answer_was_lost() {
         wait_until("its services rest", LONG, || b.health().services.iter().all(rests));
         let lost = lose_registration(&database);
         let begin = TxMode::Exclusive(Lock::StateAccess);
-        peer.store().database().transact("a peer", begin, &mut |s| s.delete_instance("b", Departure::Any).map(drop)).unwrap();
+        peer.store()
+            .database()
+            .transact("a peer", begin, &mut |s| s.delete_instance("b", Departure::Any).map(drop))
+            .unwrap();
         wait_until("it registers anew", LONG, || {
             lost.try_recv().is_ok() || {
                 clock.advance(SHORT);
