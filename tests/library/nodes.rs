@@ -11,7 +11,7 @@ use carnelian::monitoring::{Alarm, AlarmKind, ServiceHealth, ServiceState, StopS
 use carnelian::node::{NodeActivity, NodeRole};
 use carnelian::settings::Settings;
 use carnelian::store::faults::{Fault, FaultPlan};
-use carnelian::store::row::FiredState;
+use carnelian::store::row::{Departure, FiredState};
 use carnelian::store::{Database, JobStore, Lock, Membership, MemoryDatabase, SqlDatabase, TxMode, violations};
 use carnelian::{
     JobContext, JobDetail, JobKey, JobPolicy, Scheduler, SchedulerBuilder, StuckAction, Trigger, TriggerKey,
@@ -605,7 +605,7 @@ fn a_node_leaves_by_a_registration_whose_answer_was_lost() {
         wait_until("its services rest", LONG, || b.health().services.iter().all(rests));
         let lost = lose_registration(&database);
         let begin = TxMode::Exclusive(Lock::StateAccess);
-        peer.store().database().transact("a peer", begin, &mut |s| s.delete_instance("b", None).map(drop)).unwrap();
+        peer.store().database().transact("a peer", begin, &mut |s| s.delete_instance("b", Departure::Any).map(drop)).unwrap();
         wait_until("it registers anew", LONG, || {
             lost.try_recv().is_ok() || {
                 clock.advance(SHORT);

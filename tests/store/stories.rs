@@ -1,4 +1,4 @@
-//! Stories: functions of the suite, each of them a test on every database. They are compiled once.
+//! Stories: functions of the suite, compiled once, each of them a test on every database.
 
 use super::kit::Open;
 use std::cell::Cell;

@@ -15,7 +15,7 @@ pub trait FiredRows {
     /// Fired rows, in the order that the selection names.
     fn fired(&mut self, which: FiredSelection<'_>) -> Result<Vec<FiredRow>>;
     /// Writes new fired rows, and deletes the triggers that end with them, each from the state in
-    /// which it was just read: as [`TriggerRows::delete_triggers`](super::TriggerRows) with a state.
+    /// which it was just read: as [`TriggerRows`](super::TriggerRows) deletes triggers of a state.
     /// Returns how many triggers there were.
     fn insert_fired(&mut self, rows: Vec<FiredRow>, ending: &EndingTriggers) -> Result<usize>;
     /// Turns acquired rows into executing ones under their new ids, `(old id, new row)`; returns

@@ -203,8 +203,8 @@ impl<'a> FireBatch<'a> {
         DueTick { trigger, job, scheduled_ms, is_last }
     }
 
-    /// Writes these rows of fires and reservations, and the triggers: those that stay move on, those
-    /// that are done go, siblings of one-at-a-time jobs block.
+    /// Writes these rows of fires and reservations, and the triggers: those that stay move on,
+    /// those that are done go, siblings of one-at-a-time jobs block.
     pub(super) fn write(&self, s: &mut dyn Session, rows: Vec<FiredRow>) -> Result<()> {
         if !self.advances.is_empty() && s.advance(&self.advances)? != self.advances.len() {
             return Err(overtaken("fire triggers"));

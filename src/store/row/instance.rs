@@ -10,9 +10,9 @@ pub enum InstanceSelection<'a> {
 /// The instance whose rows are deleted, as it has to be for that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Departure {
-    /// However it is.
+    /// The instance, however it is.
     Any,
-    /// Its last check-in is still the one at this time.
+    /// The last check-in is still the one at this time.
     Silent(i64),
     /// A node of Quartz has checked in under its name since: only what is left of ours goes.
     Replaced,

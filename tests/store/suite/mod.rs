@@ -1,4 +1,4 @@
-//! The suite. Its functions know of the database that they are told on by `open` only.
+//! The suite: functions that know of their database by `open` only.
 
 use super::kit::*;
 use super::stories::{on_each_database, on_each_strategy, open};

@@ -228,8 +228,8 @@ impl FiredRows for SqlSession<'_, '_> {
 }
 
 impl SqlSession<'_, '_> {
-    /// Writes new fired rows and deletes the triggers of a state that end with them, which were just
-    /// read, in one statement on PostgreSQL; returns how many triggers there were.
+    /// Writes new fired rows and deletes the triggers of a state that end with them, which were
+    /// just read, in one statement of PostgreSQL; returns how many triggers there were.
     fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fires: &[FiredRow]) -> Result<usize> {
         let found = by_primary_key(&BARE_KEY, 2);
         let guard = and_guard(&format!("t.trigger_state = '{}'", in_state.name()));
