@@ -20,7 +20,7 @@ pub enum IfThere {
 /// and is swept.
 pub trait ExecutionRows {
     /// Writes rows of a table that has one for a fire, of those of these fires that are executing.
-    /// With [`IfThere::Kept`] returns how many were new.
+    /// With `IfThere::Kept` returns how many were new.
     fn put_of_executing(&mut self, table: &'static TableDef, rows: Vec<Vec<Cell>>, there: IfThere) -> Result<usize>;
     /// The beats of an instance of this moment, and those of whatever instance that are overdue at
     /// it or come from a moment after `future_ms`.
