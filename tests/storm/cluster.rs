@@ -180,7 +180,7 @@ impl Cluster {
         let at = usize::try_from(self.random(u32::try_from(self.nodes.len()).unwrap())).unwrap();
         let instance = self.nodes[at].ready();
         for _ in 0..200 {
-            self.nodes[at].signal(Signal::STOP);
+            self.nodes[at].freeze();
             match self.store.database().transact("look for the lock", TxMode::OwnRows, &mut |_| Ok(())) {
                 Ok(()) if self.runs_recoverable(&instance) => return (at, instance),
                 Ok(()) => println!("storm: stopped with nothing to recover, again"),

@@ -1,7 +1,7 @@
 //! A node in a process of its own: started, heard, signalled, and killed when the test is over.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -67,6 +67,13 @@ impl NodeProcess {
 
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Stops it with SIGSTOP until `Signal::CONT`, and waits until all its threads stand still: one
+    /// that is inside the kernel first ends its call there, by which it may take a lock.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+        waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED).unwrap();
     }
 
     /// Ends its input.

@@ -24,7 +24,7 @@ fn mono_ns() -> i64 {
 /// s, SQLite not at all.
 pub fn stop(place: &Place, node: &NodeProcess) {
     wait_until("it stops without the lock", LONG, || {
-        node.signal(Signal::STOP);
+        node.freeze();
         let is_free = place.is_lock_free();
         if !is_free {
             node.signal(Signal::CONT);
