@@ -18,6 +18,7 @@ use crate::store::row::{
     Advance, FiredRow, JobRow, JobSelection, Parked, RecoveryRow, Selection, TriggerRow, TriggerSelection,
     TypePolicyRow,
 };
+use crate::store::transaction::overtaken;
 use crate::store::{Session, Upkeep};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,7 +88,9 @@ impl Upkeep<'_> {
             s.put_parked(&done.parked)?;
         }
         if !revived.is_empty() {
-            s.advance(&revived)?;
+            if s.advance(&revived)? != revived.len() {
+                return Err(overtaken("recover a failed instance"));
+            }
             // The rows of triggers that were revived before.
             let keys: Vec<TriggerKey> = revived.into_iter().map(|advance| advance.key).collect();
             s.rows::<RecoveryRow>().any_of(&["trigger"], &keys).delete()?;
