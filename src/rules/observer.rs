@@ -1,4 +1,4 @@
-//! The observer of other nodes: its looks, whom it looks at, and how long the store has answered it.
+//! The observer of other nodes: its looks, whom it sees, and how long the store has answered it.
 
 use crate::epoch::{length, millis};
 use crate::store::row::{HeartbeatRow, InstanceRow};
@@ -51,7 +51,7 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// What a return from an outage counts, and the wait for the next look at a peer that has not
+    /// The value of a return from an outage, and the wait for the next look at a peer that has not
     /// come back: soon enough to know how long the store has answered, should it go away again.
     pub(crate) fn quarter_of_tolerance(&self) -> Duration {
         length(self.tolerance_ms) / 4

@@ -43,7 +43,7 @@ fn fires(place: &Place, state: FiredState) -> usize {
 
 fn outcome(place: &Place) -> (FireOutcome, String) {
     let mut rows = place.store.history().find(&HistoryQuery::new().job(JobKey::named("runs"))).unwrap();
-    assert_eq!(rows.len(), 1);
+    assert_eq!(rows.len(), 1, "{rows:#?}");
     let row = rows.pop().unwrap();
     (row.outcome, row.error.unwrap_or_default())
 }
