@@ -1,15 +1,17 @@
 //! `PendingCompletions`: the fires that have ended and are not recorded, and who records them.
 
 use crate::hash::HashMap;
+use crate::scheduler::run::run_handle::RunHandle;
 use crate::signal::Signal;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The fires that have ended and are not recorded, and who records them.
 pub(crate) struct PendingCompletions {
     /// Fire ids, each with whether its heartbeats are stored: those go on until the end is
     /// recorded.
-    ids: Mutex<HashMap<String, bool>>,
+    ids: Mutex<HashMap<Arc<str>, bool>>,
     /// Raised after each commit of completions.
     pub(crate) recorded: Signal,
     acquirer_completes: AtomicBool,
@@ -29,13 +31,13 @@ impl Default for PendingCompletions {
 }
 
 impl PendingCompletions {
-    pub(crate) fn add(&self, fire_id: &str, has_heartbeats: bool) {
-        self.ids.lock().insert(fire_id.to_owned(), has_heartbeats);
+    pub(crate) fn add(&self, fire: &RunHandle) {
+        self.ids.lock().insert(Arc::clone(&fire.fire_id), fire.has_heartbeats());
     }
 
     /// The fires of which heartbeats are stored.
     pub(crate) fn with_heartbeats(&self) -> Vec<String> {
-        self.ids.lock().iter().filter(|(_, has_heartbeats)| **has_heartbeats).map(|(id, _)| id.clone()).collect()
+        self.ids.lock().iter().filter(|(_, has_heartbeats)| **has_heartbeats).map(|(id, _)| id.to_string()).collect()
     }
 
     /// Notes that the ends of these fires were committed.
@@ -54,7 +56,7 @@ impl PendingCompletions {
     }
 
     pub(super) fn ids(&self) -> Vec<String> {
-        self.ids.lock().keys().cloned().collect()
+        self.ids.lock().keys().map(|id| id.to_string()).collect()
     }
 
     /// True if the acquirer records completions with its acquisitions; else the completer does.
