@@ -178,7 +178,10 @@ impl RunShell {
         let completion = Completion { rerun, failed, ..ctx.completion(instruction, ending) };
         node.completions.add(&handle);
         entry.is_accounted = true;
+        drop(ctx);
         self.hand_to_completer(OwnedCompletion { owner: Arc::clone(&handle.owner), completion });
+        // Code of the application, which is to hold up no service.
+        handle.values().clear();
     }
 
     fn hand_to_completer(&self, ended: OwnedCompletion) {
