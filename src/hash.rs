@@ -1,25 +1,41 @@
-//! Every hash of the crate: FNV-1a for hashes that are stored or equal on all nodes, `foldhash` for
-//! maps in memory.
+//! The hash of the crate, FNV-1a: equal on all machines and in all versions, so that it can be
+//! stored, and for maps in memory.
 
 use std::fmt::Display;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map with cheaper look-ups than the standard library's, whose hash withstands keys that an
-/// attacker chooses. No stranger chooses these keys, and each fire looks up a dozen.
-pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, State>;
+/// attacker chooses. No stranger chooses these keys, and each fire looks up a dozen. The order of
+/// its entries is the same each time, so that a simulation can be repeated.
+pub(crate) type HashMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<Fnv1a>>;
 /// A set of that kind.
-pub(crate) type HashSet<T> = std::collections::HashSet<T, State>;
+pub(crate) type HashSet<T> = std::collections::HashSet<T, BuildHasherDefault<Fnv1a>>;
 
-#[cfg(not(feature = "test-util"))]
-type State = foldhash::fast::RandomState;
-/// A simulation that is repeated goes through maps in the order of the first time.
-#[cfg(feature = "test-util")]
-type State = foldhash::fast::FixedState;
+/// FNV-1a of 64 bits.
+pub(crate) struct Fnv1a(u64);
+
+impl Default for Fnv1a {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv1a {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// FNV-1a of 64 bits: equal on every machine and in every version, unlike the hashes of the
 /// standard library.
 pub(crate) fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
+    let mut hash = Fnv1a::default();
+    bytes.into_iter().for_each(|byte| hash.write(&[byte]));
+    hash.finish()
 }
 
 /// FNV-1a of 32 bits, for the ids of fires, which are short.

@@ -15,8 +15,22 @@ pub(crate) fn fill(bytes: &mut [u8]) -> Result<()> {
     if seeded::fill(bytes) {
         return Ok(());
     }
-    getrandom::fill(bytes).map_err(|why| Error::Refused(format!("the operating system gives no random numbers: {why}")))
+    system(bytes).map_err(|why| Error::Refused(format!("the operating system gives no random numbers: {why}")))
 }
+
+/// Fills `bytes` through `rustix`, which the clock and the processes need in any case.
+#[cfg(target_os = "linux")]
+fn system(bytes: &mut [u8]) -> rustix::io::Result<()> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let flags = rustix::rand::GetRandomFlags::empty();
+        filled += rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes[filled..], flags))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+use getrandom::fill as system;
 
 /// Sixteen random hexadecimal digits, never from a clock.
 ///

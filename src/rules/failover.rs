@@ -34,9 +34,23 @@ pub(crate) struct Observations {
     lead_ms: Option<(i64, i64)>,
     /// The time at which the store's clock was seen to have jumped, in ticks.
     jumped: Option<Duration>,
-    /// The time at which the store answered the observer again after an outage, in ticks.
-    returned: Option<Duration>,
+    /// The time in which the store has answered since the first outage; none before it.
+    reach: Option<Reach>,
 }
+
+/// The time in which the store has answered the observer.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    total: Duration,
+    /// The time of the last answer in it, in ticks.
+    until: Duration,
+    /// The last answer was the first after an outage.
+    is_new: bool,
+}
+
+/// Answers after an outage that show as much of a peer as the store's answering for the whole
+/// tolerance does.
+const ENOUGH_RETURNS: u32 = 4;
 
 /// The record of one peer.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +64,8 @@ struct PeerSighting {
     looked_ms: i64,
     /// The distance of the peer's clock from the store's, at least.
     skew_ms: i64,
+    /// The observer's reach at the end of an outage after which the peer has not been seen yet.
+    missed: Option<Duration>,
 }
 
 /// The row of a peer, or of a running fire, by which the observer judges it.
@@ -103,6 +119,12 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
+    /// The wait for the next look at a peer that has not come back from an outage: soon enough to
+    /// know how long the store has answered, should it go away again.
+    pub(crate) fn returns_after(&self) -> Duration {
+        length(self.tolerance_ms) / ENOUGH_RETURNS
+    }
+
     /// True if the observer itself had no answer of the store for so long that its peers may have
     /// had none either: since the `last` one before it was stopped, or this check-in, begun at
     /// `begun`, was.
@@ -110,6 +132,13 @@ impl Observer {
         let much_ms = self.tolerance_ms / 3 * 2;
         millis(self.answered.saturating_sub(begun)) > much_ms
             || millis(self.answered.saturating_sub(last)) > own_interval_ms.saturating_add(much_ms)
+    }
+}
+
+impl Reach {
+    /// The reach if the store has answered from the last answer up to this one, in ticks.
+    fn at(self, answered: Duration) -> Duration {
+        self.total.saturating_add(answered.saturating_sub(self.until))
     }
 }
 
@@ -143,23 +172,34 @@ impl Observations {
         };
     }
 
-    /// Takes note that the store answers the observer again. An outage that the observer has seen
-    /// is one for its peers as well: each has the tolerance from now on to come back, and the
-    /// observer is not the first only to find the others missing.
+    /// Takes note of an answer. An outage that the observer has seen is one for its peers as well:
+    /// each has the tolerance from the end of it to come back, and the observer is not the first
+    /// only to find the others missing.
     ///
-    /// Another outage within a window of the last one lengthens nothing. Outages a window apart put
-    /// a verdict off until the store answers for longer than the tolerance.
-    pub(crate) fn note_return(&mut self, observer: &Observer, own_interval_ms: i64) {
-        let window = length(own_interval_ms.saturating_add(observer.tolerance_ms));
-        if self.returned.is_none_or(|returned| observer.answered >= returned.saturating_add(window)) {
-            self.returned = Some(observer.answered);
+    /// The tolerance is time in which the store answers, so that a peer that could not come back
+    /// between two outages has the rest of it after the second. Each end of an outage counts as a
+    /// quarter of it, so that outages that never end convict the dead as well.
+    pub(crate) fn note_answer(&mut self, observer: &Observer, ends_outage: bool) {
+        let until = observer.answered;
+        if !ends_outage {
+            self.reach = self.reach.map(|reach| Reach { total: reach.at(until), until, is_new: false });
+            return;
+        }
+        let step = observer.returns_after();
+        let total = self.reach.map_or(Duration::ZERO, |reach| reach.total.saturating_add(step));
+        self.reach = Some(Reach { total, until, is_new: true });
+        for peer in self.seen.values_mut() {
+            peer.missed.get_or_insert(total);
         }
     }
 
-    /// The time that peers still have to come back after an outage of the store.
-    pub(crate) fn grace(&self, observer: &Observer) -> Duration {
-        let end = self.returned.map(|returned| returned.saturating_add(length(observer.tolerance_ms)));
-        end.map_or(Duration::ZERO, |end| end.saturating_sub(observer.answered))
+    /// The time that a peer still has to come back after an outage of the store, if the store goes
+    /// on answering.
+    pub(crate) fn grace(&self, instance: &str, observer: &Observer) -> Duration {
+        let missed = self.seen.get(instance).and_then(|peer| peer.missed);
+        self.reach.zip(missed).map_or(Duration::ZERO, |(reach, missed)| {
+            length(observer.tolerance_ms).saturating_sub(reach.at(observer.answered).saturating_sub(missed))
+        })
     }
 
     /// True if the peer is dead: silent for longer than its interval, or than the observer was out
@@ -167,7 +207,7 @@ impl Observations {
     pub(crate) fn convicts<'s>(&mut self, suspect: impl Into<Suspect<'s>>, observer: &Observer) -> bool {
         let suspect = suspect.into();
         let silent_ms = millis(self.silent_for(suspect, observer));
-        if !self.grace(observer).is_zero() {
+        if !self.grace(suspect.instance, observer).is_zero() {
             return false;
         }
         let window_ms = suspect.interval_ms.max(observer.gap_ms).saturating_add(observer.tolerance_ms);
@@ -197,6 +237,7 @@ impl Observations {
             changed: false,
             looked_ms: observer.now_ms,
             skew_ms: 0,
+            missed: None,
         };
         match self.seen.get_mut(suspect.instance) {
             Some(seen) if seen.checkin_ms == suspect.last_checkin_ms => {
@@ -211,11 +252,14 @@ impl Observations {
                     behind if behind < seen.looked_ms => behind.saturating_sub(seen.looked_ms),
                     _ => 0,
                 };
-                *seen = PeerSighting { skew_ms, changed: true, ..fresh };
+                // The peer may have written it before the outage that has just ended.
+                let missed = self.reach.filter(|reach| reach.is_new).map(|reach| reach.total);
+                *seen = PeerSighting { skew_ms, changed: true, missed, ..fresh };
                 Duration::ZERO
             }
             None => {
-                self.seen.insert(suspect.instance.to_owned(), fresh);
+                let missed = self.reach.map(|reach| reach.at(observer.answered));
+                self.seen.insert(suspect.instance.to_owned(), PeerSighting { missed, ..fresh });
                 Duration::ZERO
             }
         }
@@ -299,24 +343,66 @@ mod tests {
     fn after_an_outage_each_peer_has_the_tolerance_to_come_back() {
         let mut seen = Observations::default();
         let back = observer(160_000, 60_000, 60_000);
-        seen.note_return(&back, 15_000);
+        seen.note_answer(&back, true);
         assert!(!seen.convicts(PEER, &back));
         assert!(!seen.convicts(PEER, &observer(160_100, 60_100, 100)));
         let last = observer(167_499, 67_499, 100);
-        assert_eq!((seen.grace(&last), seen.convicts(PEER, &last)), (Duration::from_millis(1), false));
+        assert_eq!((seen.grace("peer", &last), seen.convicts(PEER, &last)), (Duration::from_millis(1), false));
         assert!(seen.convicts(PEER, &observer(167_500, 67_500, 100)));
+    }
+
+    /// A look of the observer at its peer, at so many milliseconds; it may be the first after an
+    /// outage.
+    fn is_dead_at(seen: &mut Observations, ticks_ms: u64, ends_outage: bool) -> bool {
+        let look = observer(160_000 + millis(Duration::from_millis(ticks_ms)), ticks_ms, 5_000);
+        seen.note_answer(&look, ends_outage);
+        seen.convicts(PEER, &look)
     }
 
     /// A check-in of its own that fails every five seconds is no excuse for ever.
     #[test]
-    fn outages_that_follow_each_other_put_off_a_verdict_once() {
+    fn outages_without_an_end_put_off_a_verdict_once() {
         let mut seen = Observations::default();
-        let mut looks = (0_u64..).map(|n| 5_000 * n).map(|ticks_ms| {
-            let look = observer(160_000 + millis(Duration::from_millis(ticks_ms)), ticks_ms, 5_000);
-            seen.note_return(&look, 15_000);
-            seen.convicts(PEER, &look)
-        });
-        assert_eq!(looks.position(|dead| dead), Some(2), "7.5 s after the first return");
+        assert_eq!(
+            (0..).position(|n| is_dead_at(&mut seen, 5_000 * n, true)),
+            Some(4),
+            "the fourth return after the first"
+        );
+    }
+
+    /// The store is away for 18 of each 25 seconds: 7 seconds, less than the tolerance, are left to
+    /// come back in each time. Whoever has died meanwhile is found in the second of them.
+    #[test]
+    fn outages_a_window_apart_do_not_put_off_a_verdict_each_time() {
+        let mut seen = Observations::default();
+        for (ticks_ms, ends_outage) in [(0, true), (2_500, false), (5_000, false), (25_000, true)] {
+            assert!(!is_dead_at(&mut seen, ticks_ms, ends_outage), "{ticks_ms}");
+        }
+        assert!(is_dead_at(&mut seen, 27_500, false));
+    }
+
+    /// The peer was back after the first outage, and has written its row after the observer's look.
+    #[test]
+    fn a_check_in_of_before_an_outage_is_no_return_from_it() {
+        let mut seen = Observations::default();
+        assert!(!is_dead_at(&mut seen, 0, true));
+        let written = Suspect { last_checkin_ms: 165_000, ..PEER };
+        let (back, later) = (observer(182_500, 22_500, 22_500), observer(188_000, 28_000, 5_500));
+        seen.note_answer(&back, true);
+        assert!(!seen.convicts(written, &back));
+        seen.note_answer(&later, false);
+        assert!(!seen.convicts(written, &later), "5.5 s after the return");
+    }
+
+    /// The store answers for a moment only, to one node, and is away again for ten seconds. The
+    /// others could not come back in that moment, and have most of the tolerance after the second.
+    #[test]
+    fn a_moment_between_two_outages_is_no_time_to_come_back() {
+        let mut seen = Observations::default();
+        assert!(!is_dead_at(&mut seen, 0, true));
+        assert!(!is_dead_at(&mut seen, 10_000, true));
+        assert!(!is_dead_at(&mut seen, 15_000, false), "5 of 7.5 seconds, and a quarter for the return");
+        assert!(is_dead_at(&mut seen, 15_700, false));
     }
 
     /// Answers that take three seconds are no outage, though the tolerance is twice that only.

@@ -59,9 +59,8 @@ impl Heartbeats {
         self.usual = begun.saturating_sub(last);
         self.is_cut_off = false;
         self.observations.read_clock(observer);
-        if was_cut_off || observer.was_away(last, begun, usual_ms) {
-            self.observations.note_return(observer, usual_ms);
-        }
+        let ends_outage = was_cut_off || observer.was_away(last, begun, usual_ms);
+        self.observations.note_answer(observer, ends_outage);
     }
 }
 

@@ -86,10 +86,8 @@ impl Upkeep<'_> {
         let observer = self.observer(seen, begun.saturating_sub(last));
         me.observations.read_clock(&observer);
         let own_interval = millis(self.store.settings.job_store.checkin_interval);
-        if me.is_cut_off || observer.was_away(last, begun, own_interval) {
-            me.observations.note_return(&observer, own_interval);
-        }
-        let grace = millis(me.observations.grace(&observer));
+        let ends_outage = me.is_cut_off || observer.was_away(last, begun, own_interval);
+        me.observations.note_answer(&observer, ends_outage);
         let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
         me.observations.keep_only(peers.iter().map(|i| i.name.as_str()));
 
@@ -101,7 +99,8 @@ impl Upkeep<'_> {
                 suspects.push((peer.name.clone(), Some(peer.last_checkin_ms)));
             } else {
                 let end = window_end(peer, observer.tolerance_ms);
-                let mut wait = end.saturating_sub(seen.now_ms).max(grace).saturating_add(1);
+                let grace = me.observations.grace(&peer.name, &observer).min(observer.returns_after());
+                let mut wait = end.saturating_sub(seen.now_ms).max(millis(grace)).saturating_add(1);
                 if peer.incarnation.is_none() || observer.has_several_clocks {
                     let window = peer.checkin_interval_ms.saturating_add(observer.tolerance_ms);
                     let window = Duration::from_millis(window.unsigned_abs());

@@ -118,6 +118,30 @@ fn after_an_outage_nobody_is_convicted_who_comes_back_within_the_tolerance() {
     assert_eq!(recovered.iter().map(|one| one.instance.as_str()).collect::<Vec<_>>(), ["C"]);
 }
 
+on_each_strategy!(outages_that_come_again_and_again_put_off_a_verdict_once);
+/// The store is away for 22 of each 29 seconds. What is left each time is shorter than the
+/// tolerance: a dead node was not found as long as that went on.
+fn outages_that_come_again_and_again_put_off_a_verdict_once() {
+    let cluster = Cluster::new(open());
+    let mut a = cluster.node("A");
+    let mut b = cluster.node("B");
+    let _dead = cluster.node("C");
+    let mut recovered = Vec::new();
+    for outage in 0..3 {
+        cluster.advance(22 * SECOND);
+        let mut left = 7 * SECOND;
+        while left > 0 {
+            let checkin = a.check_in();
+            recovered.extend(checkin.recovered.into_iter().map(|one| (outage, one.instance)));
+            let wait = checkin.next_suspicion.map_or(left, |wait| left.min(wait.as_millis() as i64));
+            cluster.advance(wait);
+            left -= wait;
+        }
+        assert!(!b.check_in().failed_out, "it came back seven seconds later");
+    }
+    assert_eq!(recovered, [(1, "C".to_owned())]);
+}
+
 on_each_strategy!(a_jump_of_the_clock_convicts_nobody);
 /// S8, L3: the database's clock jumps; rows look old and nobody is dead.
 fn a_jump_of_the_clock_convicts_nobody() {
