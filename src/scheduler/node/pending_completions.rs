@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The fires that have ended and are not recorded, and who records them.
 pub(crate) struct PendingCompletions {
-    /// By their ids. Their heartbeats go on until the end is recorded, by a thread that also gives
-    /// their memory back: workers that did would wait for each other in the allocator.
+    /// The fires, by their ids. The heartbeats of a fire go on until its end is recorded, and its
+    /// memory goes back then: workers that gave it back would wait for each other in the allocator.
     fires: Mutex<HashMap<Arc<str>, Arc<RunHandle>>>,
     /// Raised after each commit of completions.
     pub(crate) recorded: Signal,

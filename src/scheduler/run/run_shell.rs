@@ -213,7 +213,7 @@ impl RunShell {
                 return None;
             }
             let run_time = node.clock.ticks().saturating_sub(begun);
-            // What is done is done: only else it matters whether somebody wanted it to stop.
+            // A run that is done has ended well, whoever wanted it to stop.
             let stop = if matches!(result, Ok(Outcome::Succeeded)) { None } else { ctx.stop_reason() };
             let outcome = outcome(&result, stop, handle.is_lost());
             let error = error_of(&result, outcome, stop);
