@@ -24,7 +24,8 @@ fn system(bytes: &mut [u8]) -> rustix::io::Result<()> {
     let mut filled = 0;
     while filled < bytes.len() {
         let flags = rustix::rand::GetRandomFlags::empty();
-        filled += rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes[filled..], flags))?;
+        let left = bytes.get_mut(filled..).unwrap_or_default();
+        filled += rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut *left, flags))?;
     }
     Ok(())
 }
