@@ -21,11 +21,11 @@ pub(crate) fn fill(bytes: &mut [u8]) -> Result<()> {
 /// Fills `bytes` through `rustix`, which the clock and the processes need in any case.
 #[cfg(target_os = "linux")]
 fn system(bytes: &mut [u8]) -> rustix::io::Result<()> {
-    let mut filled = 0;
-    while filled < bytes.len() {
+    let mut left = bytes;
+    while !left.is_empty() {
         let flags = rustix::rand::GetRandomFlags::empty();
-        let left = bytes.get_mut(filled..).unwrap_or_default();
-        filled += rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut *left, flags))?;
+        let filled = rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut *left, flags))?;
+        left = left.get_mut(filled..).unwrap_or_default();
     }
     Ok(())
 }

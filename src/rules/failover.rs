@@ -1,8 +1,9 @@
 //! Failover: who is dead, decided from check-in rows and from what the observer itself has seen.
 
 use super::foresight::lateness_ms;
+use super::observer::{Observer, Reach, Suspect};
 use crate::epoch::{length, millis};
-use crate::store::row::{HeartbeatRow, InstanceRow};
+use crate::store::row::InstanceRow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -38,20 +39,6 @@ pub(crate) struct Observations {
     reach: Option<Reach>,
 }
 
-/// The time in which the store has answered the observer.
-#[derive(Clone, Copy, Debug)]
-struct Reach {
-    total: Duration,
-    /// The time of the last answer in it, in ticks.
-    until: Duration,
-    /// The last answer was the first after an outage.
-    is_new: bool,
-}
-
-/// Answers after an outage that show as much of a peer as the store's answering for the whole
-/// tolerance does.
-const ENOUGH_RETURNS: u32 = 4;
-
 /// The record of one peer.
 #[derive(Clone, Copy, Debug)]
 struct PeerSighting {
@@ -68,79 +55,9 @@ struct PeerSighting {
     missed: Option<Duration>,
 }
 
-/// The row of a peer, or of a running fire, by which the observer judges it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Suspect<'a> {
-    /// The name of the peer, or the id of the fire.
-    pub instance: &'a str,
-    pub last_checkin_ms: i64,
-    pub interval_ms: i64,
-    /// A node of Quartz, whose check-ins are in the time of its own clock, not in the store's.
-    pub foreign: bool,
-}
-
-impl<'a> From<&'a InstanceRow> for Suspect<'a> {
-    fn from(row: &'a InstanceRow) -> Self {
-        Self {
-            instance: &row.name,
-            last_checkin_ms: row.last_checkin_ms,
-            interval_ms: row.checkin_interval_ms,
-            foreign: row.incarnation.is_none(),
-        }
-    }
-}
-
-impl<'a> From<&'a HeartbeatRow> for Suspect<'a> {
-    fn from(row: &'a HeartbeatRow) -> Self {
-        Self { instance: &row.fire_id, last_checkin_ms: row.beat_ms, interval_ms: row.limit_ms, foreign: false }
-    }
-}
-
 /// A clock that is off by more has not merely the wrong time: whoever checked in longer ago is
 /// gone.
 const LARGEST_SKEW_MS: i64 = 24 * 3_600_000;
-
-/// The observer at one check-in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Observer {
-    /// The store's time.
-    pub now_ms: i64,
-    /// The observer's monotonic clock before the statement that brought the store's time and the
-    /// rows.
-    pub ticks: Duration,
-    /// The observer's clock when the answer was there. The store's time is from between the two
-    /// readings, however long the answer took.
-    pub answered: Duration,
-    /// The time for which the observer had no answer of the store before this check-in.
-    pub gap_ms: i64,
-    pub tolerance_ms: i64,
-    /// Nodes check in by clocks of their own: only silence that was seen convicts.
-    pub has_several_clocks: bool,
-}
-
-impl Observer {
-    /// The wait for the next look at a peer that has not come back from an outage: soon enough to
-    /// know how long the store has answered, should it go away again.
-    pub(crate) fn returns_after(&self) -> Duration {
-        length(self.tolerance_ms) / ENOUGH_RETURNS
-    }
-
-    /// True if the observer itself had no answer of the store for so long that its peers may have
-    /// had none either: since the `last` one before it was stopped, or this check-in, begun at
-    /// `begun`, was.
-    pub(crate) fn was_away(&self, last: Duration, begun: Duration, own_interval_ms: i64) -> bool {
-        let much_ms = self.tolerance_ms / 3 * 2;
-        millis(self.answered.saturating_sub(begun)) > much_ms
-            || millis(self.answered.saturating_sub(last)) > own_interval_ms.saturating_add(much_ms)
-    }
-}
-
-impl Reach {
-    /// The reach if the store has answered from the last answer up to this one, in ticks.
-    fn at(self, answered: Duration) -> Duration {
-        self.total.saturating_add(answered.saturating_sub(self.until))
-    }
-}
 
 /// The verdict on the node that is registered under the name of a node that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +102,7 @@ impl Observations {
             self.reach = self.reach.map(|reach| Reach { total: reach.at(until), until, is_new: false });
             return;
         }
-        let step = observer.returns_after();
+        let step = observer.quarter_of_tolerance();
         let total = self.reach.map_or(Duration::ZERO, |reach| reach.total.saturating_add(step));
         self.reach = Some(Reach { total, until, is_new: true });
         for peer in self.seen.values_mut() {
@@ -371,7 +288,7 @@ mod tests {
     }
 
     /// The store is away for 18 of each 25 seconds: 7 seconds, less than the tolerance, are left to
-    /// come back in each time. Whoever has died meanwhile is found in the second of them.
+    /// come back in each time. A node that has died meanwhile is found in the second of them.
     #[test]
     fn outages_a_window_apart_do_not_put_off_a_verdict_each_time() {
         let mut seen = Observations::default();
@@ -403,17 +320,6 @@ mod tests {
         assert!(!is_dead_at(&mut seen, 10_000, true));
         assert!(!is_dead_at(&mut seen, 15_000, false), "5 of 7.5 seconds, and a quarter for the return");
         assert!(is_dead_at(&mut seen, 15_700, false));
-    }
-
-    /// Answers that take three seconds are no outage, though the tolerance is twice that only.
-    #[test]
-    fn an_observer_was_away_that_was_two_thirds_of_the_tolerance_late() {
-        let away = |gap_ms, waited_ms| {
-            let look = Observer { tolerance_ms: 6_000, ..slow(0, gap_ms, gap_ms + waited_ms, 0) };
-            look.was_away(Duration::ZERO, Duration::from_millis(gap_ms), 3_000)
-        };
-        assert_eq!([away(4_000, 3_000), away(4_001, 3_000)], [false, true]);
-        assert_eq!([away(0, 4_000), away(0, 4_001)], [false, true]);
     }
 
     /// H20: a restored backup or a bad clock left a check-in in the future; the node would be

@@ -18,6 +18,7 @@ pub(crate) mod misfire;
 pub(crate) mod neighbours;
 pub(crate) mod new_calendar;
 pub(crate) mod new_trigger;
+pub(crate) mod observer;
 pub(crate) mod one_shot;
 pub(crate) mod outages;
 pub(crate) mod overdue;

@@ -46,7 +46,8 @@ pub(crate) fn neighbours<'a>(me: &str, members: &[Neighbour<'a>]) -> BTreeSet<&'
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::failover::{Observations, Observer, Suspect};
+    use crate::rules::failover::Observations;
+    use crate::rules::observer::{Observer, Suspect};
     use std::time::Duration;
 
     #[test]

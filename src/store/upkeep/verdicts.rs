@@ -5,9 +5,10 @@ use super::recovery::FireHolder;
 use super::{Checkin, Membership, Recovered};
 use crate::epoch::{millis, moment};
 use crate::error::Result;
-use crate::rules::failover::{Observations, Observer, window_end};
+use crate::rules::failover::{Observations, window_end};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::neighbours::{self, Neighbour};
+use crate::rules::observer::Observer;
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
 use crate::store::placement::NodeReports;
@@ -99,7 +100,7 @@ impl Upkeep<'_> {
                 suspects.push((peer.name.clone(), Some(peer.last_checkin_ms)));
             } else {
                 let end = window_end(peer, observer.tolerance_ms);
-                let grace = me.observations.grace(&peer.name, &observer).min(observer.returns_after());
+                let grace = me.observations.grace(&peer.name, &observer).min(observer.quarter_of_tolerance());
                 let mut wait = end.saturating_sub(seen.now_ms).max(millis(grace)).saturating_add(1);
                 if peer.incarnation.is_none() || observer.has_several_clocks {
                     let window = peer.checkin_interval_ms.saturating_add(observer.tolerance_ms);

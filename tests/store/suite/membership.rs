@@ -119,8 +119,8 @@ fn after_an_outage_nobody_is_convicted_who_comes_back_within_the_tolerance() {
 }
 
 on_each_strategy!(outages_that_come_again_and_again_put_off_a_verdict_once);
-/// The store is away for 22 of each 29 seconds. What is left each time is shorter than the
-/// tolerance: a dead node was not found as long as that went on.
+/// The store is away for 22 of each 29 seconds. The rest is shorter than the tolerance each time:
+/// a dead node was not found as long as that went on.
 fn outages_that_come_again_and_again_put_off_a_verdict_once() {
     let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
