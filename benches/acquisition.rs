@@ -3,6 +3,7 @@
 use carnelian::store::row::{Candidate, JobRow, ScheduleRow, TriggerRow};
 use carnelian::{JobKey, TriggerKey, measured};
 use criterion::{BatchSize, Criterion};
+use std::sync::Arc;
 
 const NOW_MS: i64 = 1_772_368_496_000;
 
@@ -12,7 +13,7 @@ fn candidates(count: usize, nonconcurrent: bool) -> Vec<Candidate> {
         .map(|number| {
             let job = JobKey::new("bench", format!("job-{}", number / 4));
             Candidate {
-                trigger: TriggerRow {
+                trigger: Arc::new(TriggerRow {
                     key: TriggerKey::new("bench", format!("trigger-{number}")),
                     job: job.clone(),
                     description: None,
@@ -28,11 +29,11 @@ fn candidates(count: usize, nonconcurrent: bool) -> Vec<Candidate> {
                     data: None,
                     schedule: ScheduleRow::Simple { repeat_count: 0, interval_ms: 0, times_triggered: 0 },
                     options: None,
-                },
-                job: JobRow {
+                }),
+                job: Arc::new(JobRow {
                     key: job,
                     description: None,
-                    job_type: "bench".to_owned(),
+                    job_type: "bench".into(),
                     durable: true,
                     nonconcurrent,
                     update_data: false,
@@ -40,7 +41,7 @@ fn candidates(count: usize, nonconcurrent: bool) -> Vec<Candidate> {
                     data: None,
                     policy: None,
                     marks: None,
-                },
+                }),
                 job_is_executing: nonconcurrent && number % 16 == 0,
                 trigger_is_executing: false,
                 job_is_followed: false,

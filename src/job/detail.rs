@@ -5,6 +5,7 @@ use super::policy::{JobPolicy, NO_POLICY};
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
 use crate::key::{JobKey, check_text};
+use std::sync::Arc;
 
 /// The stored description of a job: its key, its type and how it runs.
 ///
@@ -28,7 +29,7 @@ use crate::key::{JobKey, check_text};
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobDetail {
     pub(crate) key: JobKey,
-    pub(crate) job_type: String,
+    pub(crate) job_type: Arc<str>,
     pub(crate) description: Option<String>,
     pub(crate) durable: bool,
     pub(crate) requests_recovery: bool,
@@ -52,7 +53,7 @@ impl JobDetail {
         JobDetailBuilder {
             detail: JobDetail {
                 key,
-                job_type: job_type.into(),
+                job_type: job_type.into().into(),
                 description: None,
                 durable: false,
                 requests_recovery: false,
@@ -179,7 +180,7 @@ impl JobDetailBuilder {
     /// Another type than it was begun with.
     #[doc(alias = "ofType")]
     pub fn job_type(mut self, job_type: impl Into<String>) -> Self {
-        self.detail.job_type = job_type.into();
+        self.detail.job_type = job_type.into().into();
         self
     }
 

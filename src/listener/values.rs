@@ -58,6 +58,12 @@ impl FireValues {
         let value = self.values.lock().remove(&TypeId::of::<T>());
         value.and_then(|value| value.downcast().ok())
     }
+
+    /// Takes all values away; the fire may be remembered for longer.
+    pub(crate) fn clear(&self) {
+        let values = std::mem::take(&mut *self.values.lock());
+        drop(values);
+    }
 }
 
 impl std::fmt::Debug for FireValues {

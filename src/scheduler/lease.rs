@@ -93,6 +93,11 @@ impl Lease {
         self.state.lock().owner.clone()
     }
 
+    /// True if `owner` is this node's present incarnation, whether or not it may act.
+    pub(crate) fn is_of(&self, owner: &Owner) -> bool {
+        self.state.lock().owner.as_ref() == Some(owner)
+    }
+
     /// The node's incarnation, if it may begin something: registered, and checked in recently.
     pub(crate) fn owner_for_new_work(&self) -> Option<Owner> {
         let state = self.state.lock();

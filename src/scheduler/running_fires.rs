@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The table of the running fires, and what they are told of the end of their node.
 #[derive(Default)]
 pub(crate) struct RunningFires {
-    fires: Mutex<HashMap<String, Arc<RunHandle>>>,
+    fires: Mutex<HashMap<Arc<str>, Arc<RunHandle>>>,
     /// True if the node is about to end.
     stopping: AtomicBool,
     /// True if the jobs are told that the node ends.
@@ -23,10 +23,10 @@ impl RunningFires {
     pub(crate) fn enter(&self, fire: Arc<RunHandle>, lease: &Lease) {
         let mut fires = self.fires.lock();
         // A conviction between the acquisition and here found the table without this fire.
-        if lease.owner().as_ref() != Some(&*fire.owner) {
+        if !lease.is_of(&fire.owner) {
             fire.revoke();
         }
-        fires.insert(fire.fire_id().to_owned(), fire);
+        fires.insert(Arc::clone(&fire.fire_id), fire);
     }
 
     /// Takes a fire out of the table.

@@ -297,7 +297,7 @@ fn running(store: &JobStore, s: &mut dyn Session, filter: &HistoryFilter<'_>) ->
         let trace = traces.get(&fire.fire_id).map(String::as_str);
         let (before, job) = (chain.get(&fire.trigger), fire.job.as_ref().and_then(|job| jobs.get(job)));
         HistoryRow {
-            job_type: job.map(|job| job.job_type.clone()),
+            job_type: job.map(|job| job.job_type.to_string()),
             marks: job.map(|job| job.run_marks(trace)).unwrap_or_default(),
             address: None,
             fire_id: fire.fire_id,

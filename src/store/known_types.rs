@@ -56,7 +56,7 @@ impl KnownTypes {
 
     /// Gives a job what its own policy leaves open, as its type has it.
     pub(in crate::store) fn complete_policy(&self, job: &mut JobDetail) {
-        if let Some(of_type) = self.policies.get(&job.job_type) {
+        if let Some(of_type) = self.policies.get(job.job_type()) {
             job.policy = job.policy().clone().or(of_type).boxed();
         }
     }
@@ -87,16 +87,16 @@ impl KnownTypes {
 
     /// The version of the data of a job that is stored now: its own, else that of its type.
     pub(in crate::store) fn version_of(&self, job: &JobDetail) -> i64 {
-        let of_type = || self.types.get(&job.job_type).map_or(1, |info| info.version);
+        let of_type = || self.types.get(job.job_type()).map_or(1, |info| info.version);
         i64::from(job.version.unwrap_or_else(of_type))
     }
 
     /// The version of the data of a stored job, where it was noted or makes a difference here.
     pub(in crate::store) fn noted_version(&self, job: &JobDetail, noted: &[JobVersionRow]) -> Option<u32> {
-        let row = noted.iter().find(|row| row.job == job.key && row.job_type == job.job_type);
+        let row = noted.iter().find(|row| row.job == job.key && row.job_type == job.job_type());
         match row {
             Some(row) => Some(u32::try_from(row.version).unwrap_or(u32::MAX)),
-            None => self.reader.versions.contains_key(&job.job_type).then_some(1),
+            None => self.reader.versions.contains_key(job.job_type()).then_some(1),
         }
     }
 

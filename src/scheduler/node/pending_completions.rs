@@ -1,15 +1,17 @@
 //! `PendingCompletions`: the fires that have ended and are not recorded, and who records them.
 
 use crate::hash::HashMap;
+use crate::scheduler::run::run_handle::RunHandle;
 use crate::signal::Signal;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The fires that have ended and are not recorded, and who records them.
 pub(crate) struct PendingCompletions {
-    /// Fire ids, each with whether its heartbeats are stored: those go on until the end is
-    /// recorded.
-    ids: Mutex<HashMap<String, bool>>,
+    /// The fires, by their ids. The heartbeats of a fire go on until its end is recorded, and its
+    /// memory goes back then: workers that gave it back would wait for each other in the allocator.
+    fires: Mutex<HashMap<Arc<str>, Arc<RunHandle>>>,
     /// Raised after each commit of completions.
     pub(crate) recorded: Signal,
     acquirer_completes: AtomicBool,
@@ -20,7 +22,7 @@ pub(crate) struct PendingCompletions {
 impl Default for PendingCompletions {
     fn default() -> Self {
         Self {
-            ids: Mutex::default(),
+            fires: Mutex::default(),
             recorded: Signal::default(),
             acquirer_completes: AtomicBool::new(false),
             batch: AtomicUsize::new(1),
@@ -29,32 +31,30 @@ impl Default for PendingCompletions {
 }
 
 impl PendingCompletions {
-    pub(crate) fn add(&self, fire_id: &str, has_heartbeats: bool) {
-        self.ids.lock().insert(fire_id.to_owned(), has_heartbeats);
+    pub(crate) fn add(&self, fire: &Arc<RunHandle>) {
+        self.fires.lock().insert(Arc::clone(&fire.fire_id), Arc::clone(fire));
     }
 
     /// The fires of which heartbeats are stored.
     pub(crate) fn with_heartbeats(&self) -> Vec<String> {
-        self.ids.lock().iter().filter(|(_, has_heartbeats)| **has_heartbeats).map(|(id, _)| id.clone()).collect()
+        self.fires.lock().values().filter(|fire| fire.has_heartbeats()).map(|fire| fire.fire_id().to_owned()).collect()
     }
 
     /// Notes that the ends of these fires were committed.
     pub(crate) fn note_recorded<'a>(&self, fire_ids: impl Iterator<Item = &'a str>) {
-        {
-            let mut ids = self.ids.lock();
-            for id in fire_ids {
-                ids.remove(id);
-            }
-        }
+        let mut fires = self.fires.lock();
+        let over: Vec<_> = fire_ids.map(|id| fires.remove(id)).collect();
+        drop(fires);
+        drop(over);
         self.recorded.raise();
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.ids.lock().len()
+        self.fires.lock().len()
     }
 
     pub(super) fn ids(&self) -> Vec<String> {
-        self.ids.lock().keys().cloned().collect()
+        self.fires.lock().keys().map(|id| id.to_string()).collect()
     }
 
     /// True if the acquirer records completions with its acquisitions; else the completer does.

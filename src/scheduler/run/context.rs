@@ -352,7 +352,10 @@ impl JobContext {
     /// another kind of database than the jobs are in.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub fn complete_in<'c>(&mut self, connection: impl Into<CallersConnection<'c>>) -> Result<()> {
-        let completion = self.completion(CompletionInstruction::NoInstruction);
+        let (run_time, at) = (self.running_for(), self.node.clock.ticks());
+        let ending =
+            Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
+        let completion = self.completion(CompletionInstruction::NoInstruction, ending);
         self.node.store.firing().complete_within(connection, &completion)?;
         self.completed_by_job = true;
         Ok(())
@@ -379,15 +382,13 @@ impl JobContext {
         root.unwrap_or(&self.bundle.fire_id)
     }
 
-    /// The end of this fire as it stands now.
-    pub(crate) fn completion(&self, instruction: CompletionInstruction) -> Completion {
+    /// This end of the fire, with the data and the lines that the run has left by now.
+    pub(crate) fn completion(&self, instruction: CompletionInstruction, ending: Ending) -> Completion {
         let differs = self.upgraded.is_some() || self.job_data != *self.bundle.job.data();
         let changed = self.bundle.job.persists_job_data_after_execution() && differs;
         let mut completion = self.bundle.completion(instruction, changed.then(|| self.job_data.clone()));
         completion.by_job = self.completed_by_job;
-        let (run_time, at) = (self.running_for(), self.node.clock.ticks());
-        completion.ending =
-            Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
+        completion.ending = ending;
         // Work that runs again may have a checkpoint that it did not look at.
         let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);
         (completion.has_heartbeat, completion.guarded) = (self.handle.has_heartbeats(), self.handle.is_guarded());

@@ -28,7 +28,7 @@ impl FireTask {
     pub(crate) fn new(bundle: FireBundle, owner: Arc<Owner>, lines: Option<Arc<RunLines>>, due: Duration) -> Self {
         let bundle = Arc::new(bundle);
         let handle = RunHandle {
-            fire_id: bundle.fire_id.clone(),
+            fire_id: bundle.fire_id.as_str().into(),
             job: bundle.job.key().clone(),
             trigger: bundle.trigger.key().clone(),
             scheduled_ms: bundle.scheduled_ms,
@@ -52,7 +52,7 @@ impl FireTask {
 
 /// The handle of a fire of this node, by which others see it and reach its job.
 pub(crate) struct RunHandle {
-    fire_id: String,
+    pub(crate) fire_id: Arc<str>,
     pub(crate) job: JobKey,
     trigger: TriggerKey,
     scheduled_ms: i64,
@@ -316,7 +316,7 @@ impl RunHandle {
 
     pub(crate) fn show(&self, now: Duration) -> RunningJob {
         RunningJob {
-            fire_id: self.fire_id.clone(),
+            fire_id: self.fire_id.to_string(),
             job: self.job.clone(),
             trigger: self.trigger.clone(),
             scheduled_fire_time: moment(self.scheduled_ms),
@@ -362,7 +362,7 @@ pub(crate) mod tests {
 
     pub(crate) fn handle(fire_id: &str, owner: Owner) -> Arc<RunHandle> {
         Arc::new(RunHandle {
-            fire_id: fire_id.to_owned(),
+            fire_id: fire_id.into(),
             job: JobKey::named("j"),
             trigger: TriggerKey::named("t"),
             scheduled_ms: 0,

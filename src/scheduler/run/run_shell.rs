@@ -175,10 +175,13 @@ impl RunShell {
         // Work that is tried again has not failed yet.
         let failed = matches!(end.outcome, FireOutcome::Failed | FireOutcome::TimedOut) && rerun.is_none();
         let ending = Ending { run_time, ..ending(end, now) };
-        let completion = Completion { ending, rerun, failed, ..ctx.completion(instruction) };
-        node.completions.add(handle.fire_id(), handle.has_heartbeats());
+        let completion = Completion { rerun, failed, ..ctx.completion(instruction, ending) };
+        node.completions.add(&handle);
         entry.is_accounted = true;
+        drop(ctx);
         self.hand_to_completer(OwnedCompletion { owner: Arc::clone(&handle.owner), completion });
+        // Code of the application, which is to hold up no service.
+        handle.values().clear();
     }
 
     fn hand_to_completer(&self, ended: OwnedCompletion) {
@@ -210,8 +213,10 @@ impl RunShell {
                 return None;
             }
             let run_time = node.clock.ticks().saturating_sub(begun);
-            let outcome = outcome(&result, ctx.stop_reason(), handle.is_lost());
-            let error = error_of(&result, outcome, ctx.stop_reason());
+            // A run that is done has ended well, whoever wanted it to stop.
+            let stop = if matches!(result, Ok(Outcome::Succeeded)) { None } else { ctx.stop_reason() };
+            let outcome = outcome(&result, stop, handle.is_lost());
+            let error = error_of(&result, outcome, stop);
             let end = FireEnd { outcome, error, run_time, result: ctx.result().map(str::to_owned) };
             lifecycle_log::ended(&ctx.event(), &end);
             if let Err(Failure { panicked: true, error }) = &result {

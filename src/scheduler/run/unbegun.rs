@@ -98,6 +98,6 @@ fn interrupted(node: &Node, task: &FireTask, why: &str) -> OwnedCompletion {
     };
     lifecycle_log::given_back(handle.fire_id(), why);
     node.count_fire(&handle.job, outcome, None);
-    node.completions.add(handle.fire_id(), handle.has_heartbeats());
+    node.completions.add(handle);
     OwnedCompletion { owner: Arc::clone(&handle.owner), completion }
 }

@@ -84,7 +84,7 @@ impl Acquirer {
 
     /// After a conviction everything that was acquired belongs to others.
     fn forget_if_revoked(&mut self) {
-        let revoked = self.owner.take_if(|owner| self.node.lease.owner().as_ref() != Some(owner));
+        let revoked = self.owner.take_if(|owner| !self.node.lease.is_of(owner));
         if let Some(owner) = revoked {
             self.doubts.forget(&self.node, &self.combined.queue, &owner);
             self.reservations.forget();

@@ -255,7 +255,7 @@ impl HeartbeatKeeper {
         completion.rerun = rerun;
         completion.log = fire.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.ending = ending(end, now);
-        node.completions.add(fire.fire_id(), fire.has_heartbeats());
+        node.completions.add(fire);
         node.running_fires.remove(fire.fire_id());
         if self.completions.send(OwnedCompletion { owner: Arc::clone(&fire.owner), completion }).is_err() {
             lifecycle_log::completion_abandoned(fire.fire_id());

@@ -71,7 +71,7 @@ impl Catalogue<'_> {
             self.note_following(s, "follow", parent, child)?;
             s.put(&ContinuationRow {
                 parent: parent.clone(),
-                parent_type,
+                parent_type: parent_type.to_string(),
                 child: child.clone(),
                 child_hash: child_hash(child),
                 on: on.clone(),

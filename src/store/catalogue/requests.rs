@@ -89,7 +89,7 @@ impl Work {
             self.following.push(JobDetail { durable: true, ..child.job.clone() });
             self.continuations.push(ContinuationRow {
                 parent: parent.job.key.clone(),
-                parent_type: parent.job.job_type.clone(),
+                parent_type: parent.job.job_type.to_string(),
                 child: child.job.key.clone(),
                 child_hash: child_hash(&child.job.key),
                 on: on.name().to_owned(),

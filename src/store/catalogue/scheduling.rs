@@ -224,7 +224,7 @@ impl Catalogue<'_> {
         }
         let version = |job: &&JobDetail| JobVersionRow {
             job: job.key.clone(),
-            job_type: job.job_type.clone(),
+            job_type: job.job_type.to_string(),
             version: self.node.types.read().version_of(job),
         };
         let versions: Vec<JobVersionRow> =

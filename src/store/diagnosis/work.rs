@@ -91,7 +91,7 @@ pub(super) fn untaken(
     if !is_any_alive {
         return Vec::new();
     }
-    let types: BTreeMap<&JobKey, &str> = snapshot.jobs.iter().map(|job| (&job.key, job.job_type.as_str())).collect();
+    let types: BTreeMap<&JobKey, &str> = snapshot.jobs.iter().map(|job| (&job.key, &*job.job_type)).collect();
     let mut known: BTreeSet<&JobKey> = orphans.jobs.iter().map(|orphan| &orphan.job).collect();
     known.extend(unplaceable.iter().map(|job| &job.job));
     let why = match orphans.blind_because() {

@@ -207,7 +207,7 @@ impl Firing<'_> {
         jobs: impl Iterator<Item = &'a mut JobDetail>,
     ) -> Result<()> {
         let reader = self.node.types.read().reader();
-        let versioned: Vec<&mut JobDetail> = jobs.filter(|job| reader.versions.contains_key(&job.job_type)).collect();
+        let versioned: Vec<&mut JobDetail> = jobs.filter(|job| reader.versions.contains_key(job.job_type())).collect();
         if versioned.is_empty() {
             return Ok(());
         }

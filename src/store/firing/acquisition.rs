@@ -8,6 +8,7 @@ use crate::key::TriggerKey;
 use crate::store::row::Parked;
 use crate::trigger::Trigger;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The request of a node that has free workers.
 #[derive(Clone, Debug)]
@@ -94,7 +95,7 @@ pub struct Reservation {
     /// The trigger.
     pub trigger: TriggerKey,
     /// The type of its job.
-    pub job_type: String,
+    pub job_type: Arc<str>,
     /// The time of the fire, epoch milliseconds.
     pub scheduled_ms: i64,
     /// The trigger may be fired in the store shortly before its time, so that its job begins just

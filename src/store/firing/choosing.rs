@@ -31,7 +31,7 @@ impl AcquireRequest<'_> {
     /// The fire may wait for a worker: it begins soon, nobody waits for its end, and as
     /// long as it has not begun it can be taken back.
     fn may_wait(&self, firable: &Firable) -> bool {
-        let is_short = || self.prefetch.is_some_and(|prefetch| prefetch.short.contains(&firable.job.job_type));
+        let is_short = || self.prefetch.is_some_and(|prefetch| prefetch.short.contains(firable.job.job_type()));
         !firable.job.disallow_concurrent_execution && firable.trigger.policies == Policies::default() && is_short()
     }
 }

@@ -121,7 +121,7 @@ impl Firing<'_> {
             && !firable.candidate.job_is_followed
             && firable.candidate.recovery.is_none()
             && !is_rerun(&trigger.key)
-            && !self.node.types.read().reader().versions.contains_key(&job.job_type)
+            && !self.node.types.read().reader().versions.contains_key(&*job.job_type)
     }
 
     /// Fires claimable triggers, as far as nobody else holds their rows.

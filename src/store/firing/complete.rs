@@ -190,7 +190,7 @@ impl Firing<'_> {
         let (now_ms, now) = (s.now_ms()?, self.store.clock.ticks());
         let end = |c: &&Completion| EndRow {
             fire_id: c.fire_id.clone(),
-            job_type: Some(c.job_type.clone()),
+            job_type: Some(c.job_type.to_string()),
             ended_ms: ended_ms(c, now_ms, now),
             run_ms: c.ending.run_time.map(millis),
             outcome: c.ending.outcome,
@@ -341,7 +341,7 @@ fn raise_versions(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
     for (key, version) in raised {
         // The job may be gone, or have been given another type by now.
         if let Some(job) = s.job(key)? {
-            rows.push(JobVersionRow { job: job.key, job_type: job.job_type, version });
+            rows.push(JobVersionRow { job: job.key, job_type: job.job_type.to_string(), version });
         }
     }
     if rows.is_empty() {

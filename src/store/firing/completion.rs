@@ -6,6 +6,7 @@ use crate::data_map::JobDataMap;
 use crate::job::{CapturedLine, FireOutcome, RunMarks};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::PartId;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The instruction for a fire's trigger when its job has ended.
@@ -68,7 +69,7 @@ pub struct Completion {
     /// work.
     pub checkpoint: Option<String>,
     /// The type of the job.
-    pub job_type: String,
+    pub job_type: Arc<str>,
     /// The number of runs of the same work before this one.
     pub attempt: i64,
     /// The first fire of its chain; none if it is that.

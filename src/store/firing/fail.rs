@@ -94,7 +94,7 @@ impl Firing<'_> {
         let attempt = before.as_ref().map_or(0, |before| before.attempt);
         let own = definition.as_ref().and_then(|row| row.policy.clone());
         let of_type = match &definition {
-            Some(row) => s.row::<TypePolicyRow>(&row.job_type)?.map(|row| row.policy),
+            Some(row) => s.row::<TypePolicyRow>(&*row.job_type)?.map(|row| row.policy),
             None => None,
         };
         // A policy that cannot be read keeps nobody from ending the fire.

@@ -2,6 +2,7 @@
 
 use crate::hash::fnv1a_32;
 use crate::store::Owner;
+use std::fmt::Write;
 
 /// The ids of an owner's fires, `<hash of the instance>-<incarnation>-<fence>`: of bounded length,
 /// never used twice, and carrying their own fence.
@@ -22,10 +23,9 @@ impl FireIds {
     }
 
     pub(super) fn with(&self, fence: i64) -> String {
-        let fence = format!("{fence:08}");
-        let mut id = String::with_capacity(self.prefix.len() + fence.len());
+        let mut id = String::with_capacity(self.prefix.len() + 8);
         id.push_str(&self.prefix);
-        id.push_str(&fence);
+        let _ = write!(id, "{fence:08}");
         id
     }
 }

@@ -89,7 +89,7 @@ fn take_back(s: &mut dyn Session, but_of: &str, grace: Duration, beside_quartz: 
 /// asks for none.
 fn reservation(row: &FiredRow) -> Reservation {
     Reservation {
-        job_type: String::new(),
+        job_type: "".into(),
         fire_id: row.fire_id.clone(),
         trigger: row.trigger.clone(),
         scheduled_ms: row.scheduled_ms,

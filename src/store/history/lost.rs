@@ -45,7 +45,7 @@ impl History<'_> {
                 fire_id: fire.fire_id.clone(),
                 trigger: fire.trigger.clone(),
                 job: fire.job.clone(),
-                job_type: job.map(|job| job.job_type.clone()),
+                job_type: job.map(|job| job.job_type.to_string()),
                 instance: Some(fire.instance.clone()),
                 scheduled_ms: fire.scheduled_ms,
                 fired_ms: Some(fire.fired_ms),

@@ -71,7 +71,7 @@ impl JobTypes<'_> {
         let keys: Vec<JobKey> = s
             .jobs(JobSelection::All)?
             .into_iter()
-            .filter(|row| row.job_type == change.from)
+            .filter(|row| *row.job_type == *change.from)
             .map(|row| row.key)
             .collect();
         let running: BTreeSet<JobKey> = s.executing_jobs(&keys)?.into_iter().map(|(job, _)| job).collect();
@@ -88,7 +88,7 @@ impl JobTypes<'_> {
             match self.changed(row, version, change) {
                 Ok(None) => {}
                 Ok(Some((row, version))) => {
-                    plan.versions.push(JobVersionRow { job: key.clone(), job_type: row.job_type.clone(), version });
+                    plan.versions.push(JobVersionRow { job: key.clone(), job_type: row.job_type.to_string(), version });
                     plan.rows.push(row);
                     plan.migrated.changed.push(key);
                 }
@@ -108,7 +108,7 @@ impl JobTypes<'_> {
         version: i64,
         change: &Change<'_>,
     ) -> std::result::Result<Option<(JobRow, i64)>, String> {
-        let mut changed = JobRow { job_type: change.to.to_owned(), ..row };
+        let mut changed = JobRow { job_type: change.to.into(), ..row };
         let mut reached = version;
         if let Some(upgrade) = change.upgrade {
             let mut data = self.store.job_detail(&changed).map_err(|error| error.to_string())?.data;

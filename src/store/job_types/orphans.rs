@@ -129,14 +129,14 @@ impl JobTypes<'_> {
                 return Ok(None);
             }
             let version = s.job_versions(std::slice::from_ref(key))?.pop().map_or(1, |row| row.version);
-            let known = nodes.types().get(&job.job_type).copied();
+            let known = nodes.types().get(&*job.job_type).copied();
             if known.is_some_and(|known| version <= known) {
                 return Ok(None);
             }
             let triggers = s.triggers(TriggerSelection::OfJob(key))?;
             Ok(Some(Orphan {
                 job: job.key,
-                job_type: job.job_type,
+                job_type: job.job_type.to_string(),
                 version: u32::try_from(version).unwrap_or(u32::MAX),
                 known_version: known.map(|known| u32::try_from(known).unwrap_or(u32::MAX)),
                 triggers: triggers.len(),

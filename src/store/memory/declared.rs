@@ -121,7 +121,7 @@ impl TableRows for MemorySession<'_> {
         if table.name == HistoryRow::DEF.name {
             for row in rows {
                 let row = HistoryRow::from_cells(row)?;
-                self.tables.history.put(row.fire_id.clone(), row);
+                self.tables.history.put(row.fire_id.as_str().into(), row);
             }
             return Ok(());
         }
@@ -176,7 +176,7 @@ impl TableRows for MemorySession<'_> {
         let tables = &mut *self.tables;
         let remove = |key: &&Vec<Cell>| match (tables.declared.there(table), key.as_slice()) {
             (Some(stored), _) => stored.rows.remove(*key).is_some(),
-            (None, [Cell::Text(fire_id)]) => tables.history.remove(fire_id).is_some(),
+            (None, [Cell::Text(fire_id)]) => tables.history.remove(fire_id.as_str()).is_some(),
             _ => false,
         };
         Ok(keys.iter().filter(remove).count())

@@ -9,6 +9,7 @@ use crate::store::row::{
 };
 use crate::trigger::TriggerState::{Blocked, PausedBlocked};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 impl MemorySession<'_> {
     /// Tells whether a transaction of somebody else holds a fired row. One session writes at a
@@ -44,9 +45,9 @@ impl FiredRows for MemorySession<'_> {
             FiredSelection::Behind(fired_ms, id, _) => {
                 fires.values().filter(|fire| (fire.fired_ms, fire.fire_id.as_str()) > (fired_ms, id)).collect()
             }
-            FiredSelection::Ids(ids) => ids.iter().filter_map(|id| fires.get(id)).collect(),
+            FiredSelection::Ids(ids) => ids.iter().filter_map(|id| fires.get(id.as_str())).collect(),
             FiredSelection::FreeIds(ids) => {
-                ids.iter().filter(|id| !self.is_held(id)).filter_map(|id| fires.get(id)).collect()
+                ids.iter().filter(|id| !self.is_held(id)).filter_map(|id| fires.get(id.as_str())).collect()
             }
             FiredSelection::Held(id) => {
                 self.wait_for(std::slice::from_ref(&id))?;
@@ -93,10 +94,10 @@ impl FiredRows for MemorySession<'_> {
             ended += self.delete_triggers(keys, Some(*state))?;
         }
         for row in rows {
-            if self.tables.fired.get(&row.fire_id).is_some() {
+            if self.tables.fired.get(row.fire_id.as_str()).is_some() {
                 return Err(self.duplicate("fire", &row.fire_id));
             }
-            self.tables.fired.put(row.fire_id.clone(), row);
+            self.tables.fired.put(row.fire_id.as_str().into(), row);
         }
         Ok(ended)
     }
@@ -105,9 +106,9 @@ impl FiredRows for MemorySession<'_> {
         self.changes()?;
         let mut begun = 0;
         for (old, row) in rows {
-            if self.tables.fired.get(old).is_some_and(|f| f.state == FiredState::Acquired) {
-                self.tables.fired.remove(old);
-                self.tables.fired.put(row.fire_id.clone(), row.clone());
+            if self.tables.fired.get(old.as_str()).is_some_and(|f| f.state == FiredState::Acquired) {
+                self.tables.fired.remove(old.as_str());
+                self.tables.fired.put(row.fire_id.as_str().into(), row.clone());
                 begun += 1;
             }
         }
@@ -121,9 +122,9 @@ impl FiredRows for MemorySession<'_> {
         let mut there = Vec::with_capacity(ids.len());
         for id in ids {
             let end = ends.next_if(|end| end.fire_id == *id);
-            let Some(fired) = self.tables.fired.remove(id) else { continue };
+            let Some((key, fired)) = self.tables.fired.remove(id.as_str()) else { continue };
             if let Some(end) = end {
-                self.tables.history.put(id.clone(), history::row(&fired, end));
+                self.tables.history.put(Arc::clone(key), history::row(&fired, end));
             }
             there.push(id.clone());
         }
@@ -144,7 +145,7 @@ impl FiredRows for MemorySession<'_> {
         let ours = self.our_instances();
         let reserved = |f: &&FiredRow| f.state == FiredState::Acquired && ours.contains(&f.instance);
         let ids: BTreeSet<String> = self.of_triggers(&triggers).filter(reserved).map(|f| f.fire_id.clone()).collect();
-        Ok(ids.iter().filter(|id| self.tables.fired.remove(*id).is_some()).count())
+        Ok(ids.iter().filter(|id| self.tables.fired.remove(id.as_str()).is_some()).count())
     }
 
     fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {

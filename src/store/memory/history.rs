@@ -41,7 +41,7 @@ impl HistoryRows for MemorySession<'_> {
         let gone: Vec<String> =
             ended.into_iter().take_while(|(end, _)| *end < until_ms).map(|(_, id)| id.clone()).collect();
         for id in &gone {
-            self.tables.history.remove(id);
+            self.tables.history.remove(id.as_str());
             self.tables.remove_row::<LogRow>(id);
         }
         Ok((gone.len(), until_ms))

@@ -84,15 +84,15 @@ pub(super) struct Waiting<'a> {
 }
 
 impl<'a> Iterator for Waiting<'a> {
-    type Item = &'a TriggerRow;
+    type Item = &'a Arc<TriggerRow>;
 
-    fn next(&mut self) -> Option<&'a TriggerRow> {
+    fn next(&mut self) -> Option<&'a Arc<TriggerRow>> {
         let line = match (self.in_time.peek(), self.at_any_time.peek()) {
             (Some((a, _)), Some((b, _))) if b < a => &mut self.at_any_time,
             (None, _) => &mut self.at_any_time,
             _ => &mut self.in_time,
         };
-        line.next().map(|(_, row)| &**row)
+        line.next().map(|(_, row)| row)
     }
 }
 
@@ -181,8 +181,8 @@ impl FiredIndex {
     }
 }
 
-impl Index<String, FiredRow> for FiredIndex {
-    fn enter(&mut self, _: &String, row: &Arc<FiredRow>) {
+impl Index<Arc<str>, FiredRow> for FiredIndex {
+    fn enter(&mut self, _: &Arc<str>, row: &Arc<FiredRow>) {
         match self.by_trigger.get_mut(&row.trigger) {
             Some(rows) => rows.push(Arc::clone(row)),
             None => drop(self.by_trigger.insert(row.trigger.clone(), vec![Arc::clone(row)])),
@@ -201,15 +201,15 @@ impl Index<String, FiredRow> for FiredIndex {
         }
     }
 
-    fn leave(&mut self, id: &String, row: &FiredRow) {
+    fn leave(&mut self, id: &Arc<str>, row: &FiredRow) {
         if let Some(rows) = self.by_trigger.get_mut(&row.trigger) {
-            rows.retain(|one| one.fire_id != *id);
+            rows.retain(|one| *one.fire_id != **id);
             if rows.is_empty() {
                 self.by_trigger.remove(&row.trigger);
             }
         }
         if row.state == FiredState::Acquired {
-            self.reserved.remove(&(row.scheduled_ms, id.clone()));
+            self.reserved.remove(&(row.scheduled_ms, id.to_string()));
         }
         let Some(job) = &row.job else { return };
         if let Some(its) = self.of_jobs.get_mut(job) {

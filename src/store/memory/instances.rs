@@ -71,7 +71,7 @@ impl ClusterRows for MemorySession<'_> {
         // One map holds both rows of an instance. Nodes and types go with their instance, and
         // versions and orphans with their job: here nobody else deletes those.
         let state = |key: &TriggerKey| self.tables.triggers.get(key).map(|trigger| trigger.state.clone());
-        let is_over = |fire_id: &String| self.tables.fired.get(fire_id).is_none();
+        let is_over = |fire_id: &String| self.tables.fired.get(fire_id.as_str()).is_none();
         let recoveries = |row: &RecoveryRow| state(&row.trigger).is_none();
         let parked = |row: &ParkedRow| state(&row.trigger).as_deref() != Some(TriggerState::Error.name());
         let checkpoints = |row: &CheckpointRow| !self.is_underway(&row.root_fire_id);
@@ -152,7 +152,7 @@ impl ClusterRows for MemorySession<'_> {
 
 impl MemorySession<'_> {
     /// Tells whether the work that began with this fire runs, or waits to be recovered.
-    fn is_underway(&self, root_fire_id: &String) -> bool {
+    fn is_underway(&self, root_fire_id: &str) -> bool {
         self.tables.fired.get(root_fire_id).is_some()
             || self.tables.rows().any(|recovery: RecoveryRow| recovery.root_fire_id == *root_fire_id)
     }

@@ -97,7 +97,7 @@ impl JobRows for MemorySession<'_> {
             let triggers: Vec<_> = self.of_job(&job.key).filter(is_due).collect();
             UnknownJobRow {
                 job: job.key.clone(),
-                job_type: job.job_type.clone(),
+                job_type: job.job_type.to_string(),
                 version: self.version_of(&job.key),
                 triggers: i64::try_from(triggers.len()).unwrap_or(i64::MAX),
                 next_ms: triggers.iter().filter_map(|t| t.next_ms).min(),
@@ -153,6 +153,6 @@ impl MemorySession<'_> {
     }
 
     fn is_known(&self, job: &JobRow, known: &TypeVersions) -> bool {
-        known.get(&job.job_type).is_some_and(|latest| self.version_of(&job.key) <= *latest)
+        known.get(&*job.job_type).is_some_and(|latest| self.version_of(&job.key) <= *latest)
     }
 }

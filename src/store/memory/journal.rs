@@ -98,7 +98,15 @@ impl<K: Ord + Hash + Clone, V: Clone, I: Index<K, V>, R: Rows<K, V>> Journaled<K
     where
         K: Borrow<Q>,
     {
-        self.rows.get(key).map(|(_, row)| &**row)
+        self.shared(key).map(|row| &**row)
+    }
+
+    /// A row as it is shared with whoever reads it.
+    pub(super) fn shared<Q: Ord + Hash + ?Sized>(&self, key: &Q) -> Option<&Arc<V>>
+    where
+        K: Borrow<Q>,
+    {
+        self.rows.get(key).map(|(_, row)| row)
     }
 
     pub(super) fn values<'a>(&'a self) -> impl Iterator<Item = &'a V>
@@ -136,14 +144,14 @@ impl<K: Ord + Hash + Clone, V: Clone, I: Index<K, V>, R: Rows<K, V>> Journaled<K
         old
     }
 
-    pub(super) fn remove<Q: Ord + Hash + ?Sized>(&mut self, key: &Q) -> Option<Arc<V>>
+    pub(super) fn remove<Q: Ord + Hash + ?Sized>(&mut self, key: &Q) -> Option<(&K, Arc<V>)>
     where
         K: Borrow<Q>,
     {
         let (key, old) = self.rows.remove(key)?;
         self.index.leave(&key, &old);
         self.journal.push((key, Some(Arc::clone(&old))));
-        Some(old)
+        self.journal.last().map(|(key, _)| (key, old))
     }
 
     /// Changes a row, if it is there.

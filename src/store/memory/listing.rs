@@ -40,7 +40,7 @@ impl MemorySession<'_> {
     fn jobs_of(&self, query: &JobQuery, groups: Option<&[String]>) -> Vec<&JobRow> {
         let takes = |row: &&JobRow| {
             is_in(groups, row.key.group())
-                && query.job_type.as_ref().is_none_or(|job_type| row.job_type == *job_type)
+                && query.job_type.as_ref().is_none_or(|job_type| *row.job_type == **job_type)
                 && (!query.filter.asks_for_marks() || is_marked(row, &query.filter))
         };
         self.tables.jobs.values().filter(takes).collect()

@@ -5,6 +5,7 @@ use super::indexes::{FiredIndex, TriggerIndex};
 use super::journal::{Journaled, Unordered};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{FenceRow, FiredRow, HistoryRow, InstanceRow, JobRow, TriggerRow};
+use std::sync::Arc;
 
 /// The maps of a scheduler, all of which a transaction commits or rolls back.
 macro_rules! tables {
@@ -29,9 +30,9 @@ macro_rules! tables {
 tables! {
     jobs: Journaled<JobKey, JobRow>,
     triggers: Unordered<TriggerKey, TriggerRow, TriggerIndex>,
-    fired: Unordered<String, FiredRow, FiredIndex>,
+    fired: Unordered<Arc<str>, FiredRow, FiredIndex>,
     instances: Journaled<String, InstanceRow>,
-    history: Unordered<String, HistoryRow>,
+    history: Unordered<Arc<str>, HistoryRow>,
     changes: Journaled<(), (i64, i64)>,
     declared: DeclaredTables,
 }

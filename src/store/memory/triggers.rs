@@ -12,6 +12,7 @@ use crate::store::row::{
 use crate::trigger::{Schedule, TriggerOrder, TriggerState};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 impl MemorySession<'_> {
     /// A row as it is read: its options have no effect beside a node of Quartz.
@@ -62,7 +63,7 @@ impl MemorySession<'_> {
             TriggerSelection::Waiting(from_ms, until_ms, limit) => {
                 let is_late = |t: &&TriggerRow| t.next_ms.is_some_and(|next_ms| next_ms >= from_ms);
                 let waiting = self.tables.triggers.index().waiting(until_ms, i64::MIN);
-                return waiting.filter(is_late).take(limit).collect();
+                return waiting.map(|row| &**row).filter(is_late).take(limit).collect();
             }
             TriggerSelection::InStates(states, _) => {
                 all().filter(|t| states.iter().any(|state| state.name() == t.state)).collect()
@@ -107,26 +108,19 @@ impl MemorySession<'_> {
         self.tables.fired.index().is_executing(job)
     }
 
-    fn candidate(&self, trigger: &TriggerRow) -> Option<Candidate> {
-        let job = self.tables.jobs.get(&trigger.job)?;
+    fn candidate(&self, trigger: &Arc<TriggerRow>) -> Option<Candidate> {
+        let job = self.tables.jobs.shared(&trigger.job)?;
+        // Marks that cannot be read keep no work from being done.
+        let is_whole = job.marks.as_ref().is_none_or(|text| JobMarks::decode(text).is_ok());
         let executes = |f: &FiredRow| f.state == FiredState::Executing && f.job.as_ref() == Some(&trigger.job);
-        let mut its_fires = self.tables.fired.index().of_trigger(&trigger.key);
         Some(Candidate {
-            trigger_is_executing: trigger.options.is_some() && its_fires.any(executes),
+            trigger_is_executing: trigger.options.is_some()
+                && self.tables.fired.index().of_trigger(&trigger.key).any(executes),
             job_is_followed: self.is_followed(&job.key),
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
             recovery: self.recovery_of(&trigger.key),
-            trigger: self.read(trigger),
-            job: JobRow {
-                key: job.key.clone(),
-                description: job.description.clone(),
-                job_type: job.job_type.clone(),
-                data: job.data.clone(),
-                policy: job.policy.clone(),
-                // Marks that cannot be read keep no work from being done.
-                marks: job.marks.clone().filter(|text| JobMarks::decode(text).is_ok()),
-                ..*job
-            },
+            trigger: if trigger.options.is_some() { self.read(trigger).into() } else { Arc::clone(trigger) },
+            job: if is_whole { Arc::clone(job) } else { JobRow { marks: None, ..JobRow::clone(job) }.into() },
         })
     }
 
@@ -142,10 +136,10 @@ impl MemorySession<'_> {
         job_types: &'s [String],
         versions: &'s TypeVersions,
         excluded: &'s Exclusions,
-    ) -> impl Iterator<Item = &'s TriggerRow> {
-        let may_be_taken = move |t: &&TriggerRow| {
+    ) -> impl Iterator<Item = &'s Arc<TriggerRow>> {
+        let may_be_taken = move |t: &&Arc<TriggerRow>| {
             is_fired_here(t)
-                && self.tables.jobs.get(&t.job).is_some_and(|job| job_types.contains(&job.job_type))
+                && self.tables.jobs.get(&t.job).is_some_and(|job| job_types.iter().any(|name| **name == *job.job_type))
                 && self.is_read_by(&t.job, versions)
                 && (excluded.is_empty() || !self.is_excluded(t, excluded))
         };
@@ -153,7 +147,7 @@ impl MemorySession<'_> {
     }
 
     /// The triggers that are due, in the order of the query.
-    fn due<'s>(&'s self, query: &'s DueQuery<'s>) -> Vec<&'s TriggerRow> {
+    fn due<'s>(&'s self, query: &'s DueQuery<'s>) -> Vec<&'s Arc<TriggerRow>> {
         let (no_later_than_ms, misfired_before_ms) = (query.no_later_than_ms, query.misfired_before_ms);
         let among: Option<BTreeSet<&TriggerKey>> = query.among.map(|keys| keys.iter().collect());
         let waiting = self
@@ -163,7 +157,7 @@ impl MemorySession<'_> {
             TriggerOrder::TimeThenPriority => waiting.skip(query.offset).take(query.limit).collect(),
             TriggerOrder::PriorityThenTime => {
                 // The rows come in order of time, which a stable sort keeps.
-                let mut rows: Vec<&TriggerRow> = waiting.collect();
+                let mut rows: Vec<&Arc<TriggerRow>> = waiting.collect();
                 rows.sort_by_key(|t| (t.next_ms > Some(query.now_ms), Reverse(t.priority)));
                 rows.into_iter().skip(query.offset).take(query.limit).collect()
             }
@@ -268,9 +262,9 @@ impl TriggerRows for MemorySession<'_> {
 
     fn candidates(&mut self, which: CandidateSelection<'_>) -> Result<Vec<Candidate>> {
         self.reads()?;
-        let rows: Vec<&TriggerRow> = match &which {
+        let rows: Vec<&Arc<TriggerRow>> = match &which {
             CandidateSelection::Due(query) => self.due(query),
-            CandidateSelection::Keys(keys) => keys.iter().filter_map(|key| self.tables.triggers.get(key)).collect(),
+            CandidateSelection::Keys(keys) => keys.iter().filter_map(|key| self.tables.triggers.shared(key)).collect(),
         };
         let mut candidates = Vec::with_capacity(rows.len());
         candidates.extend(rows.into_iter().filter_map(|row| self.candidate(row)));

@@ -8,14 +8,15 @@ use super::trigger::TriggerRow;
 use super::types::TypeVersions;
 use crate::key::TriggerKey;
 use crate::trigger::{TriggerOrder, TriggerState};
+use std::sync::Arc;
 
 /// A trigger that may fire, with all that decides whether it does and all that its job will see.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// The trigger.
-    pub trigger: TriggerRow,
+    pub trigger: Arc<TriggerRow>,
     /// The job.
-    pub job: JobRow,
+    pub job: Arc<JobRow>,
     /// True if a fire of the job is executing anywhere.
     pub job_is_executing: bool,
     /// True if a fire of the trigger, for this job, is executing anywhere; asked only of triggers

@@ -3,6 +3,7 @@
 use super::table::table;
 use crate::job::{JobMarks, JobPolicy, RunMarks};
 use crate::key::JobKey;
+use std::sync::Arc;
 
 /// A row of `JOB_DETAILS`.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +13,7 @@ pub struct JobRow {
     /// A note for people.
     pub description: Option<String>,
     /// `JOB_CLASS_NAME`.
-    pub job_type: String,
+    pub job_type: Arc<str>,
     /// `IS_DURABLE`.
     pub durable: bool,
     /// `IS_NONCONCURRENT`.

@@ -209,7 +209,7 @@ impl Upkeep<'_> {
             fire_id: fire.fire_id.clone(),
             instance: fire.instance.clone(),
             job: job.key.clone(),
-            job_type: job.job_type.clone(),
+            job_type: job.job_type.to_string(),
             trigger: fire.trigger.clone(),
             scheduled_fire_time: moment(fire.scheduled_ms),
             fire_time: moment(fire.fired_ms),
@@ -282,7 +282,8 @@ impl Upkeep<'_> {
 /// The policies of these jobs, with what each leaves open as its type has it. A policy that cannot
 /// be read does not keep the job from being recovered (H12).
 fn read_policies(s: &mut dyn Session, jobs: &BTreeMap<JobKey, JobRow>) -> Result<BTreeMap<JobKey, JobPolicy>> {
-    let types: Vec<String> = distinct(jobs.values().map(|job| &job.job_type));
+    let types = distinct(jobs.values().map(|job| &job.job_type));
+    let types: Vec<String> = types.iter().map(|job_type| job_type.to_string()).collect();
     if types.is_empty() {
         return Ok(BTreeMap::new());
     }

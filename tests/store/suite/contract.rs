@@ -222,7 +222,7 @@ on_each_database!(jobs_that_nobody_can_run_or_read_can_be_deleted_unscheduled_an
 /// A job that no node can run, or even read, is no reason to keep it.
 fn jobs_that_nobody_can_run_or_read_can_be_deleted_unscheduled_and_replaced() {
     let unreadable = |row: &mut JobRow| row.data = Some(vec![0xAC, 0xED, 0, 5, 1, 2, 3]);
-    let unknown = |row: &mut JobRow| row.job_type = "of.nobody.AnyLonger".to_owned();
+    let unknown = |row: &mut JobRow| row.job_type = "of.nobody.AnyLonger".into();
     for spoil in [unreadable as fn(&mut JobRow), unknown] {
         let cluster = Cluster::new(open());
         let a = cluster.node("A");

@@ -47,7 +47,7 @@ impl Reservations {
 
     /// The number of reservations for jobs of other types than these.
     pub(super) fn count_beside(&self, short: &BTreeSet<String>) -> usize {
-        self.held.iter().filter(|held| !short.contains(&held.job_type)).count()
+        self.held.iter().filter(|held| !short.contains(&*held.job_type)).count()
     }
 
     /// The time of the last, epoch milliseconds.

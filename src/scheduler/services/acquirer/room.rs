@@ -101,7 +101,7 @@ impl Acquirer {
         let mut room = self.prefetch.room_beside(self.workers(), self.hand_over.committed(), 0);
         if self.reservations.len() > room.free {
             let short = &self.prefetch.short;
-            self.reservations.keep(|held| room.take(short.contains(&held.job_type)).is_some());
+            self.reservations.keep(|held| room.take(short.contains(&*held.job_type)).is_some());
         }
     }
 

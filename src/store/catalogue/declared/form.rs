@@ -63,7 +63,7 @@ fn bytes_of(data: &JobDataMap) -> Vec<u8> {
 fn put_job(form: &mut Form, job: &JobDetail) {
     form.put("job.group", job.key.group());
     form.put("job.name", job.key.name());
-    form.put("job.type", &job.job_type);
+    form.put("job.type", job.job_type());
     form.put_if_given("job.description", job.description.as_ref());
     form.put_if("job.durable", job.durable);
     form.put_if("job.recovery", job.requests_recovery);

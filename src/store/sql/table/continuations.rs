@@ -87,7 +87,7 @@ impl SqlSession<'_, '_> {
         self.execute(void, &[self.name(), job.key.name().into(), job.key.group().into()])?;
         let text = "UPDATE {p}CN_CONTINUATIONS SET parent_type = ? WHERE sched_name = ? AND parent_name = ? \
              AND parent_group = ?";
-        let values = [(&job.job_type).into(), self.name(), job.key.name().into(), job.key.group().into()];
+        let values = [(&*job.job_type).into(), self.name(), job.key.name().into(), job.key.group().into()];
         self.execute(text, &values).map(drop)
     }
 }

@@ -68,7 +68,7 @@ impl From<Row> for JobRow {
         JobRow {
             key: JobKey::new(row.job_group, row.job_name),
             description: row.description,
-            job_type: row.job_class_name,
+            job_type: row.job_class_name.into(),
             durable: row.is_durable.into(),
             nonconcurrent: row.is_nonconcurrent.into(),
             update_data: row.is_update_data.into(),
@@ -89,7 +89,7 @@ impl From<KeyRow> for JobKey {
 fn values(job: &JobRow) -> Vec<Value> {
     vec![
         job.description.as_deref().into(),
-        (&job.job_type).into(),
+        (&*job.job_type).into(),
         job.durable.into(),
         job.nonconcurrent.into(),
         job.update_data.into(),

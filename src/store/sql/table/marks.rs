@@ -42,7 +42,7 @@ impl SqlSession<'_, '_> {
             keys.push(key.clone());
             rows.push(JobMarksRow {
                 job: key.clone(),
-                job_type: job_type.clone(),
+                job_type: job_type.to_string(),
                 biz_key: marks.get_biz_key().map(str::to_owned),
                 owner: marks.get_owner().map(str::to_owned),
                 marks: text.clone(),

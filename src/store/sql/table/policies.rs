@@ -18,7 +18,7 @@ impl SqlSession<'_, '_> {
     /// which knows nothing of it.
     pub(super) fn put_policies(&mut self, jobs: &[JobRow]) -> Result<()> {
         let row = |JobRow { key, job_type, policy, .. }: &JobRow| {
-            Some(JobPolicyRow { job: key.clone(), job_type: job_type.clone(), policy: policy.clone()? })
+            Some(JobPolicyRow { job: key.clone(), job_type: job_type.to_string(), policy: policy.clone()? })
         };
         let session: &mut dyn Session = self;
         session.put_all(&jobs.iter().filter_map(row).collect::<Vec<_>>())

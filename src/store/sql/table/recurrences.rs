@@ -12,6 +12,7 @@ use crate::store::row::{Candidate, RecurrenceRow, ScheduleRow, TriggerRow};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use diesel::sql_types::{Nullable, SmallInt, Text};
+use std::sync::Arc;
 
 /// The kind, and the value of `TRIGGER_TYPE` for those that do not ignore misfires.
 const KIND: &str = "RRULE";
@@ -85,6 +86,7 @@ impl SqlSession<'_, '_> {
         let session: &mut dyn Session = self;
         for row in session.rows::<RecurrenceRow>().any_of(&["trigger"], &keys).list()? {
             if let Some(Candidate { trigger, .. }) = candidates.iter_mut().find(|c| c.trigger.key == row.trigger) {
+                let trigger = Arc::make_mut(trigger);
                 trigger.schedule = ScheduleRow::Recurrence { rule: row.rule, zone: row.zone };
                 trigger.misfire = i32::try_from(row.misfire).unwrap_or(trigger.misfire);
             }

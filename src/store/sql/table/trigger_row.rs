@@ -12,6 +12,7 @@ use crate::store::sql::by_place::by_place;
 use crate::store::sql::statement::{Flag, FlagType};
 use crate::trigger::TriggerState;
 use diesel::sql_types::{BigInt, Binary, Integer, Nullable, SmallInt, Text};
+use std::sync::Arc;
 
 pub(super) const COLUMNS: &str = "t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, t.job_name AS job_name, t.job_group AS \
      job_group, t.description AS description, t.next_fire_time AS next_fire_time, t.prev_fire_time AS \
@@ -164,7 +165,8 @@ impl IntervalRow {
             c.trigger.key.name() == self.trigger_name && c.trigger.key.group() == self.trigger_group
         };
         if let Some(Candidate { trigger, .. }) = triggers.iter_mut().find(is_its) {
-            trigger.schedule = self.interval.schedule(&trigger.kind);
+            let schedule = self.interval.schedule(&trigger.kind);
+            Arc::make_mut(trigger).schedule = schedule;
         }
     }
 }
@@ -234,10 +236,10 @@ impl From<CandidateRow> for Candidate {
             _ => None,
         };
         Candidate {
-            job: JobRow {
+            job: Arc::new(JobRow {
                 key: trigger.job.clone(),
                 description: row.job_description,
-                job_type: row.job_class_name,
+                job_type: row.job_class_name.into(),
                 durable: row.is_durable.into(),
                 nonconcurrent: row.is_nonconcurrent.into(),
                 update_data: row.is_update_data.into(),
@@ -246,12 +248,12 @@ impl From<CandidateRow> for Candidate {
                 policy: row.policy,
                 // Marks that cannot be read keep no work from being done.
                 marks: row.marks.filter(|text| JobMarks::decode(text).is_ok()),
-            },
+            }),
             job_is_executing: row.executing > 0,
             trigger_is_executing: row.trigger_executing > 0,
             job_is_followed: row.followers > 0,
             recovery,
-            trigger,
+            trigger: Arc::new(trigger),
         }
     }
 }
