@@ -15,7 +15,7 @@ pub(crate) type HashSet<T> = std::collections::HashSet<T, BuildHasherDefault<Wor
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// FNV-1a in steps of eight bytes. Its bits are mixed at the end, since a map looks at the highest
+/// FNV-1a in steps of eight bytes. The bits are mixed at the end, since a map looks at the highest
 /// and at the lowest of them.
 pub(crate) struct WordHasher(u64);
 
