@@ -73,8 +73,8 @@ pub(super) struct Reach {
     pub total: Duration,
     /// The time of the last answer in it, in ticks.
     pub until: Duration,
-    /// The last answer was the first after an outage.
-    pub is_new: bool,
+    /// The total when the last outage ended.
+    pub returned: Duration,
 }
 
 impl Reach {
