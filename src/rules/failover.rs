@@ -51,7 +51,7 @@ struct PeerSighting {
     looked_ms: i64,
     /// The distance of the peer's clock from the store's, at least.
     skew_ms: i64,
-    /// The observer's reach from which on the peer could have come back from an outage, and has not.
+    /// The observer's reach from which on the peer could have come back from an outage and has not.
     missed: Option<Duration>,
 }
 
@@ -93,9 +93,9 @@ impl Observations {
     /// each has the tolerance from the end of it to come back, and the observer is not the first
     /// only to find the others missing.
     ///
-    /// The tolerance is time in which the store answers and the peer is overdue, so that a peer that
-    /// could not come back between two outages has the rest of it after the second. Each end of an
-    /// outage counts as a quarter of it, so that outages that never end convict the dead as well.
+    /// The tolerance is time in which the store answers and the peer is overdue. A peer that could
+    /// not come back between two outages has the rest of it after the second. Each end of an outage
+    /// counts as a quarter of it, so that outages that never end convict the dead as well.
     pub(crate) fn note_answer(&mut self, observer: &Observer, ends_outage: bool) {
         let until = observer.answered;
         self.reach = match self.reach {
