@@ -190,6 +190,7 @@ mod tests {
             ("FREQ=SECONDLY;INTERVAL=5", "HOURLY, DAILY, WEEKLY, MONTHLY or YEARLY"),
             ("FREQ=DAILY;INTERVAL=0", "INTERVAL"),
             ("RRULE:FREQ=DAILY;INTERVAL=RRULE:FREQ=DAILY;INTERVAL=4", "without a colon"),
+            ("FREQ=WEEKLY;BYDAY=€M", "ASCII"),
             ("FREQ=DAILY;COUNT=0", "COUNT"),
             ("FREQ=DAILY;COUNT=10001", "10000"),
             ("FREQ=DAILY;COUNT=2;UNTIL=20270101", "UNTIL or COUNT"),

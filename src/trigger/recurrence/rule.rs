@@ -70,6 +70,10 @@ impl Rule {
     /// Reads `FREQ=…;…`; letters may be of either case. An error says what was expected.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim().to_ascii_uppercase();
+        // The crate panics where it cuts a letter of several bytes.
+        if !text.is_ascii() {
+            return Err("expected letters, digits and signs of ASCII".to_owned());
+        }
         // The crate would pass over what is before a second name.
         if text.contains(':') {
             return Err("expected parts such as INTERVAL=2 without a colon".to_owned());
