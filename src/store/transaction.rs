@@ -6,6 +6,7 @@ use crate::error::{Error, FailureClass, Result};
 use crate::random;
 pub(super) use crate::random::hex as random_hex;
 use crate::signal::Signal;
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -133,29 +134,57 @@ impl JobStore {
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
     ) -> Result<TxOutcome<T>> {
+        let answer = RefCell::new(None);
+        let doubt = self.until_known(
+            purpose,
+            mode,
+            &mut |s| {
+                let answered = work(s)?;
+                answer.replace(Some(answered));
+                Ok(())
+            },
+            &mut |s| answer.borrow().as_ref().map_or(Ok(false), |answer| happened(s, answer)),
+        )?;
+        match (answer.into_inner(), doubt) {
+            (Some(answer), None) => Ok(TxOutcome::Done(answer)),
+            (Some(answer), Some(error)) => Ok(TxOutcome::InDoubt(answer, error)),
+            (None, _) => Err(Error::Refused(format!("{purpose}: the transaction did not run"))),
+        }
+    }
+
+    /// Runs `work` as [`JobStore::retrying`] does, which is the same code for every type of answers.
+    /// Returns the error that leaves the outcome unknown, if one does.
+    fn until_known(
+        &self,
+        purpose: &'static str,
+        mode: TxMode,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
+        happened: &mut dyn FnMut(&mut dyn Session) -> Result<bool>,
+    ) -> Result<Option<Error>> {
         let mut tries = 0;
         let begun = self.clock.ticks();
         loop {
             tries += 1;
-            let mut answer = None;
+            let mut worked = false;
             let outcome = self.once(purpose, mode, &mut |s| {
-                answer = Some(work(s)?);
+                worked = false;
+                work(s)?;
+                worked = true;
                 Ok(())
             });
-            let error = match (outcome, answer) {
-                (Ok(()), Some(answer)) => return Ok(TxOutcome::Done(answer)),
-                (Ok(()), None) => return Err(Error::Refused(format!("{purpose}: the transaction did not run"))),
-                (Err(Error::Database(error)), Some(answer))
-                    if error.class == FailureClass::CommitUnknown && mode.may_write() =>
+            let error = match outcome {
+                Ok(()) => return Ok(None),
+                Err(Error::Database(error))
+                    if worked && error.class == FailureClass::CommitUnknown && mode.may_write() =>
                 {
-                    match self.verify_commit(purpose, mode, &mut |s| happened(s, &answer)) {
-                        Ok(true) => return Ok(TxOutcome::Done(answer)),
+                    match self.verify_commit(purpose, mode, happened) {
+                        Ok(true) => return Ok(None),
                         // Now it is known that nothing has happened.
                         Ok(false) => crate::DatabaseError { class: FailureClass::ConnectionLost, ..error }.into(),
-                        Err(why) => return Ok(TxOutcome::InDoubt(answer, unknown(purpose, &why))),
+                        Err(why) => return Ok(Some(unknown(purpose, &why))),
                     }
                 }
-                (Err(error), _) => error,
+                Err(error) => error,
             };
             let waited = self.clock.ticks().saturating_sub(begun);
             if !error.is_transient() || tries >= MAX_TRIES || self.was_waited_for(&error, waited) {
