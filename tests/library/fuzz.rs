@@ -1,8 +1,9 @@
 //! Input from outside, broken at random: no reader panics, hangs or loses what it has read.
 //!
-//! The files of `tests/fuzz` are small inputs of each kind. Each is read as it is, and then broken
-//! again and again, for `CARNELIAN_FUZZ_SECONDS` or some thousand times. `CARNELIAN_SEED` repeats a
-//! failure: the seed of an input decides all of it. An input that has failed becomes a file.
+//! The files of `tests/fuzz/corpus` are small inputs of each kind. Each is read as it is, and then
+//! broken again and again, for `CARNELIAN_FUZZ_SECONDS` or some thousand times. `CARNELIAN_SEED`
+//! repeats a failure: the seed of an input decides all of it. An input that has failed becomes a
+//! file. `tests/fuzz/run` looks for inputs by the paths that they take through the code.
 #![cfg(all(
     feature = "job-files",
     feature = "java-streams",
@@ -11,16 +12,12 @@
     feature = "mysql"
 ))]
 
-use carnelian::calendar::Calendar;
+#[path = "../fuzz/readers.rs"]
+mod readers;
+
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::cron::CronExpression;
-use carnelian::job_file::JobFile;
-use carnelian::settings::{DataSourceUrl, Settings};
-use carnelian::store::row::*;
-use carnelian::{JobDataMap, JobKey, RecurrenceSchedule, Trigger, TriggerKey};
-use chrono::{DateTime, Utc};
 use std::panic::catch_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Broken inputs of each kind, where no time is given.
@@ -41,198 +38,42 @@ impl Dice {
     }
 }
 
-/// A kind of input: where its files are, the words that readers look for, and the reader.
-struct Target {
-    name: &'static str,
-    words: &'static [&'static str],
-    read: fn(&[u8]),
-}
-
-const TARGETS: [Target; 8] = [
-    Target {
-        name: "properties",
-        words: &[
-            "org.quartz.",
-            "carnelian.",
-            "${",
-            "}",
-            "\\\n",
-            "\\u00",
-            "=",
-            "dataSource.",
-            "URL",
-            "-1",
-            "99999999999999999999",
-        ],
-        read: properties,
-    },
-    Target {
-        name: "url",
-        words: &[
-            "jdbc:",
-            "postgresql://",
-            "mysql:",
-            "sqlite:",
-            "://",
-            "@",
-            "%",
-            "%zz",
-            "[",
-            "]",
-            ":",
-            "?",
-            "&",
-            "=",
-            ",",
-        ],
-        read: url,
-    },
-    Target {
-        name: "cron",
-        words: &["*", "?", "L", "W", "#", "/", "-", ",", "LW", "L-", "FEB", "SAT-MON", "99", "2147483648", " ", "\t"],
-        read: cron,
-    },
-    Target {
-        name: "rrule",
-        words: &[
-            "FREQ=",
-            "SECONDLY",
-            "YEARLY",
-            "BYSETPOS=",
-            "BYDAY=",
-            "COUNT=",
-            "UNTIL=",
-            "INTERVAL=",
-            "0",
-            "-366",
-            ";",
-            "\n",
-            "DTSTART:",
-        ],
-        read: rrule,
-    },
-    Target {
-        name: "job_file",
-        words: &[
-            "<",
-            ">",
-            "</",
-            "/>",
-            "&amp;",
-            "&#x0;",
-            "<!--",
-            "<![CDATA[",
-            "<!DOCTYPE a [<!ENTITY b \"c\">]>",
-            "&b;",
-            "<trigger>",
-            "<job>",
-            "\"",
-        ],
-        read: job_file,
-    },
-    Target {
-        name: "java_stream",
-        words: &["sr", "t\0\x01a", "q\0~\0\0", "w\x04", "x", "p", "z\0\0\0\x01"],
-        read: java_stream,
-    },
-    Target {
-        name: "calendar_stream",
-        words: &["sr", "t\0\x01a", "q\0~\0\0", "w\x04", "x", "p", "ur\0"],
-        read: calendar_stream,
-    },
-    Target { name: "data_text", words: &["=", ":", "\\", "\\u", "\\uD83D", "#", "!", "\r", "\n"], read: data_text },
-];
-
-fn properties(bytes: &[u8]) {
-    let read =
-        Settings::from_text("fuzz", &String::from_utf8_lossy(bytes), |name| (name == "PW").then(|| SECRET.to_owned()));
-    let shown = match read {
-        Ok(settings) => format!("{settings:?} {:?}", settings.warnings()),
-        Err(errors) => format!("{errors} {errors:?}"),
-    };
-    assert!(!shown.contains(SECRET) || !is_whole_password(bytes), "a password is shown: {shown}");
-}
-
-/// The value of the variable `PW`.
-const SECRET: &str = "Zq7-secret-9";
-
-/// The text names the variable as the password only.
-fn is_whole_password(bytes: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(bytes);
-    let line = "org.quartz.dataSource.db.password = ${env:PW}\n";
-    text.contains(line) && text.matches("env:PW").count() == 1
-}
-
-fn url(bytes: &[u8]) {
-    if let Ok(url) = String::from_utf8_lossy(bytes).parse::<DataSourceUrl>() {
-        assert!(!format!("{url:?} {} {}", url.reveal(), url.is_in_memory()).is_empty());
-    }
-}
-
-fn cron(bytes: &[u8]) {
-    let Ok(expression) = CronExpression::parse(&String::from_utf8_lossy(bytes)) else { return };
-    assert!(!expression.explain().is_empty());
-    let mut time = now();
-    for _ in 0..5 {
-        let Some(next) = expression.next_after(time, chrono_tz::Europe::Berlin, 2026) else { return };
-        assert!(next > time, "{next} is not after {time}");
-        time = next;
-    }
-}
-
-fn rrule(bytes: &[u8]) {
-    let Ok(schedule) = RecurrenceSchedule::new(&String::from_utf8_lossy(bytes)) else { return };
-    assert!(RecurrenceSchedule::new(schedule.rule()).is_ok(), "{} is not read again", schedule.rule());
-    let trigger = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).start_at(now()).schedule(schedule);
-    let Ok(trigger) = trigger.build() else { return };
-    let mut time = now();
-    for _ in 0..5 {
-        let Some(next) = trigger.fire_time_after(time, now()) else { return };
-        assert!(next > time, "{next} is not after {time}");
-        time = next;
-    }
-}
-
-fn now() -> DateTime<Utc> {
-    DateTime::from_timestamp_millis(1_772_366_400_000).unwrap()
-}
-
-fn job_file(bytes: &[u8]) {
-    if let Err(errors) = JobFile::parse("fuzz.xml", bytes, chrono_tz::UTC) {
-        assert!(!errors.to_string().is_empty());
-    }
-}
-
-fn java_stream(bytes: &[u8]) {
-    let Ok(data) = JobDataMap::from_java_bytes(bytes) else { return };
-    let Ok(stored) = data.to_java_bytes() else { return };
-    let again = JobDataMap::from_java_bytes(&stored).expect("what was written can be read");
-    // NaN is not equal to itself.
-    assert_eq!(format!("{again:?}"), format!("{data:?}"));
-}
-
-fn calendar_stream(bytes: &[u8]) {
-    let Ok(calendar) = Calendar::from_java_bytes(bytes) else { return };
-    let Ok(stored) = calendar.to_java_bytes() else { return };
-    assert!(Calendar::from_java_bytes(&stored).is_ok(), "what was written can be read");
-}
-
-fn data_text(bytes: &[u8]) {
-    let Ok(data) = JobDataMap::from_properties_text(bytes) else { return };
-    let stored = data.to_properties_text().expect("texts can be stored");
-    assert_eq!(JobDataMap::from_properties_text(&stored).expect("what was written can be read"), data);
+/// The folder of the corpora and dictionaries.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz")
 }
 
 /// The files of a kind.
-fn corpus(target: &Target) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz").join(target.name);
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let folder = std::fs::read_dir(folder().join("corpus").join(name)).unwrap();
+    let mut files: Vec<_> = folder.map(|file| file.unwrap().path()).collect();
     files.sort();
     files.into_iter().map(|file| std::fs::read(file).unwrap()).collect()
 }
 
+/// The words that the readers of a kind look for: a dictionary of libFuzzer has one in each line,
+/// `"words\x0a"`.
+fn dictionary(name: &str) -> Vec<Vec<u8>> {
+    let text = std::fs::read_to_string(folder().join(format!("{name}.dict"))).unwrap();
+    text.lines().map(|line| word(line.strip_prefix('"').and_then(|line| line.strip_suffix('"')).unwrap())).collect()
+}
+
+fn word(mut quoted: &str) -> Vec<u8> {
+    let mut word = Vec::new();
+    while let Some(byte) = quoted.bytes().next() {
+        let (value, length) = match quoted.as_bytes() {
+            [b'\\', b'x', ..] => (u8::from_str_radix(&quoted[2..4], 16).unwrap(), 4),
+            [b'\\', escaped, ..] => (*escaped, 2),
+            _ => (byte, 1),
+        };
+        word.push(value);
+        quoted = &quoted[length..];
+    }
+    word
+}
+
 /// An input, broken in one to eight places.
-fn broken(dice: &mut Dice, corpus: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
+fn broken(dice: &mut Dice, corpus: &[Vec<u8>], words: &[Vec<u8>]) -> Vec<u8> {
     /// No input becomes longer by parts that are repeated.
     const LONGEST_INPUT: usize = 4 << 10;
     let mut input = corpus[dice.below(corpus.len())].clone();
@@ -244,7 +85,7 @@ fn broken(dice: &mut Dice, corpus: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
             0 if from < input.len() => input[from] = dice.below(256) as u8,
             1 if from < input.len() => input[from] ^= 1 << dice.below(8),
             2 => drop(input.drain(from..to)),
-            3 => drop(input.splice(from..from, words[dice.below(words.len())].bytes())),
+            3 => drop(input.splice(from..from, words[dice.below(words.len())].clone())),
             4 => drop(input.splice(to..to, part)),
             5 => {
                 let other = &corpus[dice.below(corpus.len())];
@@ -302,14 +143,13 @@ fn many(name: &str, inputs: u64, mut one: impl FnMut(u64) -> Option<String>) {
 }
 
 fn fuzz(name: &str) {
-    let target = TARGETS.iter().find(|target| target.name == name).unwrap();
-    let (corpus, read) = (corpus(target), target.read);
-    corpus.iter().for_each(|input| read(input));
+    let (corpus, words) = (corpus(name), dictionary(name));
+    corpus.iter().for_each(|input| readers::read(name, input));
     // Each of them is looked for in all keys that there are.
     let inputs = if name == "properties" { INPUTS / 20 } else { INPUTS };
     many(name, inputs, |seed| {
-        let input = broken(&mut Dice(seed), &corpus, target.words);
-        let fault = fault(|| read(&input))?;
+        let input = broken(&mut Dice(seed), &corpus, &words);
+        let fault = fault(|| readers::read(name, &input))?;
         let kept = std::env::temp_dir().join(format!("carnelian-fuzz-{name}-{seed}"));
         std::fs::write(&kept, &input).unwrap();
         Some(format!("{fault}; the input is {}", kept.display()))
@@ -356,52 +196,7 @@ fn data_in_text_is_read_or_refused() {
     fuzz("data_text");
 }
 
-/// A value that a column of this type may hold, now and then of another type.
-fn cell(dice: &mut Dice, kind: Kind) -> Cell {
-    const NUMBERS: [i64; 7] = [0, 1, -1, i64::MIN, i64::MAX, 1_772_366_400_000, 4_294_967_296];
-    const TEXTS: [&str; 9] = ["", "a", "succeeded", "{}", "[1,2", "1,2,,x", "🦀", "a\0b", "ACQUIRED"];
-    let kind = if dice.below(40) == 0 { [Kind::Int, Kind::Text, Kind::Bytes][dice.below(3)] } else { kind };
-    match kind {
-        _ if dice.below(6) == 0 => Cell::Null,
-        Kind::Int => Cell::Int(NUMBERS[dice.below(NUMBERS.len())]),
-        Kind::Text => Cell::Text(TEXTS[dice.below(TEXTS.len())].repeat(1 + dice.below(3))),
-        Kind::Bytes => Cell::Bytes((0..dice.below(40)).map(|_| dice.below(256) as u8).collect()),
-    }
-}
-
-/// A row of any table from columns that nobody here has written.
-fn row<T: Table>(dice: &mut Dice) {
-    let kinds = T::DEF.fields.iter().flat_map(|field| field.kinds);
-    let cells = kinds.map(|kind| cell(dice, *kind)).collect();
-    if let Ok(row) = T::from_cells(cells) {
-        assert!(T::from_cells(row.cells()).is_ok(), "{}: what was read is not read again", T::DEF.name);
-    }
-}
-
 #[test]
 fn side_rows_are_read_or_refused() {
-    let readers: [fn(&mut Dice); 18] = [
-        row::<ActionRow>,
-        row::<BegunRow>,
-        row::<BlacklistRow>,
-        row::<CheckpointRow>,
-        row::<ContinuationRow>,
-        row::<DefinitionRow>,
-        row::<HeartbeatRow>,
-        row::<HistoryRow>,
-        row::<JobMarksRow>,
-        row::<JobPolicyRow>,
-        row::<LastRunRow>,
-        row::<LimitRow>,
-        row::<NodeRow>,
-        row::<ParkedRow>,
-        row::<PrefetchedRow>,
-        row::<RecoveryRow>,
-        row::<RecurrenceRow>,
-        row::<TypePolicyRow>,
-    ];
-    many("side rows", INPUTS, |seed| {
-        let mut dice = Dice(seed);
-        fault(move || (0..20).for_each(|_| readers[dice.below(readers.len())](&mut dice)))
-    });
+    fuzz("side_row");
 }
