@@ -66,17 +66,18 @@ fn kills(database: &str) {
     }
     cluster.wait_until_quiet(WINDOW * 2 + Duration::from_secs(u64::from(seconds) + 30));
     cluster.stop_all();
-    let verdict = checker::check(&cluster.events(), &expected);
+    let events = cluster.events();
+    let verdict = checker::check(&events, &expected);
     verdict.assert_clean(&cluster);
-    checker::check_latency(&cluster.events(), &deaths, WINDOW + SLACK);
     println!(
         "kills database={database} seed={} kills={} starts={} recoveries={} longest_recovery={:?}",
         cluster.seed,
         deaths.len(),
         verdict.starts,
         verdict.recoveries,
-        checker::longest_recovery(&cluster.events(), &deaths)
+        checker::longest_recovery(&events, &deaths)
     );
+    checker::check_latency(&events, &deaths, WINDOW + SLACK);
     assert!(
         verdict.starts >= 20 * usize::try_from(kills).unwrap(),
         "a quiet run proves nothing: {} starts",

@@ -48,6 +48,27 @@ fn tests_that_the_documentation_names_exist() {
     }
 }
 
+#[test]
+fn each_planted_bug_has_its_place() {
+    let mut wrong = Vec::new();
+    let (mut file, mut places) = ("", 0);
+    let list = std::fs::read_to_string("tests/simulator/planted.txt").unwrap();
+    for line in list.lines() {
+        if let Some(name) = line.strip_prefix("file: ") {
+            file = name;
+        }
+        let Some(text) = line.strip_prefix("text: ") else { continue };
+        places += 1;
+        let source = std::fs::read_to_string(file).unwrap_or_else(|why| panic!("{file}: {why}"));
+        let times = source.matches(&text.replace("\\n", "\n")).count();
+        if times != 1 {
+            wrong.push(format!("{file} has it {times} times: {text}"));
+        }
+    }
+    assert!(places >= 50, "planted.txt names {places} places");
+    none("texts of planted.txt that are not there once", &wrong);
+}
+
 /// Paths from the root of the tree. Braces stand for several paths, `tests/{storm,golden}.rs`; a
 /// star ends a path.
 fn paths(page: &str) -> Vec<String> {

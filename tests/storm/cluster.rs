@@ -17,7 +17,6 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Death {
     pub instance: String,
-    pub pid: u32,
     pub last_checkin_ms: Option<i64>,
     /// True if the node left work behind that is to be done again.
     pub interrupted: bool,
@@ -148,12 +147,11 @@ impl Cluster {
         let at = usize::try_from(self.random(u32::try_from(self.nodes.len()).unwrap())).unwrap();
         let mut node = self.nodes.swap_remove(at);
         let instance = node.ready();
-        let pid = node.pid();
         node.kill();
         // The row of a dead node stands still until its peers convict it, which they cannot do yet.
         let row = self.store.upkeep().instances().unwrap().into_iter().find(|i| i.instance == instance);
         let interrupted = self.runs_recoverable(&instance);
-        Death { instance, pid, last_checkin_ms: row.map(|i| i.last_checkin.timestamp_millis()), interrupted }
+        Death { instance, last_checkin_ms: row.map(|i| i.last_checkin.timestamp_millis()), interrupted }
     }
 
     /// Kills the node of this name with SIGKILL.
