@@ -238,6 +238,23 @@ fn a_trigger_without_a_time_left_waits_for_another_calendar() {
     assert_eq!(cluster.next("t"), Some(NOW + 7 * MINUTE));
 }
 
+on_each_database!(a_trigger_without_a_time_left_hides_no_other);
+/// A row without a time sorts before all others, and a trigger that ignores misfires is due whenever
+/// its time was.
+fn a_trigger_without_a_time_left_hides_no_other() {
+    let cluster = Cluster::new(open());
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    let ignoring = guarded("t", "a", NOW + MINUTE).misfire(MisfireInstruction::Ignore);
+    cluster.schedule(job("a"), [ignoring, minutely("u", "a", NOW + MINUTE)]);
+    update(&cluster, "c", &nothing_left());
+    assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", None));
+    let earliest = || cluster.store.firing().poll(None, "", &["work".to_owned()]).unwrap().earliest_ms;
+    assert_eq!(earliest(), Some(NOW + MINUTE));
+    cluster.advance(MINUTE);
+    assert_eq!(names(&a.acquire().fired), ["u"]);
+}
+
 on_each_database!(a_trigger_whose_last_fire_runs_stays_complete);
 fn a_trigger_whose_last_fire_runs_stays_complete() {
     let cluster = Cluster::new(open());

@@ -14,10 +14,10 @@ use crate::trigger::TriggerOrder;
 /// The triggers that the handler has still to see to may be a great many, and the index of due
 /// triggers begins with them. The search therefore begins behind them, or at the first trigger that
 /// ignores misfires, of which there is an index. MySQL has no index of some rows only; there the
-/// search goes through what is misfired.
+/// search goes through what is misfired. A trigger without a time left is due nowhere.
 pub(super) fn waiting(backend: Backend, no_later_than: &str, misfired_before: &str) -> String {
     let from = match backend {
-        Backend::Mysql => String::new(),
+        Backend::Mysql => " AND t.next_fire_time > 0".to_owned(),
         Backend::Postgres | Backend::Sqlite => format!(
             " AND t.next_fire_time >= COALESCE((SELECT i.next_fire_time FROM {{p}}TRIGGERS i WHERE i.sched_name = ? \
              AND i.trigger_state = 'WAITING' AND (i.misfire_instr = -1 OR i.trigger_type = 'RRULE_IG') \
