@@ -41,7 +41,11 @@ pub(crate) fn leave_out_old(trigger: &mut Trigger, calendar: Option<&Calendar>, 
 fn count_rest(trigger: &mut Trigger, from_ms: i64, before_ms: i64) -> u64 {
     let Schedule::Simple(simple) = &mut trigger.schedule else { return 1 };
     let interval_ms = simple.interval_ms.max(1);
-    let left = if simple.repeat_count < 0 { i64::MAX } else { simple.repeat_count + 1 - simple.times_triggered };
+    let left = if simple.repeat_count < 0 {
+        i64::MAX
+    } else {
+        simple.repeat_count.saturating_add(1).saturating_sub(simple.times_triggered)
+    };
     let rest = ((before_ms.saturating_sub(from_ms) - 1).max(0) / interval_ms + 1).min(left);
     simple.times_triggered = simple.times_triggered.saturating_add(rest);
     rest.unsigned_abs()

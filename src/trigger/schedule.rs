@@ -86,6 +86,15 @@ impl Schedule {
         }
     }
 
+    /// Counts a fire. Quartz's columns have 32 bits for the counts of intervals, which stay at the
+    /// most that fits.
+    pub(crate) fn count_fire(&mut self) {
+        let most = if matches!(self, Schedule::Simple(_)) { i64::MAX } else { i32::MAX.into() };
+        if let Some(times) = self.times_triggered_mut() {
+            *times = times.saturating_add(1).min(most);
+        }
+    }
+
     /// The number of fires so far, to be changed.
     pub(crate) fn times_triggered_mut(&mut self) -> Option<&mut i64> {
         match self {
@@ -124,5 +133,23 @@ impl From<DailyTimeIntervalSchedule> for Schedule {
 impl From<RecurrenceSchedule> for Schedule {
     fn from(schedule: RecurrenceSchedule) -> Self {
         Schedule::Recurrence(schedule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trigger::IntervalUnit;
+
+    #[test]
+    fn a_count_of_32_bits_stays_at_the_most_that_fits() {
+        let most = i64::from(i32::MAX);
+        let mut simple = Schedule::from(SimpleSchedule::every(std::time::Duration::from_secs(1)));
+        let mut interval = Schedule::from(CalendarIntervalSchedule::every(1, IntervalUnit::Day));
+        for (schedule, after) in [(&mut simple, most + 1), (&mut interval, most)] {
+            *schedule.times_triggered_mut().unwrap() = most;
+            schedule.count_fire();
+            assert_eq!(schedule.times_triggered(), Some(after));
+        }
     }
 }

@@ -58,9 +58,7 @@ impl Trigger {
 
     /// As [`Trigger::triggered`], in epoch milliseconds.
     pub(crate) fn move_on(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
-        if let Some(times) = self.schedule.times_triggered_mut() {
-            *times = times.saturating_add(1);
-        }
+        self.schedule.count_fire();
         self.previous_ms = self.next_ms;
         // A run of this fire cannot end before now.
         let end_ms = |fired: i64| if self.schedule.is_fixed_delay() { fired.max(now_ms) } else { fired };
