@@ -11,7 +11,7 @@ use carnelian::settings::Settings;
 use carnelian::store::{JobStore, Membership, violations};
 use carnelian::{
     Continuation, Error, IfExists, JobContext, JobDataMap, JobDetail, JobError, JobFilter, JobKey, JobPolicy, On,
-    Scheduler, Submission, Trigger, TriggerKey,
+    Overlap, Scheduler, SimpleSchedule, Submission, Trigger, TriggerKey, TriggerState,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use diesel::connection::SimpleConnection;
@@ -223,6 +223,39 @@ fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(app.effects(), 1);
     scheduler.store().catalogue().clear().unwrap();
+    end(app, &scheduler);
+}
+
+/// What comes due while a job's own transaction ends its fire waits for that fire, and goes on once
+/// the transaction is committed.
+fn what_came_to_wait_for_an_uncommitted_end_goes_on(app: &App) {
+    let its = app.clone();
+    let (inside, is_inside) = unbounded();
+    let (go, gate) = unbounded::<()>();
+    let work = move |ctx: &mut JobContext| {
+        let end = |connection: CallersConnection<'_>| {
+            ctx.complete_in(connection)?;
+            inside.send(())?;
+            gate.recv()?;
+            Ok(())
+        };
+        its.write_and(&mut { end }).map_err(failed)
+    };
+    let scheduler = app.scheduler().job_fn("work", work).build().unwrap();
+    scheduler.start().unwrap();
+    let key = TriggerKey::named("t");
+    let (job, _) = recoverable("j");
+    let every = SimpleSchedule::every(Duration::from_millis(500)).repeat(1);
+    let trigger = Trigger::builder(key.clone(), job.key().clone()).schedule(every).overlap(Overlap::BufferOne);
+    scheduler.schedule_job(job, trigger.build().unwrap()).unwrap();
+    is_inside.recv_timeout(LONG).unwrap();
+    support::wait_until("the second fire waits", LONG, || {
+        scheduler.trigger_state(&key).unwrap() == Some(TriggerState::Blocked)
+    });
+    go.send(()).unwrap();
+    is_inside.recv_timeout(LONG).expect("the second fire begins");
+    go.send(()).unwrap();
+    support::wait_until("both are recorded", LONG, || scheduler.health().unrecorded == 0 && app.effects() == 2);
     end(app, &scheduler);
 }
 
@@ -643,12 +676,14 @@ fn on_an_sqlite(folder: &tempfile::TempDir) -> App {
 fn on_postgres() {
     everything(on_a_postgres);
     parts_that_end_at_the_same_moment_are_one_tick(&on_a_postgres());
+    what_came_to_wait_for_an_uncommitted_end_goes_on(&on_a_postgres());
 }
 
 #[test]
 fn on_mysql() {
     everything(on_a_mysql);
     parts_that_end_at_the_same_moment_are_one_tick(&on_a_mysql());
+    what_came_to_wait_for_an_uncommitted_end_goes_on(&on_a_mysql());
 }
 
 #[test]

@@ -76,10 +76,11 @@ impl Firing<'_> {
         let is_fenced = |c: &&Completion| outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
         delete_heartbeats(s, completions.iter().filter(is_fenced))?;
         let ended: Vec<&Completion> = completions.iter().filter(is_fenced).filter(|c| c.by_job).collect();
-        self.tidy_after_joined(s, &ended)?;
+        let let_go = self.tidy_after_joined(s, &ended)?;
         let rest: Vec<Completion> =
             completions.iter().filter(|c| !outcomes.contains_key(&c.fire_id)).cloned().collect();
         let mut report = if rest.is_empty() { CompletionReport::default() } else { self.record_ends(s, &rest, true)? };
+        report.let_go.extend(let_go);
         let of_rest = std::mem::take(&mut report.outcomes);
         outcomes.extend(rest.into_iter().map(|c| c.fire_id).zip(of_rest));
         let outcome = |c: &Completion| outcomes.get(&c.fire_id).copied().unwrap_or(CompletionOutcome::Fenced);
@@ -88,8 +89,9 @@ impl Firing<'_> {
     }
 
     /// Does what a job's own transaction may have missed, since that took no lock: what others have
-    /// stored or ended meanwhile. Each statement looks again whether there is something to do.
-    fn tidy_after_joined(&self, s: &mut dyn Session, ended: &[&Completion]) -> Result<()> {
+    /// stored, ended or made to wait meanwhile. Each statement looks again whether there is something
+    /// to do. Returns the triggers whose fires wait no longer.
+    fn tidy_after_joined(&self, s: &mut dyn Session, ended: &[&Completion]) -> Result<Vec<TriggerKey>> {
         self.put_last_runs(s, ended)?;
         let parts = ended.iter().filter(|c| c.rerun.is_none()).filter_map(|c| c.part.as_ref());
         let ticks: Vec<String> = distinct(parts.map(|part| &part.tick));
@@ -105,7 +107,11 @@ impl Firing<'_> {
             s.delete_finished_triggers(&triggers)?;
         }
         let jobs: Vec<JobKey> = distinct(ended.iter().filter(|c| !c.durable).map(|c| &c.job));
-        if jobs.is_empty() { Ok(()) } else { s.delete_idle_jobs(&jobs).map(drop) }
+        if !jobs.is_empty() {
+            s.delete_idle_jobs(&jobs)?;
+        }
+        let waited_for: Vec<TriggerKey> = distinct(ended.iter().filter(|c| c.may_be_waited_for).map(|c| &c.trigger));
+        self.let_waiting_go(s, &waited_for, &alone)
     }
 
     /// Ends fires whose rows are free.
@@ -139,7 +145,12 @@ impl Firing<'_> {
 
         let stored = still_stored(s, &recorded)?;
         let failed: BTreeSet<&TriggerKey> = recorded.iter().filter(|c| c.failed).map(|c| &c.trigger).collect();
-        let effects = self.apply_policies(s, &stored, &EndedRuns { one_at_a_time: &one_at_a_time, failed: &failed })?;
+        let mut effects =
+            self.apply_policies(s, &stored, &EndedRuns { one_at_a_time: &one_at_a_time, failed: &failed })?;
+        // After the last fire of a trigger another one may have been stored under its key.
+        let last = recorded.iter().filter(|c| c.last && c.may_be_waited_for);
+        let last: Vec<TriggerKey> = distinct(last.map(|c| &c.trigger));
+        effects.let_go.extend(self.let_waiting_go(s, &last, &one_at_a_time)?);
         let runs: Vec<EndedRun<'_>> = recorded.iter().map(|c| c.ended_run()).collect();
         let Deletable { mut triggers, mut jobs } = deletable(&runs, &stored);
         triggers.extend(instructed);

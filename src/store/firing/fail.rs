@@ -125,6 +125,7 @@ impl Firing<'_> {
             // The trigger's row, or its absence, says whether this fire was the trigger's last.
             last: false,
             removed: false,
+            may_be_waited_for: false, // the policies of its trigger are looked at in any case
             instruction: CompletionInstruction::NoInstruction,
             job_data: None,
             data_version: None,

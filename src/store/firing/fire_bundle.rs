@@ -6,6 +6,7 @@ use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
 use crate::job::{JobDetail, RunMarks, traceparent_of};
 use crate::key::RECOVERY_GROUP;
+use crate::rules::overlap::may_wait;
 use crate::rules::strategy::{part_id, stays};
 use crate::trigger::Trigger;
 use std::sync::Arc;
@@ -61,6 +62,7 @@ impl FireBundle {
             durable: self.job.durable,
             last: self.trigger.next_ms.is_none(),
             removed: self.removed,
+            may_be_waited_for: may_wait(self.trigger.policies.overlap),
             followed: self.followed,
             part: if self.followed { part_id(&self.trigger.key, Some(&self.trigger.data)) } else { None },
             instruction,

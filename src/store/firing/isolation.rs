@@ -2,6 +2,7 @@
 //! acquisitions.
 
 use super::{Completion, CompletionInstruction, FireBundle};
+use crate::rules::overlap::may_wait;
 
 /// A fire shares no trigger and no job with others: its trigger's row went with the fire, its job
 /// stays whatever ends, and nobody waits for its end.
@@ -16,13 +17,14 @@ impl FireBundle {
         begins_isolated(self.removed, job.durable, job.disallow_concurrent_execution, self.followed)
             && !job.persist_job_data_after_execution
             && self.spread_on.is_none()
+            && !may_wait(self.trigger.policies.overlap)
     }
 }
 
 impl Completion {
     /// The end of the fire touches no row but its own.
     pub(super) fn is_isolated(&self) -> bool {
-        let tells = self.failed || self.revived || self.has_heartbeat || self.by_job;
+        let tells = self.failed || self.revived || self.has_heartbeat || self.by_job || self.may_be_waited_for;
         let writes =
             self.job_data.is_some() || self.checkpoint.is_some() || self.rerun.is_some() || self.spread_on.is_some();
         begins_isolated(self.last && self.removed, self.durable, self.nonconcurrent, self.followed)

@@ -190,6 +190,35 @@ impl Firing<'_> {
         Ok(ends)
     }
 
+    /// Lets fires go that have come to wait for runs which are over, if nothing else of their
+    /// triggers runs. Returns the triggers.
+    pub(super) fn let_waiting_go(
+        &self,
+        s: &mut dyn Session,
+        keys: &[TriggerKey],
+        one_at_a_time: &[JobKey],
+    ) -> Result<Vec<TriggerKey>> {
+        let mut ends = PolicyEffects::default();
+        if keys.is_empty() {
+            return Ok(ends.let_go);
+        }
+        let mut rows = s.triggers(TriggerSelection::Keys(keys))?;
+        rows.retain(|row| [TriggerState::Blocked, TriggerState::PausedBlocked].iter().any(|of| row.state == of.name()));
+        let of: Vec<(TriggerKey, JobKey)> = rows.iter().map(|row| (row.key.clone(), row.job.clone())).collect();
+        let executing = s.fired(FiredSelection::ExecutingOfTriggers(&of))?;
+        let mut advances = Vec::new();
+        for row in rows.iter().filter(|row| executing.iter().all(|fire| fire.trigger != row.key)) {
+            let policies = stored_policies(row).unwrap_or_default();
+            if may_wait(policies.overlap) {
+                advances.extend(self.let_go(s, row, policies, one_at_a_time, &mut ends)?);
+            }
+        }
+        if !advances.is_empty() && s.advance(&advances)? != advances.len() {
+            return Err(overtaken("end runs"));
+        }
+        Ok(ends.let_go)
+    }
+
     /// A time that came due while the run lasted is left out, as if a node had seen it then.
     fn skip_what_came_due(
         &self,

@@ -303,6 +303,27 @@ fn a_waiting_fire_waits_for_every_run_before_it() {
     b.complete(&b.fire_one());
 }
 
+on_each_strategy!(a_waiting_fire_is_let_go_by_the_last_run_of_a_trigger_that_was_stored_anew);
+/// The run before was the last of its trigger, whose row went with it: the row that is there now is
+/// another's, and waits for this run all the same.
+fn a_waiting_fire_is_let_go_by_the_last_run_of_a_trigger_that_was_stored_anew() {
+    for overlap in [Overlap::BufferOne, Overlap::CancelPrevious] {
+        let cluster = Cluster::new(open());
+        let a = cluster.node("A");
+        cluster.schedule(job("a").durable(true), [once("t", "a", NOW).overlap(overlap)]);
+        let first = a.fire_one();
+        assert_eq!(cluster.state("t"), "-");
+        let anew = once("t", "a", NOW + MINUTE).overlap(overlap).build().unwrap();
+        cluster.store.catalogue().add_trigger(anew, false).unwrap();
+        cluster.advance(MINUTE);
+        assert_eq!(a.acquire().waiting.len(), 1);
+        assert_eq!(cluster.state("t"), "BLOCKED");
+        assert_eq!(ends(&a, &first).let_go, [trigger_key("t")]);
+        assert_eq!(cluster.state("t"), "WAITING");
+        a.complete(&a.fire_one());
+    }
+}
+
 on_each_strategy!(a_waiting_fire_may_be_paused_and_resumed);
 fn a_waiting_fire_may_be_paused_and_resumed() {
     let cluster = Cluster::new(open());
