@@ -198,7 +198,7 @@ fn the_tree_names_no_machine_and_no_registry() {
         concat!("proxy.golang", ".org"),
     ];
     let mut files = read("");
-    files.retain(|(file, _)| file != "Cargo.lock"); // written by Cargo, which names the registry
+    files.retain(|(file, _)| !file.ends_with("Cargo.lock")); // written by Cargo, which names the registry
     none("paths of a machine or hosts of a registry", &lines_with(&files, &words));
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The part that is left of the longest run of a type after each further one: 7 parts of 8. A run
-/// of three seconds is forgotten after 43 short ones, a hiccup of 20 ms after six.
+/// of three seconds is forgotten after 43 short ones, a hiccup of 40 ms after six.
 const KEPT: (u32, u32) = (7, 8);
 
 /// The recent duration of the runs of each job type on this node.

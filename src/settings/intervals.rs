@@ -61,7 +61,8 @@ impl Settings {
         );
         let takeover = ("carnelian.cluster.takeoverDelay", self.cluster.takeover_delay);
         let deadline = ("carnelian.shutdown.deadline", self.shutdown.deadline);
-        let stop = ("carnelian.job.stopWait", executions.stop_wait);
+        let stop = ("carnelian.shutdown.stopWait", self.shutdown.stop_wait);
+        let interrupts = scheduler.interrupt_jobs_on_shutdown || scheduler.interrupt_jobs_on_shutdown_with_wait;
 
         let cluster: [Rule<'_>; 8] = [
             (
@@ -128,7 +129,7 @@ impl Settings {
                 "running fires are written more than twice a second; what is gained in detection is lost in the database",
             ),
             (
-                deadline.1 < executions.grace() && !stop.1.is_zero(),
+                interrupts && deadline.1 < self.shutdown.grace(),
                 &[deadline, stop],
                 "a shutdown ends before a job that was asked to stop has had its attempts: its work is recovered by \
                  others instead",
@@ -214,7 +215,21 @@ mod tests {
                 "carnelian.scheduler.heartbeatInterval = 500ms\ncarnelian.scheduler.missedHeartbeatLimit = 100",
                 "more than twice a second",
             ),
-            ("carnelian.shutdown.deadline = 8999ms", "carnelian.shutdown.deadline = 9s", "had its attempts"),
+            (
+                "carnelian.shutdown.deadline = 8999ms\nscheduler.interruptJobsOnShutdown = true",
+                "carnelian.shutdown.deadline = 9s\nscheduler.interruptJobsOnShutdown = true",
+                "had its attempts",
+            ),
+            (
+                "carnelian.shutdown.stopAttempts = 11\nscheduler.interruptJobsOnShutdownWithWait = true",
+                "carnelian.job.stopAttempts = 11\nscheduler.interruptJobsOnShutdownWithWait = true",
+                "had its attempts",
+            ),
+            (
+                "carnelian.shutdown.stopWait = 11s\ncarnelian.profile = logi",
+                "carnelian.shutdown.stopWait = 11s",
+                "had its attempts",
+            ),
         ] {
             let found = with(beyond);
             assert!(found.len() == 1 && found[0].contains(words), "{beyond}: {found:?}");

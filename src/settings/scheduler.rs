@@ -37,8 +37,9 @@ pub struct SchedulerSettings {
     /// Property `carnelian.scheduler.pollInterval`.
     pub poll_interval: Option<Duration>,
     /// A switch: the node listens for notifications of other nodes, on PostgreSQL, by a connection
-    /// of its own beside the pool; yes. The switch must be off behind a proxy that hands out
-    /// connections by the transaction. A node with a pool of the caller's does not listen.
+    /// of its own beside the pool; yes. Behind a pooler that lends sessions by the transaction a
+    /// node listens only if it is given the URL of the server itself
+    /// (`carnelian.dataSource.listenUrl`). A node with a pool of the caller's does not listen.
     /// Property `carnelian.scheduler.listen`.
     pub listen: bool,
     /// A switch: other nodes are notified of changes, on PostgreSQL; yes. Equal on all nodes.
@@ -47,14 +48,14 @@ pub struct SchedulerSettings {
     /// By how many percent a poll interval is shortened at most, at random, so that nodes do not
     /// look in step; 5. Property `carnelian.scheduler.pollJitter`.
     pub poll_jitter: u32,
-    /// Time before the acquisition thread tries again when the database cannot be reached; 15 s.
+    /// Time before the acquisition thread tries again when the database cannot be reached; 2 s.
     /// Property `scheduler.dbFailureRetryInterval` (ms).
     pub db_failure_retry_interval: Duration,
     /// The largest number of triggers that one transaction acquires; 500, or the number of threads
     /// if that is more. Quartz has 1.
     /// Property `scheduler.batchTriggerAcquisitionMaxCount`.
     pub batch_max_count: u32,
-    /// The time within which a prefetched fire is to begin on the node that took it; 10 ms, and at
+    /// The time within which a prefetched fire is to begin on the node that took it; 20 ms, and at
     /// most ten seconds. At 0 a node takes no more fires than it has free workers, as Quartz.
     ///
     /// A node prefetches job types whose recent runs were shorter than this time, as far as earlier

@@ -152,7 +152,7 @@ impl JobStore {
         }
     }
 
-    /// Runs `work` as [`JobStore::retrying`] does, which is the same code for every type of answers.
+    /// Runs `work` as [`JobStore::retrying`] does, with the same code for every type of answers.
     /// Returns the error that leaves the outcome unknown, if one does.
     fn until_known(
         &self,

@@ -101,7 +101,7 @@ fn java_stream(bytes: &[u8]) {
     assert_eq!(letters(&again), letters(&data));
 }
 
-/// How a map is shown, as letters in order: the same of maps with the same entries.
+/// The letters of a map as it is shown, in order: the same of maps with the same entries.
 fn letters(data: &JobDataMap) -> String {
     let mut letters: Vec<char> = format!("{data:?}").chars().collect();
     letters.sort_unstable();

@@ -56,6 +56,20 @@ fn a_missing_folder_is_named_at_once() {
 }
 
 #[test]
+fn the_log_promises_no_next_try_where_there_is_none() {
+    if !support::is_alone(module_path!(), "the_log_promises_no_next_try_where_there_is_none") {
+        return;
+    }
+    kept_log::keep(log::LevelFilter::Info);
+    let folder = tempfile::tempdir().unwrap();
+    refused_at_once(&format!("sqlite:{}", folder.path().join("no/jobs.db").display()));
+    let lines = lines_with(&["database="]);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("WARN") && lines[0].contains("does not exist: make the folder"), "{lines:?}");
+    assert!(!lines[0].contains("next try"), "{lines:?}");
+}
+
+#[test]
 fn a_server_that_refuses_is_told_at_once() {
     for url in [support::postgres_url(), support::mysql_url()] {
         let (server, _) = url.rsplit_once('/').unwrap();

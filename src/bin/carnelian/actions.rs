@@ -70,8 +70,16 @@ pub fn run(store: &JobStore, output: Output, options: &Actions) -> Outcome {
 
 /// The store through which the person at this terminal acts.
 pub fn by_person(store: JobStore, settings: &Settings) -> JobStore {
-    let host = MachineFiles::default().host().unwrap_or_else(|| "unknown".to_owned());
+    store.acting_as(&person(settings), &host())
+}
+
+/// The name of the person at this terminal.
+pub fn person(settings: &Settings) -> String {
     let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).filter(|user| !user.is_empty());
-    let at_host = || format!("{}@{host}", user.as_deref().unwrap_or("unknown"));
-    store.acting_as(&settings.node.actor.clone().unwrap_or_else(at_host), &host)
+    let at_host = || format!("{}@{}", user.as_deref().unwrap_or("unknown"), host());
+    settings.node.actor.clone().unwrap_or_else(at_host)
+}
+
+fn host() -> String {
+    MachineFiles::default().host().unwrap_or_else(|| "unknown".to_owned())
 }

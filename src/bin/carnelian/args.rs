@@ -220,7 +220,7 @@ pub enum JobCommand {
         #[arg(long)]
         wait: bool,
     },
-    /// Lets a job run after the runs of another, once for each that ends so
+    /// Runs a job after each run of another job that ends with the outcome of `--on`
     Follow(Follow),
     /// Lets a job follow another no longer
     Unfollow { parent: JobKey, child: JobKey },

@@ -45,7 +45,7 @@ pub struct History {
     /// Also fires that run now
     #[arg(long)]
     pub running: bool,
-    /// Only fires before which so many runs of the same work went
+    /// Only fires with this attempt number; the first attempt is 0
     #[arg(long, value_name = "N")]
     pub attempt: Option<u32>,
     /// Only fires whose job had this business key when they ran

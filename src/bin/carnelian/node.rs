@@ -10,29 +10,53 @@ use crate::output::complain;
 use crate::output::write;
 #[cfg(feature = "dashboard")]
 use carnelian::dashboard::{Server, monitoring};
-use carnelian::{Scheduler, StopSignals};
+use carnelian::{Error, Scheduler};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 /// Runs until SIGTERM or SIGINT, then stops gracefully.
 pub fn run(config: Config) -> Outcome {
     // Before anything is started, so that a signal is never lost.
-    let signals = StopSignals::catch()?;
+    let commands = Command::default();
+    let stop = catch(&commands)?;
     // Makes the tables of an embedded database, and says at once if there is none.
     config.open()?;
     let store = open(&config.settings)?;
     let waits_for_jobs = config.settings.plugins.shutdown_hook.is_none_or(|hook| hook.clean_shutdown);
-    let commands = Command::default();
     let scheduler =
         Scheduler::builder().settings(config.settings).store(store).job(command::TYPE, commands.clone()).build()?;
     let _answering = listen(&scheduler)?;
     scheduler.start()?;
     write(&format!("READY {}\n", scheduler.instance_id()))?;
-    signals.wait();
+    // The other end is gone only with the thread that waits for signals, and nothing ends that.
+    let _ = stop.recv();
     let report = if waits_for_jobs { scheduler.shutdown_and_wait() } else { scheduler.shutdown_now() };
     log::info!("stopped {report:?}");
     // Others take the work of those that did not end: none of them may go on.
     commands.kill_all();
     // A job that does not end must not keep the process.
     std::process::exit(0)
+}
+
+/// Catches SIGTERM and SIGINT. The first is told; the second ends the process at once, for people
+/// who cannot wait, and its commands with it: others take their work over.
+fn catch(commands: &Command) -> Outcome<Receiver<()>> {
+    let why = |error: std::io::Error| Error::Refused(format!("signals cannot be caught: {error}"));
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(why)?;
+    let (first, stop) = sync_channel(1);
+    let commands = commands.clone();
+    std::thread::spawn(move || {
+        let mut signals = signals.forever();
+        signals.next();
+        // Nobody is told if the node has ended by itself.
+        let _ = first.send(());
+        if let Some(signal) = signals.next() {
+            commands.kill_all();
+            signal_hook::low_level::exit(128 + signal);
+        }
+    });
+    Ok(stop)
 }
 
 /// Answers for health and metrics, if the settings say where.

@@ -26,7 +26,7 @@ pub enum ParkedCommand {
         /// The trigger that waits, `group.name`, as `list` shows it
         key: TriggerKey,
     },
-    /// Lets it run again, with all its take-overs before it; exit code 1 if it is not parked
+    /// Runs it again; the count of take-overs begins at zero; exit code 1 if it is not parked
     Retry {
         /// The trigger that waits, `group.name`, as `list` shows it
         key: TriggerKey,

@@ -1,6 +1,7 @@
 //! `drain`, `undrain`, `blacklist`, `limit`: which nodes take no work, and how much of a group runs
 //! at a time; and the options that say where a job may run.
 
+use crate::actions::person;
 use crate::failure::Outcome;
 use crate::output::{Output, complain, or_dash, time};
 use crate::value::{self, With};
@@ -11,9 +12,6 @@ use carnelian::store::row::BlacklistKind;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::time::Duration;
-
-/// The name of the operator if none is given.
-const WHO: &str = "carnelian";
 
 // On which nodes a job may run; as a doc comment it would be the help of the command.
 #[derive(Args, Default)]
@@ -36,6 +34,20 @@ pub struct PlacementFlags {
     pub prefer_grace: Option<Duration>,
 }
 
+// The person who gives an order about nodes or groups.
+#[derive(Args)]
+pub struct Who {
+    /// The name of the operator, for people [default: the actor in the log of actions]
+    #[arg(long, value_name = "TEXT")]
+    who: Option<String>,
+}
+
+impl Who {
+    fn name(&self, store: &JobStore) -> String {
+        self.who.clone().unwrap_or_else(|| person(store.settings()))
+    }
+}
+
 #[derive(Args)]
 pub struct Drain {
     /// The node's instance id or node name
@@ -43,9 +55,8 @@ pub struct Drain {
     /// Asks the node's runs to stop; otherwise they go on
     #[arg(long)]
     pub stop: bool,
-    /// The name of the operator, for people
-    #[arg(long, value_name = "TEXT", default_value = WHO)]
-    pub who: String,
+    #[command(flatten)]
+    pub who: Who,
 }
 
 #[derive(Subcommand)]
@@ -60,9 +71,8 @@ pub enum BlacklistCommand {
         /// For how long [default: until it is removed]
         #[arg(long = "for", value_name = "DUR", value_parser = value::duration)]
         lasting: Option<Duration>,
-        /// The name of the operator, for people
-        #[arg(long, value_name = "TEXT", default_value = WHO)]
-        who: String,
+        #[command(flatten)]
+        who: Who,
     },
     /// The node takes work again; exit code 1 if it is not there
     Remove { node: String },
@@ -82,9 +92,8 @@ pub enum LimitCommand {
         /// In the cluster
         #[arg(long, value_name = "N")]
         per_cluster: Option<u32>,
-        /// The name of the operator, for people
-        #[arg(long, value_name = "TEXT", default_value = WHO)]
-        who: String,
+        #[command(flatten)]
+        who: Who,
     },
     /// As many runs of the group as there are workers; exit code 1 if there is no limit
     Remove { group: String },
@@ -108,7 +117,7 @@ pub fn drain(store: &JobStore, output: Output, options: &Drain) -> Outcome {
     if !store.upkeep().instances()?.iter().any(is_it) {
         complain(&format!("warning: no node `{node}` has checked in: one of that name takes no work when it comes"));
     }
-    store.placement().drain(node, *stop, who)?;
+    store.placement().drain(node, *stop, &who.name(store))?;
     let runs = if *stop { "is asked to stop" } else { "goes on" };
     output.done(
         json!({"node": node, "drained": true, "stop": stop}),
@@ -133,7 +142,7 @@ pub fn blacklist(store: &JobStore, output: Output, command: &BlacklistCommand) -
             let entry = BlacklistEntry::new(node)
                 .with(reason.as_ref(), BlacklistEntry::reason)
                 .with(*lasting, BlacklistEntry::lasting);
-            store.placement().blacklist(&entry, who)?;
+            store.placement().blacklist(&entry, &who.name(store))?;
             let text = format!("{node} is on the blacklist: it takes no work from its next check-in on");
             output.done(json!({"node": node, "blacklisted": true}), &text)
         }
@@ -153,7 +162,7 @@ pub fn blacklist(store: &JobStore, output: Output, command: &BlacklistCommand) -
 pub fn limit(store: &JobStore, output: Output, command: &LimitCommand) -> Outcome {
     match command {
         LimitCommand::Set { group, per_node, per_cluster, who } => {
-            store.placement().set_group_limit(group, *per_node, *per_cluster, who)?;
+            store.placement().set_group_limit(group, *per_node, *per_cluster, &who.name(store))?;
             let text = format!("group {group} is limited, on each node from its next check-in on");
             output.done(json!({"group": group, "per_node": per_node, "per_cluster": per_cluster}), &text)
         }

@@ -38,12 +38,13 @@ impl ConnectAttempts {
                 *state = State { has_succeeded: true, failure: None };
             }
             Err(failure) => {
+                // Callers hear of a refusal at once, and nobody waits for a next try.
+                let next = match failure.class {
+                    FailureClass::Permanent if !state.has_succeeded => String::new(),
+                    _ => format!(", next try within {} ms", longest_pause.as_millis()),
+                };
                 if state.failure.is_none() {
-                    let pause_ms = longest_pause.as_millis();
-                    log::warn!(
-                        "no connection to the database, next try within {pause_ms} ms database={target} error={:?}",
-                        failure.message
-                    );
+                    log::warn!("no connection to the database{next} database={target} error={:?}", failure.message);
                 }
                 state.failure = Some(failure.clone());
             }

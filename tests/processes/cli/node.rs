@@ -2,7 +2,7 @@
 
 use super::{Place, text, write_config};
 use crate::support::wait_until;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -31,8 +31,17 @@ impl Node {
     }
 
     /// SIGTERM; gives the exit code.
-    pub fn stop(mut self) -> Option<i32> {
-        kill_process(Pid::from_raw(self.0.id().try_into().unwrap()).unwrap(), Signal::TERM).unwrap();
+    pub fn stop(self) -> Option<i32> {
+        self.signal(Signal::TERM);
+        self.code()
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.0.id().try_into().unwrap()).unwrap(), signal).unwrap();
+    }
+
+    /// Waits for the end; gives the exit code.
+    fn code(mut self) -> Option<i32> {
         let mut code = None;
         until("the node stops", || {
             code = self.0.try_wait().unwrap();
@@ -276,4 +285,33 @@ fn a_command_that_runs_is_finished_at_a_graceful_end() {
     assert_eq!(node.stop(), Some(0));
     assert!(place.path("finished").exists());
     assert_eq!(text(&place.json("history")[0], "outcome"), "succeeded");
+}
+
+/// People who cannot wait end the node at once; the command would go on beside its recovery.
+#[test]
+fn a_second_signal_ends_the_node_and_its_commands_at_once() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "carnelian.shutdown.deadline = 10m\n");
+    place.fine("migrate");
+    let log = std::fs::File::create(place.path("log")).unwrap();
+    let node = Node::spawn(place.command(&["node"]).env("RUST_LOG", "carnelian=info").stderr(log));
+    let argv = "argv=sh -c 'echo $$ > begun.new; mv begun.new begun; sleep 600 & wait'";
+    let folder = format!("cwd={}", place.folder.path().display());
+    let words = ["schedule", "--job", "c.j", "--type", "command", "--trigger", "c.t", "--at", "now", "--data", argv];
+    place.run(&words.into_iter().chain(["--data", &folder]).collect::<Vec<_>>()).with(0, "c.t");
+    until("it has begun", || place.path("begun").exists());
+    let group: i32 = std::fs::read_to_string(place.path("begun")).unwrap().trim().parse().unwrap();
+    node.signal(Signal::TERM);
+    let step = || std::fs::read_to_string(place.path("log")).unwrap();
+    until("the node waits for its jobs", || step().lines().any(|line| line.contains("step=jobs")));
+    assert!(is_alive(group), "the first signal lets it go on");
+    node.signal(Signal::INT);
+    assert_eq!(node.code(), Some(130));
+    until("the command is gone", || !is_alive(group));
+}
+
+/// True if the leader of the process group runs; a zombie does not.
+fn is_alive(group: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{group}/stat")).unwrap_or_default();
+    test_kill_process_group(Pid::from_raw(group).unwrap()).is_ok() && !stat.is_empty() && !stat.contains(") Z ")
 }

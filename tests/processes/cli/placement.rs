@@ -49,6 +49,8 @@ fn nodes_are_drained_and_blacklisted_and_groups_limited() {
     assert_eq!(shown(1), ("n2".to_owned(), "drain-stop".to_owned(), json!(true)));
     let lasts = blacklist[0]["until_ms"].as_i64().unwrap() - blacklist[0]["made_ms"].as_i64().unwrap();
     assert_eq!((text(&blacklist[0], "who"), text(&blacklist[0], "reason"), lasts), ("ann", "disk full", 3_600_000));
+    let drained = &place.json("actions --action drain")[0];
+    assert_eq!(text(&blacklist[1], "who"), text(drained, "actor"), "who is the person that the actions name");
     place.fine("undrain n2");
     place.fine("blacklist remove n1");
     assert_eq!(place.json("blacklist list"), json!([]));
@@ -64,6 +66,7 @@ fn nodes_are_drained_and_blacklisted_and_groups_limited() {
     );
     assert_eq!((&limits[1]["per_node"], &limits[1]["per_cluster"]), (&json!(1), &json!(3)));
     assert!(place.fine("limit list").contains("reports"));
+    assert_eq!(text(&limits[0], "who"), text(drained, "actor"));
     place.fine("limit remove mails");
     place.run(&["limit", "remove", "mails"]).with(1, "has no limit");
     place.refused(2, "limit set mails");
@@ -89,9 +92,9 @@ fn a_placement_is_stored_and_explained() {
     place.fine("drain a");
     place.fine("schedule --job g.any --type command --trigger g.any --at +1h --data argv=true");
     let why = place.json("explain g.any");
-    assert!(why["reasons"].to_string().contains("`a` is drained by carnelian"), "{why}");
+    assert!(why["reasons"].to_string().contains("`a` is drained by "), "{why}");
     let doctor = place.run(&["doctor", "--json"]).with(1, "doctor");
-    assert!(doctor.out.contains("\"no_place\"") && doctor.out.contains("is drained by carnelian"), "{}", doctor.out);
+    assert!(doctor.out.contains("\"no_place\"") && doctor.out.contains("is drained by "), "{}", doctor.out);
     place.fine("undrain a");
     assert_eq!(a.stop(), Some(0));
 }

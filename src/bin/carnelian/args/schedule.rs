@@ -114,7 +114,7 @@ pub struct Policy {
     /// parked; 0 for no limit [default: carnelian.recovery.maxTakeovers]
     #[arg(long, value_name = "N")]
     pub max_takeovers: Option<u32>,
-    /// A run that is silent for so long has no heartbeat any more, and dies [default: none]
+    /// A run that makes no progress for this long counts as dead [default: none]
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub max_silence: Option<Duration>,
     /// The number of heartbeats that a run may miss [default: that of the node]

@@ -34,7 +34,7 @@ pub struct Bench {
     /// Worker threads of each node; with --schedule the threads that make calls at the same time
     #[arg(long, value_name = "T", default_value_t = 10)]
     pub threads: u32,
-    /// Most triggers acquired in one transaction [default: as many as threads]
+    /// Most triggers acquired in one transaction [default: as the settings say]
     #[arg(long, value_name = "B")]
     pub batch: Option<u32>,
     /// The number of triggers that are stored beside, due tomorrow
