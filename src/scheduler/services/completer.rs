@@ -33,7 +33,7 @@ const MOST_PARKED: usize = 1000;
 pub(crate) struct Completer {
     node: Arc<Node>,
     queue: Arc<CompletionQueue>,
-    /// What the acquirer has left at its end.
+    /// The remains of the acquirer, once it has ended.
     leftovers: Arc<Leftovers>,
     /// Taken from the channel, all of one owner, not recorded yet.
     batch: Vec<Completion>,

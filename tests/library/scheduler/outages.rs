@@ -157,7 +157,7 @@ fn an_audit_that_hangs_delays_no_check_in() {
     }
 }
 
-/// The node is told to end while the store is away. It is back while the last job of the node runs:
+/// The node is told to end while the store is away. The store is back while the last job runs:
 /// what never began is given back then, and not left to the peers, for whom it would have begun.
 #[test]
 fn fires_in_doubt_are_given_back_while_a_shutdown_waits_for_a_job() {

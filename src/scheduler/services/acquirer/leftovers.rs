@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// What the acquirer has left at its end; nothing before.
+/// The remains of the acquirer at its end; nothing before.
 #[derive(Default)]
 pub(crate) struct Leftovers {
     left: Mutex<Option<Left>>,
@@ -35,7 +35,7 @@ impl Leftovers {
     /// Gives back what has not begun; true if the store could not take back some of it now.
     ///
     /// # Errors
-    /// Those that pass: all that is left is tried again.
+    /// An error that passes: all that is left is tried again.
     pub(crate) fn settle(&self, node: &Node, queue: &CompletionQueue) -> Result<bool> {
         let mut left = self.left.lock();
         let is_ours = |left: &&mut Left| node.lease.is_of(&left.owner);

@@ -163,7 +163,7 @@ impl Acquirer {
         let mut waiting = self.hand_over.withdraw_begun_by_none();
         waiting.append(&mut self.hand_over.tasks);
         self.give_back(waiting, "the node ends");
-        // What the store cannot take back now no worker will begin.
+        // No worker will begin what the store cannot take back now.
         for task in &self.hand_over.tasks {
             self.node.running_fires.remove(task.handle.fire_id());
         }
