@@ -7,7 +7,7 @@ use super::run::registry::Registry;
 use super::run::run_handle::FireTask;
 use super::run::run_shell::RunShell;
 use super::run::worker_pool::WorkerPool;
-use super::services::acquirer::Acquirer;
+use super::services::acquirer::{Acquirer, Leftovers};
 use super::services::auditor::Auditor;
 use super::services::clean_up::CleanUp;
 use super::services::cluster_manager::ClusterManager;
@@ -91,9 +91,16 @@ pub(super) fn services<'a>(
     node.set_pool(pool);
     let precommitted = Arc::new(Precommitted::default());
     let dispatcher = Dispatcher::new(Arc::clone(node), Arc::clone(pool), Arc::clone(&precommitted));
-    let acquirer =
-        Acquirer::new(Arc::clone(node), Arc::clone(registry), Arc::clone(pool), precommitted, Arc::clone(&queue));
-    let completer = Completer::new(Arc::clone(node), queue);
+    let leftovers = Arc::new(Leftovers::default());
+    let acquirer = Acquirer::new(
+        Arc::clone(node),
+        Arc::clone(registry),
+        Arc::clone(pool),
+        precommitted,
+        Arc::clone(&queue),
+        Arc::clone(&leftovers),
+    );
+    let completer = Completer::new(Arc::clone(node), queue, leftovers);
     let heartbeat = HeartbeatKeeper::new(Arc::clone(node), Arc::clone(pool), sender);
     let monitor = Monitor::new(Arc::clone(node), Arc::clone(pool));
     let posts = &node.services;

@@ -8,7 +8,9 @@ use crate::rules::placement::Refusal;
 use crate::scheduler::run::stop_reason::StopReason;
 use crate::scheduler::stop_step::StopStep;
 use crate::store::row::{Outage, Parked};
-use crate::store::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, Recovered, SkippedFires};
+use crate::store::{
+    Acquisition, Completion, CompletionInstruction, CompletionOutcome, CompletionReport, Recovered, SkippedFires,
+};
 use std::time::Duration;
 
 impl Node {
@@ -34,6 +36,30 @@ impl Node {
             let key = key.clone();
             self.listeners.announce("trigger_finalized", move |listener| listener.trigger_finalized(&key));
         }
+    }
+
+    /// Tells what did not fire by the policies of its triggers, and asks the runs here to stop that
+    /// are to; returns how many triggers there were.
+    pub(crate) fn note_deferred(&self, acquisition: &Acquisition) -> usize {
+        for trigger in &acquisition.misfired {
+            self.counters.misfires.add(1);
+            lifecycle_log::misfired(trigger.key());
+            self.listeners.trigger_misfired(trigger);
+        }
+        self.note_skipped(&acquisition.skipped);
+        self.note_finalized(&acquisition.finalized);
+        acquisition.waiting.iter().for_each(lifecycle_log::waits_for_earlier_run);
+        if !acquisition.cancelled.is_empty() {
+            let here = self.running_fires.all();
+            for fire_id in &acquisition.cancelled {
+                let handle = here.iter().find(|handle| handle.fire_id() == fire_id);
+                lifecycle_log::cancelled_by_trigger(fire_id, handle.is_some());
+                if let Some(handle) = handle {
+                    handle.stop(StopReason::Cancelled, self.clock.ticks());
+                }
+            }
+        }
+        acquisition.skipped.len() + acquisition.waiting.len()
     }
 
     /// Counts and tells which work was set aside.

@@ -4,6 +4,7 @@ mod acquisition;
 mod combined;
 mod doubts;
 mod hand_over;
+mod leftovers;
 mod overdue;
 mod polling;
 mod prefetch_window;
@@ -13,6 +14,7 @@ mod room;
 use self::combined::CombinedCompletions;
 use self::doubts::Doubts;
 use self::hand_over::HandOver;
+pub(crate) use self::leftovers::Leftovers;
 use self::polling::Polling;
 use self::prefetch_window::PrefetchWindow;
 use self::reservations::Reservations;
@@ -48,6 +50,7 @@ pub(crate) struct Acquirer {
     polling: Polling,
     doubts: Doubts,
     combined: CombinedCompletions,
+    leftovers: Arc<Leftovers>,
     /// The pace that the recovery mode allows.
     pace: Pace,
 }
@@ -67,6 +70,7 @@ impl Acquirer {
         pool: Arc<WorkerPool<FireTask>>,
         precommitted: Arc<Precommitted>,
         queue: Arc<CompletionQueue>,
+        leftovers: Arc<Leftovers>,
     ) -> Self {
         Self {
             reservations: Reservations::new(Arc::clone(&node)),
@@ -78,6 +82,7 @@ impl Acquirer {
             polling: Polling::default(),
             doubts: Doubts::default(),
             combined: CombinedCompletions::new(queue),
+            leftovers,
             pace: Pace::default(),
         }
     }
@@ -255,6 +260,11 @@ impl Service for Acquirer {
         self.reservations.give_up();
         if let Err(error) = self.reservations.release_unwanted() {
             lifecycle_log::leave_failed(&self.node.instance, &error.to_string());
+        }
+        if let Some(owner) = self.owner.take() {
+            let tasks = std::mem::take(&mut self.hand_over.tasks);
+            self.leftovers.leave(owner, std::mem::take(&mut self.doubts), tasks);
+            self.node.services.completer.wake();
         }
     }
 }

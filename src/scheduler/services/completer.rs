@@ -1,5 +1,6 @@
 //! `Completer`: records whatever fires have ended since its last pass, in one transaction.
 
+use super::acquirer::Leftovers;
 use super::service::{Next, Service};
 use crate::error::{Error, FailureClass, Result};
 use crate::listener::lifecycle_log;
@@ -21,7 +22,8 @@ const BATCH_WAIT: Duration = Duration::from_millis(1);
 /// The time for which a completion that the store refuses for good waits for its next try.
 const PARKING_TIME: Duration = Duration::from_secs(60);
 
-/// The time for which a completion waits that a transaction of its job's holds.
+/// The time for which a completion waits that a transaction of its job's holds, and what the
+/// acquirer has left and the store cannot take back.
 const HOLDING_TIME: Duration = Duration::from_secs(1);
 
 /// Beyond so many parked completions the oldest is given up; its row stays until this node ends.
@@ -31,6 +33,8 @@ const MOST_PARKED: usize = 1000;
 pub(crate) struct Completer {
     node: Arc<Node>,
     queue: Arc<CompletionQueue>,
+    /// The remains of the acquirer, once it has ended.
+    leftovers: Arc<Leftovers>,
     /// Taken from the channel, all of one owner, not recorded yet.
     batch: Vec<Completion>,
     batch_owner: Option<Arc<Owner>>,
@@ -51,10 +55,11 @@ pub(crate) struct Completer {
 }
 
 impl Completer {
-    pub(crate) fn new(node: Arc<Node>, queue: Arc<CompletionQueue>) -> Self {
+    pub(crate) fn new(node: Arc<Node>, queue: Arc<CompletionQueue>, leftovers: Arc<Leftovers>) -> Self {
         Self {
             node,
             queue,
+            leftovers,
             batch: Vec::new(),
             batch_owner: None,
             in_doubt: 0,
@@ -292,23 +297,26 @@ impl Service for Completer {
             self.batch_owner = None;
             return Ok(Next::Now);
         }
+        let is_left = self.leftovers.settle(&self.node, &self.queue)?;
         if !self.awaits_any() {
             return Ok(Next::Now);
         }
-        if self.next_retry().is_none() {
+        let leftovers_again = is_left.then(|| self.node.clock.ticks().saturating_add(HOLDING_TIME));
+        if self.next_retry().is_none() && leftovers_again.is_none() {
             let is_last = self.node.running_fires.is_stopping() && self.queue.is_over(&self.node);
             return Ok(if is_last { Next::Stop } else { Next::WhenSignalled });
         }
         if !self.parked.is_empty() && self.node.clock.ticks() >= self.parked_until {
             self.retry_parked();
         }
-        Ok(self.next_retry().map_or(Next::WhenSignalled, Next::At))
+        Ok(self.next_retry().into_iter().chain(leftovers_again).min().map_or(Next::WhenSignalled, Next::At))
     }
 
     /// Fires that are still unrecorded are recovered from their rows, here or by another node.
     fn stopped(&mut self) {
         // One last try, for what came in after the last pass.
         while let Ok(Next::Now) = self.run_once() {}
+        self.leftovers.forget(&self.node, &self.queue);
         let left = self.batch.iter().map(|c| &c.fire_id).chain(self.next.iter().map(|e| &e.completion.fire_id));
         for fire_id in left.chain(self.parked.iter().chain(&self.held).map(|ended| &ended.completion.fire_id)) {
             lifecycle_log::completion_abandoned(fire_id);

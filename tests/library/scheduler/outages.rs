@@ -2,11 +2,17 @@
 //! longer than a node may be silent: it commits, does not answer, and is gone. Afterwards every
 //! fire runs to its end, and no trigger stays `ACQUIRED` or `BLOCKED`. On every database.
 
-use crate::scheduler::fixture::{Cluster, LONG, now};
+use crate::scheduler::fixture::{Cluster, LONG, errors_in_a_row, job, now};
 use crate::support::{mysql_url, postgres_url, wait_until};
 use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::{JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey};
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::monitoring::ServiceState;
+use carnelian::store::Database;
+use carnelian::{
+    IfExists, JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey, TriggerState,
+};
+use crossbeam_channel::{bounded, unbounded};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -147,6 +153,69 @@ fn an_audit_that_hangs_delays_no_check_in() {
             service("audit").state == carnelian::monitoring::ServiceState::Waiting
         });
         assert!(a.shutdown_and_wait().is_clean());
+        cluster.store().database().forget_scheduler().unwrap();
+    }
+}
+
+/// The node is told to end while the store is away. The store is back while the last job runs:
+/// what never began is given back then, and not left to the peers, for whom it would have begun.
+#[test]
+fn fires_in_doubt_are_given_back_while_a_shutdown_waits_for_a_job() {
+    for mut cluster in
+        [Cluster::new(), Cluster::on_sqlite(), Cluster::on_server(&postgres_url()), Cluster::on_server(&mysql_url())]
+    {
+        println!("on {}", cluster.database.describe());
+        cluster.checkin_interval = Duration::from_millis(500);
+        cluster.tolerance = Duration::from_secs(60);
+        let (ran, runs) = unbounded();
+        let build = |name: &str| {
+            let (go, gate) = bounded::<()>(0);
+            let ran = ran.clone();
+            let note = move |ctx: &mut JobContext| Ok(ran.send((ctx.job().key().name().to_owned(), ctx.attempt()))?);
+            let gated = move |_: &mut JobContext| Ok(gate.recv()?);
+            let node = cluster.node(name, 8).job_fn("note", note).job_fn("gated", gated).build().unwrap();
+            node.start().unwrap();
+            (node, go)
+        };
+        let (node, go) = build("n1");
+        let long = job("long", "gated");
+        node.schedule_job(long.clone(), now("long", &long)).unwrap();
+        wait_until("it runs", LONG, || node.running_here().len() == 1);
+        let names = ["j0", "j1", "j2", "j3"];
+        let alone = |name| JobDetail::builder(JobKey::named(name), "note").disallow_concurrent_execution(name < "j2");
+        let details = names.map(|name| alone(name).build().unwrap());
+        let work = details.map(|detail| (detail.clone(), vec![now(detail.key().name(), &detail)]));
+        cluster.database.lose_answer_of("acquire triggers");
+        node.schedule_jobs(work.into(), IfExists::Refuse).unwrap();
+        wait_until("the answer was lost", LONG, || cluster.database.is_off());
+        wait_until("the acquirer knows", LONG, || errors_in_a_row(&node, "acquirer") > 0);
+        let report = std::thread::scope(|scope| {
+            let ends = scope.spawn(|| node.shutdown_and_wait());
+            let state = || node.health().services.iter().find(|one| one.name == "acquirer").map(|one| one.state);
+            wait_until("the acquirer has ended", LONG, || state() == Some(ServiceState::Stopped));
+            cluster.database.turn(true);
+            let state = |name: &str| cluster.store().catalogue().trigger_state(&TriggerKey::new("g", name)).unwrap();
+            let are_free = || names.iter().all(|name| state(name) == Some(TriggerState::Waiting));
+            let freed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                wait_until("they are given back", LONG, are_free);
+            }));
+            go.send(()).unwrap();
+            let report = ends.join().unwrap();
+            freed.unwrap();
+            report
+        });
+        assert!(report.is_clean(), "{report:?}");
+        let (peer, _) = build("n2");
+        let mut seen: Vec<_> = names.iter().map(|_| runs.recv_timeout(LONG).unwrap()).collect();
+        seen.sort();
+        assert_eq!(seen, names.map(|name| (name.to_owned(), 0)));
+        cluster.await_quiet();
+        assert!(peer.shutdown_and_wait().is_clean());
+        let counters = node.health().counters;
+        assert_eq!((counters.succeeded, counters.lost, counters.fenced_writes), (1, 0, 0));
+        let ends = peer.history(&HistoryQuery::new()).unwrap();
+        assert!(ends.iter().all(|row| row.outcome == FireOutcome::Succeeded), "{ends:?}");
+        cluster.assert_sound();
         cluster.store().database().forget_scheduler().unwrap();
     }
 }

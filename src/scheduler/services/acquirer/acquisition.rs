@@ -5,12 +5,10 @@ use super::prefetch_window::prefetched;
 use super::{Acquirer, Found};
 use crate::epoch::millis;
 use crate::error::Result;
-use crate::listener::lifecycle_log;
 use crate::rules::overdue::stagger_ms;
 use crate::scheduler::run::capture_log::RunLines;
 use crate::scheduler::run::interrupt_monitor;
 use crate::scheduler::run::run_handle::FireTask;
-use crate::scheduler::run::stop_reason::StopReason;
 use crate::store::row::PollResult;
 use crate::store::{AcquireRequest, Acquisition, FireBundle, Owner, PrefetchRequest};
 use std::collections::BTreeSet;
@@ -130,19 +128,18 @@ impl Acquirer {
     /// Takes over what open doubts turn out to have acquired.
     pub(super) fn settle_doubts(&mut self, owner: &Owner) -> Result<()> {
         while let Some((acquisition, leads)) = self.doubts.settle_next(&self.node, &self.combined.queue, owner)? {
-            self.note_deferred(&acquisition);
+            self.node.note_deferred(&acquisition);
             self.reservations.add(acquisition.reserved);
             self.hand_over_fires(owner, acquisition.fired, leads);
         }
         Ok(())
     }
 
-    /// A last try at the end of the node: doubts that are not settled then are recovered from rows.
+    /// A try at the end of the node: the completer goes on with what is not settled then.
     pub(super) fn settle_at_end(&mut self) {
-        let Some(owner) = self.owner.clone().filter(|_| !self.doubts.is_empty()) else { return };
+        let Some(owner) = self.owner.clone() else { return };
         if let Err(error) = self.settle_doubts(&owner) {
-            lifecycle_log::leave_failed(&self.node.instance, &error.to_string());
-            self.doubts.forget(&self.node, &self.combined.queue, &owner);
+            ::log::debug!("doubts are left to the completer instance={} error={error}", self.node.instance);
         }
     }
 
@@ -150,32 +147,7 @@ impl Acquirer {
     /// out.
     fn note_acquisition(&self, acquisition: &Acquisition) -> usize {
         self.node.counters.overtaken.add(acquisition.overtaken);
-        self.note_deferred(acquisition)
-    }
-
-    /// Tells what did not fire by the policies of its triggers, and asks the runs here to stop that
-    /// are to; returns how many triggers there were.
-    fn note_deferred(&self, acquisition: &Acquisition) -> usize {
-        let node = &*self.node;
-        for trigger in &acquisition.misfired {
-            node.counters.misfires.add(1);
-            lifecycle_log::misfired(trigger.key());
-            node.listeners.trigger_misfired(trigger);
-        }
-        node.note_skipped(&acquisition.skipped);
-        node.note_finalized(&acquisition.finalized);
-        acquisition.waiting.iter().for_each(lifecycle_log::waits_for_earlier_run);
-        if !acquisition.cancelled.is_empty() {
-            let here = node.running_fires.all();
-            for fire_id in &acquisition.cancelled {
-                let handle = here.iter().find(|handle| handle.fire_id() == fire_id);
-                lifecycle_log::cancelled_by_trigger(fire_id, handle.is_some());
-                if let Some(handle) = handle {
-                    handle.stop(StopReason::Cancelled, node.clock.ticks());
-                }
-            }
-        }
-        acquisition.skipped.len() + acquisition.waiting.len()
+        self.node.note_deferred(acquisition)
     }
 
     /// Hands fires to workers, or to the dispatcher if they were precommitted and their times are

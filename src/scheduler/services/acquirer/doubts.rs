@@ -32,10 +32,6 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    pub(super) fn is_empty(&self) -> bool {
-        self.open.is_empty()
-    }
-
     pub(super) fn is_interrupted(&self) -> bool {
         self.is_interrupted
     }

@@ -3,7 +3,6 @@
 use super::Acquirer;
 use super::prefetch_window::DENSE_MS;
 use crate::clock::{Clock, SystemClock};
-use crate::listener::lifecycle_log;
 use crate::rules::prefetch::Room;
 use crate::scheduler::run::run_handle::FireTask;
 use crate::scheduler::run::unbegun::unfire;
@@ -164,12 +163,9 @@ impl Acquirer {
         let mut waiting = self.hand_over.withdraw_begun_by_none();
         waiting.append(&mut self.hand_over.tasks);
         self.give_back(waiting, "the node ends");
-        // The rows of these fires say that they have not begun: a node that finds this one gone
-        // gives them back.
-        for task in std::mem::take(&mut self.hand_over.tasks) {
-            let fire_id = task.handle.fire_id();
-            lifecycle_log::not_started(fire_id, "the node ends, and the store cannot take it back");
-            self.node.running_fires.remove(fire_id);
+        // No worker will begin what the store cannot take back now.
+        for task in &self.hand_over.tasks {
+            self.node.running_fires.remove(task.handle.fire_id());
         }
     }
 
