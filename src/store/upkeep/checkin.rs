@@ -132,11 +132,14 @@ impl Upkeep<'_> {
                 checkin.next_suspicion = Some(Duration::ZERO);
                 return Ok(checkin);
             }
+        // After the lock, for which others wait who register too. A node that does not know what
+        // keeps it from work takes none: it registers again, as if the answer had been lost.
+        let seen = self.look_at_members().inspect_err(|_| {
+            me.incarnation = None;
+            me.living = None;
+        })?;
         }
         me.last_checkin = Some(begun);
-        // After the lock, for which others wait who register too. If this fails, the node is
-        // registered nevertheless, and takes nothing before its next check-in.
-        let Ok(seen) = self.look_at_members() else { return Ok(checkin) };
         let verdicts = self.judge(me, &seen, begun, &mut checkin);
         self.recover_dead(me, &seen, verdicts, &mut checkin);
         self.note_last_work(me, checkin.refusal.is_none());

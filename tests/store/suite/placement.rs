@@ -370,3 +370,37 @@ fn a_drained_node_hands_over_and_takes_back_without_two_being_active() {
     a.check_in();
     assert!(b.check_in().is_active);
 }
+
+#[cfg(feature = "test-util")]
+on_each_database!(a_node_that_has_not_learnt_of_its_cluster_takes_nothing);
+/// The look at the others after the registration fails: nothing is known of drains, limits, and
+/// nodes of Quartz.
+#[cfg(feature = "test-util")]
+fn a_node_that_has_not_learnt_of_its_cluster_takes_nothing() {
+    for is_beside_quartz in [false, true] {
+        let cluster = Cluster::new(open());
+        cluster.schedule(job("j"), [once("t", "j", NOW)]);
+        if is_beside_quartz {
+            java_joins(&cluster, &mut cluster.stranger("B"));
+        } else {
+            cluster.store.placement().drain("A", false, "ann").unwrap();
+        }
+        let mut a = cluster.stranger("A");
+        fails_once(&cluster, &mut a, "look at the cluster");
+        let failed = a.store.upkeep().check_in(&mut a.me);
+        assert!(a.me.owner().is_none(), "it may acquire: {failed:?}");
+        let checkin = a.check_in();
+        assert!(checkin.registered && !checkin.twin);
+        assert_eq!((checkin.refusal.is_some(), a.store.is_beside_quartz()), (!is_beside_quartz, is_beside_quartz));
+        assert!(is_beside_quartz || takes(&a).is_empty());
+    }
+}
+
+/// The node's next transaction for `purpose` fails.
+#[cfg(feature = "test-util")]
+pub(super) fn fails_once(cluster: &Cluster, node: &mut Node, purpose: &'static str) {
+    use carnelian::FailureClass::Permanent;
+    use carnelian::store::faults::Fault;
+    let database = std::sync::Arc::clone(&cluster.opened.database);
+    cluster.hold_up(node, purpose, move || database.plan().plan(1, Fault::Statement(Permanent)));
+}
