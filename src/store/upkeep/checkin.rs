@@ -81,11 +81,10 @@ impl Upkeep<'_> {
         if self.end_incarnation(me, seen.now_ms, &mut checkin)? {
             return Ok(checkin);
         }
-        let was_refused = me.refused_at.is_some() && me.refused_at == me.last_checkin;
         me.last_checkin = Some(begun);
         let verdicts = self.judge(me, &seen, begun, &mut checkin);
         self.recover_dead(me, &seen, verdicts, &mut checkin);
-        if checkin.refusal.is_some() && (!was_refused || self.node.sees_parts()) {
+        if checkin.refusal.is_some() {
             self.store.firing().abandon_parts_of_living(&me.instance)?;
         }
         self.note_last_work(me, checkin.refusal.is_none());
