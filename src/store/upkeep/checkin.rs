@@ -5,7 +5,7 @@ use super::{Checkin, Membership, Recovered, nodes};
 use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
-use crate::rules::failover::Namesake;
+use crate::rules::failover::{Namesake, patience};
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
 use crate::store::row::{
@@ -216,7 +216,8 @@ impl Upkeep<'_> {
         if let Some(row) = namesake.filter(|row| !is_own(row)) {
             let observer = self.observer(&seen, Duration::ZERO);
             let (is_gone, location) = self.locate(me, row)?;
-            let verdict = me.observations.judge_namesake(row, is_gone, &observer);
+            let patience = patience(self.store.settings.job_store.checkin_misfire_threshold);
+            let verdict = me.observations.judge_namesake(row, is_gone, patience, &observer);
             // A node that was declared dead while it lived leaves its name to a later namesake for
             // the whole window: two that convict each other in turn would help nobody.
             let is_free = match me.was_failed_out {
