@@ -1,6 +1,5 @@
 //! Failover: who is dead, decided from check-in rows and from what the observer itself has seen.
 
-use super::foresight::lateness_ms;
 use super::observer::{Observer, Reach, Suspect};
 use crate::epoch::{length, millis};
 use crate::store::row::InstanceRow;
@@ -10,6 +9,15 @@ use std::time::Duration;
 /// The largest difference between the observer's time and the store's time between two readings. A
 /// larger difference means that the store's clock has jumped.
 const CLOCK_JUMP_MS: i64 = 1000;
+
+/// The time by which a node suspects itself earlier than others, if the tolerance allows it.
+const MARGIN: Duration = Duration::from_millis(1500);
+
+/// The time beyond its interval for which a node that cannot check in does not suspect itself. With
+/// a small tolerance the margin shrinks, or the node would suspect itself before each check-in.
+pub(crate) fn patience(tolerance: Duration) -> Duration {
+    tolerance.saturating_sub(MARGIN.min(tolerance / 2))
+}
 
 /// The rule of Quartz (QZ-45), by one look: dead is who has been silent for longer than its
 /// interval plus a tolerance.
@@ -62,7 +70,8 @@ const LARGEST_SKEW_MS: i64 = 24 * 3_600_000;
 /// The verdict on the node that is registered under the name of a node that starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Namesake {
-    /// The other node is dead, or was silent for longer than its interval: the name is free.
+    /// The other node is dead, or has been silent for so long that it suspects itself: the name is
+    /// free.
     Gone,
     /// The other node lives.
     Lives,
@@ -205,11 +214,12 @@ impl Observations {
     }
 
     /// True if whoever has the observer's own name in the store lives; `is_gone` is what the
-    /// machine knows of its process.
+    /// machine knows of its process, and `patience` that of the node.
     pub(crate) fn judge_namesake<'s>(
         &mut self,
         namesake: impl Into<Suspect<'s>>,
         is_gone: Option<bool>,
+        patience: Duration,
         observer: &Observer,
     ) -> Namesake {
         let namesake = namesake.into();
@@ -220,8 +230,8 @@ impl Observations {
         if seen.changed || is_gone == Some(false) {
             return Namesake::Lives;
         }
-        let enough_ms = namesake.interval_ms.saturating_add(lateness_ms(observer.tolerance_ms));
-        let enough = seen.since.saturating_add(length(enough_ms));
+        // Two must not hold the same fires.
+        let enough = seen.since.saturating_add(length(namesake.interval_ms)).saturating_add(patience);
         match enough.checked_sub(observer.ticks) {
             Some(left) if !left.is_zero() => Namesake::Doubtful(left),
             _ => Namesake::Gone,

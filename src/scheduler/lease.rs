@@ -5,15 +5,13 @@
 //! ends the suspicion. A conviction ends the incarnation, and its fires are lost for good.
 
 use crate::clock::{Clock, Moment};
+use crate::rules::failover::patience;
 use crate::signal::Signal;
 use crate::store::Owner;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-
-/// The time by which a node suspects itself earlier than others, if the tolerance allows it.
-const MARGIN: Duration = Duration::from_millis(1500);
 
 /// Shared by all services and jobs of a node.
 pub(crate) struct Lease {
@@ -38,10 +36,7 @@ struct State {
 impl Lease {
     /// The lease of a node that has not checked in yet.
     pub(crate) fn new(clock: Arc<dyn Clock>, checkin_interval: Duration, tolerance: Duration) -> Self {
-        // With a small tolerance the margin shrinks, or the node would suspect itself before each
-        // check-in.
-        let margin = MARGIN.min(tolerance / 2);
-        let patience = tolerance.saturating_sub(margin);
+        let patience = patience(tolerance);
         Self {
             clock,
             window: checkin_interval.saturating_add(patience),

@@ -218,16 +218,17 @@ fn a_row_from_before_the_jump_is_judged_by_silence_however_long_its_interval_is(
 }
 
 #[test]
-fn a_namesake_is_judged_by_its_process_or_by_one_interval_of_silence() {
+fn a_namesake_is_judged_by_its_process_or_by_the_length_of_its_lease() {
+    const PATIENCE: Duration = Duration::from_secs(6);
     let at = |ticks_ms: u64| observer(100_000 + ticks_ms as i64, ticks_ms, 0);
     let mut seen = Observations::default();
-    assert_eq!(seen.judge_namesake(PEER, Some(true), &at(0)), Namesake::Gone);
-    assert_eq!(seen.judge_namesake(PEER, Some(false), &at(0)), Namesake::Lives);
-    assert_eq!(seen.judge_namesake(PEER, None, &at(0)), Namesake::Doubtful(Duration::from_millis(17_000)));
-    assert_eq!(seen.judge_namesake(PEER, None, &at(16_999)), Namesake::Doubtful(Duration::from_millis(1)));
-    let checked_in = Suspect { last_checkin_ms: 116_999, ..PEER };
-    assert_eq!(seen.clone().judge_namesake(checked_in, None, &at(17_000)), Namesake::Lives);
-    assert_eq!(seen.judge_namesake(PEER, None, &at(17_000)), Namesake::Gone);
+    assert_eq!(seen.judge_namesake(PEER, Some(true), PATIENCE, &at(0)), Namesake::Gone);
+    assert_eq!(seen.judge_namesake(PEER, Some(false), PATIENCE, &at(0)), Namesake::Lives);
+    assert_eq!(seen.judge_namesake(PEER, None, PATIENCE, &at(0)), Namesake::Doubtful(Duration::from_millis(21_000)));
+    assert_eq!(seen.judge_namesake(PEER, None, PATIENCE, &at(20_999)), Namesake::Doubtful(Duration::from_millis(1)));
+    let checked_in = Suspect { last_checkin_ms: 120_999, ..PEER };
+    assert_eq!(seen.clone().judge_namesake(checked_in, None, PATIENCE, &at(21_000)), Namesake::Lives);
+    assert_eq!(seen.judge_namesake(PEER, None, PATIENCE, &at(21_000)), Namesake::Gone);
     // A node that everybody takes for dead is gone at first sight, also if its process hangs.
-    assert_eq!(Observations::default().judge_namesake(PEER, Some(false), &at(22_501)), Namesake::Gone);
+    assert_eq!(Observations::default().judge_namesake(PEER, Some(false), PATIENCE, &at(22_501)), Namesake::Gone);
 }

@@ -63,8 +63,8 @@ impl ClusterManager {
     }
 
     /// The first check-in, before anything else is started. Without an error the node is
-    /// registered. A start waits for the next check-in of a namesake that may live, for an interval
-    /// of check-ins at most, or until `stopped`.
+    /// registered. A start waits for the next check-in of a namesake that may live, for as long as
+    /// its lease may last at most, or until `stopped`.
     pub(crate) fn begin(&mut self, stopped: &Signal) -> Result<()> {
         // A node that was declared dead learns it from one check-in and registers again with the
         // next.

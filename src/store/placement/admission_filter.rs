@@ -42,14 +42,9 @@ impl NodeView {
         self.placed.write().view = Arc::new(view);
     }
 
-    /// Parts of fanned-out ticks were seen.
-    pub(in crate::store) fn sees_parts(&self) -> bool {
-        self.placed.read().sees_parts
-    }
-
     /// Notes that there are parts of fanned-out ticks.
     pub(in crate::store) fn note_parts(&self) {
-        if !self.sees_parts() {
+        if !self.placed.read().sees_parts {
             self.placed.write().sees_parts = true;
         }
     }

@@ -5,7 +5,7 @@ use super::{Checkin, Membership, Recovered, nodes};
 use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::machine::{Living, Process, lives_here};
-use crate::rules::failover::Namesake;
+use crate::rules::failover::{Namesake, patience};
 use crate::rules::placement::NodeIdentity;
 use crate::store::placement::identities;
 use crate::store::row::{
@@ -81,11 +81,10 @@ impl Upkeep<'_> {
         if self.end_incarnation(me, seen.now_ms, &mut checkin)? {
             return Ok(checkin);
         }
-        let was_refused = me.refused_at.is_some() && me.refused_at == me.last_checkin;
         me.last_checkin = Some(begun);
         let verdicts = self.judge(me, &seen, begun, &mut checkin);
         self.recover_dead(me, &seen, verdicts, &mut checkin);
-        if checkin.refusal.is_some() && (!was_refused || self.node.sees_parts()) {
+        if checkin.refusal.is_some() {
             self.store.firing().abandon_parts_of_living(&me.instance)?;
         }
         self.note_last_work(me, checkin.refusal.is_none());
@@ -133,10 +132,13 @@ impl Upkeep<'_> {
                 return Ok(checkin);
             }
         }
+        // After the lock, for which others wait who register too. A node that does not know what
+        // keeps it from work takes none: it registers again, as if the answer had been lost.
+        let seen = self.look_at_members().inspect_err(|_| {
+            me.incarnation = None;
+            me.living = None;
+        })?;
         me.last_checkin = Some(begun);
-        // After the lock, for which others wait who register too. If this fails, the node is
-        // registered nevertheless, and takes nothing before its next check-in.
-        let Ok(seen) = self.look_at_members() else { return Ok(checkin) };
         let verdicts = self.judge(me, &seen, begun, &mut checkin);
         self.recover_dead(me, &seen, verdicts, &mut checkin);
         self.note_last_work(me, checkin.refusal.is_none());
@@ -214,7 +216,8 @@ impl Upkeep<'_> {
         if let Some(row) = namesake.filter(|row| !is_own(row)) {
             let observer = self.observer(&seen, Duration::ZERO);
             let (is_gone, location) = self.locate(me, row)?;
-            let verdict = me.observations.judge_namesake(row, is_gone, &observer);
+            let patience = patience(self.store.settings.job_store.checkin_misfire_threshold);
+            let verdict = me.observations.judge_namesake(row, is_gone, patience, &observer);
             // A node that was declared dead while it lived leaves its name to a later namesake for
             // the whole window: two that convict each other in turn would help nobody.
             let is_free = match me.was_failed_out {

@@ -175,6 +175,13 @@ impl Upkeep<'_> {
             }
             me.last_recovered = Some(name);
         }
+        // A suspect that was not recovered may be active still.
+        let recovered = checkin.recovered.iter().map(|one| one.instance.as_str());
+        let gone: BTreeSet<&str> = recovered.filter(|name| *name != me.instance).collect();
+        if checkin.is_active && !is_active(me, seen, &gone) {
+            checkin.is_active = false;
+            next_suspicion = next_suspicion.or(Some(0));
+        }
         if let Some((wait, peer, is_open)) = nearest {
             let ahead_ms = |look| foresight_ms(millis(look), millis(interval), observer.tolerance_ms);
             let wait = match is_open {

@@ -370,3 +370,89 @@ fn a_drained_node_hands_over_and_takes_back_without_two_being_active() {
     a.check_in();
     assert!(b.check_in().is_active);
 }
+
+#[cfg(feature = "test-util")]
+on_each_database!(a_node_that_has_not_learnt_of_its_cluster_takes_nothing);
+/// The look at the others after the registration fails: nothing is known of drains, limits, and
+/// nodes of Quartz.
+#[cfg(feature = "test-util")]
+fn a_node_that_has_not_learnt_of_its_cluster_takes_nothing() {
+    for is_beside_quartz in [false, true] {
+        let cluster = Cluster::new(open());
+        cluster.schedule(job("j"), [once("t", "j", NOW)]);
+        if is_beside_quartz {
+            java_joins(&cluster, &mut cluster.stranger("B"));
+        } else {
+            cluster.store.placement().drain("A", false, "ann").unwrap();
+        }
+        let mut a = cluster.stranger("A");
+        fails_once(&cluster, &mut a, "look at the cluster");
+        let failed = a.store.upkeep().check_in(&mut a.me);
+        assert!(a.me.owner().is_none(), "it may acquire: {failed:?}");
+        let checkin = a.check_in();
+        assert!(checkin.registered && !checkin.twin);
+        assert_eq!((checkin.refusal.is_some(), a.store.is_beside_quartz()), (!is_beside_quartz, is_beside_quartz));
+        assert!(is_beside_quartz || takes(&a).is_empty());
+    }
+}
+
+/// The node's next transaction for `purpose` fails.
+#[cfg(feature = "test-util")]
+pub(super) fn fails_once(cluster: &Cluster, node: &mut Node, purpose: &'static str) {
+    use carnelian::FailureClass::Permanent;
+    use carnelian::store::faults::Fault;
+    let database = std::sync::Arc::clone(&cluster.opened.database);
+    cluster.hold_up(node, purpose, move || database.plan().plan(1, Fault::Statement(Permanent)));
+}
+
+on_each_database!(a_verdict_that_is_not_carried_out_makes_nobody_active);
+/// The active node comes back after its window, before its deputy has recovered it.
+fn a_verdict_that_is_not_carried_out_makes_nobody_active() {
+    let cluster = Cluster::new(open());
+    let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.advance(15 * SECOND);
+    b.check_in();
+    cluster.advance(WINDOW - 15 * SECOND + 1);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    cluster.hold_up(&mut b, "recover a failed instance", move || {
+        assert!(a.check_in().is_active);
+        sender.send(a).unwrap();
+    });
+    let checkin = b.check_in();
+    assert!(receiver.try_recv().is_ok(), "it came back meanwhile");
+    assert!(checkin.recovered.is_empty() && !checkin.is_active);
+    assert_eq!(checkin.next_suspicion, Some(Duration::ZERO), "what was seen is no longer so");
+    assert!(!b.check_in().is_active);
+}
+
+on_each_database!(the_deputy_is_active_soon_if_another_recovers_the_active_node);
+fn the_deputy_is_active_soon_if_another_recovers_the_active_node() {
+    let cluster = Cluster::new(open());
+    let (_dead, mut b, mut c) = (cluster.node("A"), cluster.node("B"), cluster.node("C"));
+    cluster.advance(15 * SECOND);
+    b.check_in();
+    c.check_in();
+    cluster.advance(WINDOW - 15 * SECOND + 1);
+    cluster.hold_up(&mut b, "recover a failed instance", move || assert_eq!(c.recovers().len(), 1));
+    let checkin = b.check_in();
+    assert!(checkin.recovered.is_empty());
+    assert!(checkin.is_active || checkin.next_suspicion == Some(Duration::ZERO));
+    assert!(b.check_in().is_active);
+}
+
+#[cfg(feature = "test-util")]
+on_each_database!(a_deputy_is_active_after_the_recovery_and_not_before);
+#[cfg(feature = "test-util")]
+fn a_deputy_is_active_after_the_recovery_and_not_before() {
+    let cluster = Cluster::new(open());
+    let (_dead, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.advance(15 * SECOND);
+    b.check_in();
+    cluster.advance(WINDOW - 15 * SECOND + 1);
+    fails_once(&cluster, &mut b, "recover a failed instance");
+    let checkin = b.check_in();
+    assert_eq!((checkin.unrecovered.len(), checkin.is_active), (1, false));
+    assert_eq!(checkin.next_suspicion, Some(Duration::from_secs(1)));
+    let checkin = b.check_in();
+    assert_eq!((checkin.recovered.len(), checkin.is_active), (1, true));
+}

@@ -201,6 +201,24 @@ fn a_node_that_leaves_or_is_refused_gives_up_its_parts() {
     assert_eq!(waiting(&cluster), 0);
 }
 
+#[cfg(feature = "test-util")]
+on_each_database!(parts_that_could_not_be_given_up_are_given_up_later);
+/// The first try to give them up fails, of a node that has seen no part.
+#[cfg(feature = "test-util")]
+fn parts_that_could_not_be_given_up_are_given_up_later() {
+    let cluster = Cluster::new(open());
+    let (mut a, c) = (cluster.node("A"), cluster.node("C"));
+    cluster.schedule(sharded("k"), [once("u", "k", NOW)]);
+    assert_eq!(c.acquire().fanned_out, 1);
+    assert_eq!((parts(&c.acquire().fired), waiting(&cluster)), (vec!["1/2".to_owned()], 1));
+    cluster.store.placement().blacklist(&BlacklistEntry::new("A"), "ann").unwrap();
+    super::placement::fails_once(&cluster, &mut a, "give up parts");
+    assert!(a.store.upkeep().check_in(&mut a.me).is_err());
+    cluster.advance(SECOND);
+    assert!(a.check_in().refusal.is_some());
+    assert_eq!(parts(&c.acquire().fired), ["0/2"]);
+}
+
 on_each_database!(a_busy_node_is_left_out_where_fires_may_not_overlap);
 /// LT-78: with fires that may not overlap, a node that is still at an earlier tick takes no part.
 fn a_busy_node_is_left_out_where_fires_may_not_overlap() {
