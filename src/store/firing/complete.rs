@@ -111,7 +111,11 @@ impl Firing<'_> {
             s.delete_idle_jobs(&jobs)?;
         }
         let waited_for: Vec<TriggerKey> = distinct(ended.iter().filter(|c| c.may_be_waited_for).map(|c| &c.trigger));
-        self.let_waiting_go(s, &waited_for, &alone)
+        let let_go = self.let_waiting_go(s, &waited_for, &alone)?;
+        if !let_go.is_empty() {
+            s.notify(Notification::Change)?;
+        }
+        Ok(let_go)
     }
 
     /// Ends fires whose rows are free.

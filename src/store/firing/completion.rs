@@ -44,7 +44,8 @@ pub struct Completion {
     pub last: bool,
     /// The trigger's row went with the fire.
     pub removed: bool,
-    /// A later fire of a trigger of this key may have come due and wait for the end.
+    /// A later fire of a trigger of this key may have come due and wait for the end, as far as the
+    /// policy of the trigger tells that has fired. An audit finds what another policy has made wait.
     pub may_be_waited_for: bool,
     /// Other jobs follow the runs of the job.
     pub followed: bool,

@@ -203,7 +203,8 @@ impl Firing<'_> {
             return Ok(ends.let_go);
         }
         let mut rows = s.triggers(TriggerSelection::Keys(keys))?;
-        rows.retain(|row| [TriggerState::Blocked, TriggerState::PausedBlocked].iter().any(|of| row.state == of.name()));
+        let may_have_waited = [TriggerState::Blocked, TriggerState::PausedBlocked, TriggerState::Waiting];
+        rows.retain(|row| may_have_waited.iter().any(|of| row.state == of.name()));
         let of: Vec<(TriggerKey, JobKey)> = rows.iter().map(|row| (row.key.clone(), row.job.clone())).collect();
         let executing = s.fired(FiredSelection::ExecutingOfTriggers(&of))?;
         let mut advances = Vec::new();

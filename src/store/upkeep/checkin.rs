@@ -84,8 +84,10 @@ impl Upkeep<'_> {
         me.last_checkin = Some(begun);
         let verdicts = self.judge(me, &seen, begun, &mut checkin);
         self.recover_dead(me, &seen, verdicts, &mut checkin);
-        if checkin.refusal.is_some() {
-            self.store.firing().abandon_parts_of_living(&me.instance)?;
+        if checkin.refusal.is_some()
+            && let Err(error) = self.store.firing().abandon_parts_of_living(&me.instance)
+        {
+            log::warn!("parts not given up yet instance={} error={error}", me.instance);
         }
         self.note_last_work(me, checkin.refusal.is_none());
         if me.published != self.node.types.read().generation() {

@@ -163,12 +163,18 @@ impl Upkeep<'_> {
         let next = suspects.partition_point(|(name, _)| me.last_recovered.as_ref().is_some_and(|last| name <= last));
         suspects.rotate_left(next);
         let mut next_suspicion = None;
+        let mut gone = BTreeSet::new();
         for (n, (name, last_checkin_ms)) in suspects.into_iter().enumerate() {
             if n > 0 && self.store.clock.ticks().saturating_sub(begun) >= limit {
                 next_suspicion = Some(0);
                 break;
             }
-            match checkin.note(&name, self.recover_instance(&name, last_checkin_ms, None)) {
+            let answer = self.recover_instance(&name, last_checkin_ms, None);
+            // Whose rows cannot be recovered before somebody mends them is dead all the same.
+            if name != me.instance && answer.as_ref().map_or_else(|error| !error.is_transient(), Option::is_some) {
+                gone.insert(name.clone());
+            }
+            match checkin.note(&name, answer) {
                 Some(true) => next_suspicion = Some(0),
                 Some(false) => {}
                 None => next_suspicion = next_suspicion.or(Some(SOON_MS)),
@@ -176,8 +182,7 @@ impl Upkeep<'_> {
             me.last_recovered = Some(name);
         }
         // A suspect that was not recovered may be active still.
-        let recovered = checkin.recovered.iter().map(|one| one.instance.as_str());
-        let gone: BTreeSet<&str> = recovered.filter(|name| *name != me.instance).collect();
+        let gone = gone.iter().map(String::as_str).collect();
         if checkin.is_active && !is_active(me, seen, &gone) {
             checkin.is_active = false;
             next_suspicion = next_suspicion.or(Some(0));
