@@ -4,9 +4,11 @@ use super::node::NodeProcess;
 use super::support::{fresh_name, mysql_url, postgres_url, wait_until};
 use super::{INTERVAL, history};
 use carnelian::clock::SystemClock;
-use carnelian::settings::Settings;
+use carnelian::settings::{DataSourceUrl, Settings};
 use carnelian::store::row::FiredState;
 use carnelian::store::{JobStore, TxMode};
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
 use rustix::process::Signal;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -179,7 +181,7 @@ impl Cluster {
         let instance = self.nodes[at].ready();
         for _ in 0..200 {
             self.nodes[at].freeze();
-            match self.store.database().transact("look for the lock", TxMode::OwnRows, &mut |_| Ok(())) {
+            match self.wait_for_the_lock() {
                 Ok(()) if self.runs_recoverable(&instance) => return (at, instance),
                 Ok(()) => println!("storm: stopped with nothing to recover, again"),
                 Err(error) => println!("storm: stopped with the lock, again: {error}"),
@@ -188,6 +190,18 @@ impl Cluster {
             std::thread::sleep(Duration::from_millis(100 + u64::from(self.random(200))));
         }
         panic!("{instance} was never in the middle of work that can be recovered");
+    }
+
+    /// Waits until the lock can be had. For SQLite's it waits a second only: a job that writes gives
+    /// up after ten, and fails.
+    fn wait_for_the_lock(&self) -> Result<(), Box<dyn std::error::Error>> {
+        match self.store.settings().data_source.as_ref().map(|source| &source.url) {
+            Some(DataSourceUrl::Sqlite { path }) => {
+                let look = "PRAGMA busy_timeout = 1000; BEGIN IMMEDIATE; ROLLBACK";
+                Ok(SqliteConnection::establish(path)?.batch_execute(look)?)
+            }
+            _ => Ok(self.store.database().transact("look for the lock", TxMode::OwnRows, &mut |_| Ok(()))?),
+        }
     }
 
     pub fn resume(&self, at: usize) {
