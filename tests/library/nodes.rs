@@ -215,9 +215,12 @@ fn nodes_show_themselves_to_each_other() {
 
         schedule(&a, "j", "gated", Duration::ZERO);
         begins.recv_timeout(LONG).unwrap();
-        wait_until("the run is seen", LONG, || seen("a").node.is_some_and(|row| row.info.running == 1));
+        // A check-in may come between the fire and the worker that takes it.
+        wait_until("the run is seen", LONG, || {
+            seen("a").node.is_some_and(|row| (row.info.running, row.info.free_workers) == (1, 1))
+        });
         let row = seen("a").node.unwrap();
-        assert_eq!((row.info.pool_size, row.info.free_workers, row.info.busy_workers()), (2, 1, 1));
+        assert_eq!((row.info.pool_size, row.info.busy_workers()), (2, 1));
         assert_eq!((row.info.activity, seen("a").running), (NodeActivity::Firing, 1));
         let load = row.info.load;
         assert_eq!((load.cores, load.threads), (Some(64), Some(9)));
