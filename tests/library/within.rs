@@ -226,8 +226,8 @@ fn an_end_in_the_jobs_transaction_is_followed(app: &App) {
     end(app, &scheduler);
 }
 
-/// What comes due while a job's own transaction ends its fire waits for that fire, and goes on once
-/// the transaction is committed.
+/// A fire that comes due while a job's own transaction ends the one before waits for that one, and
+/// begins once the transaction is committed.
 fn what_came_to_wait_for_an_uncommitted_end_goes_on(app: &App) {
     let its = app.clone();
     let (inside, is_inside) = unbounded();

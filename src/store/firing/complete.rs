@@ -89,8 +89,8 @@ impl Firing<'_> {
     }
 
     /// Does what a job's own transaction may have missed, since that took no lock: what others have
-    /// stored, ended or made to wait meanwhile. Each statement looks again whether there is something
-    /// to do. Returns the triggers whose fires wait no longer.
+    /// stored, ended or made to wait meanwhile. Each statement looks again whether there is
+    /// something to do. Returns the triggers whose fires wait no longer.
     fn tidy_after_joined(&self, s: &mut dyn Session, ended: &[&Completion]) -> Result<Vec<TriggerKey>> {
         self.put_last_runs(s, ended)?;
         let parts = ended.iter().filter(|c| c.rerun.is_none()).filter_map(|c| c.part.as_ref());

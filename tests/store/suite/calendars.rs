@@ -239,8 +239,8 @@ fn a_trigger_without_a_time_left_waits_for_another_calendar() {
 }
 
 on_each_database!(a_trigger_without_a_time_left_hides_no_other);
-/// A row without a time sorts before all others, and a trigger that ignores misfires is due whenever
-/// its time was.
+/// A row without a time sorts before all others, and a trigger that ignores misfires is due
+/// whenever its time was.
 fn a_trigger_without_a_time_left_hides_no_other() {
     let cluster = Cluster::new(open());
     let a = cluster.node("A");
