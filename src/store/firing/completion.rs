@@ -45,7 +45,7 @@ pub struct Completion {
     /// The trigger's row went with the fire.
     pub removed: bool,
     /// A later fire of a trigger of this key may have come due and wait for the end, as far as the
-    /// policy of the trigger tells that has fired. An audit finds what another policy has made wait.
+    /// policy of the trigger tells that has fired. An audit finds what another policy made wait.
     pub may_be_waited_for: bool,
     /// Other jobs follow the runs of the job.
     pub followed: bool,
