@@ -192,8 +192,8 @@ impl Cluster {
         panic!("{instance} was never in the middle of work that can be recovered");
     }
 
-    /// Waits until the lock can be had. For SQLite's it waits a second only: a job that writes gives
-    /// up after ten, and fails.
+    /// Waits until the lock can be had. For SQLite's it waits a second only: a job that writes
+    /// gives up after ten, and fails.
     fn wait_for_the_lock(&self) -> Result<(), Box<dyn std::error::Error>> {
         match self.store.settings().data_source.as_ref().map(|source| &source.url) {
             Some(DataSourceUrl::Sqlite { path }) => {

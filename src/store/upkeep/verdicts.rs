@@ -170,7 +170,7 @@ impl Upkeep<'_> {
                 break;
             }
             let answer = self.recover_instance(&name, last_checkin_ms, None);
-            // Whose rows cannot be recovered before somebody mends them is dead all the same.
+            // An instance whose rows somebody has to mend first is dead all the same.
             if name != me.instance && answer.as_ref().map_or_else(|error| !error.is_transient(), Option::is_some) {
                 gone.insert(name.clone());
             }
