@@ -84,6 +84,7 @@ impl Cluster {
              org.quartz.jobStore.clusterCheckinInterval={}\n\
              org.quartz.jobStore.dataSource=db\n\
              org.quartz.dataSource.db.URL={url}\n\
+             carnelian.recovery.maxTakeovers=0\n\
              demo.log.file={}\n{lines}",
             INTERVAL.as_millis(),
             folder.join("events.jsonl").display()
