@@ -213,7 +213,8 @@ fn parts_that_could_not_be_given_up_are_given_up_later() {
     assert_eq!((parts(&c.acquire().fired), waiting(&cluster)), (vec!["1/2".to_owned()], 1));
     cluster.store.placement().blacklist(&BlacklistEntry::new("A"), "ann").unwrap();
     super::placement::fails_once(&cluster, &mut a, "give up parts");
-    assert!(a.store.upkeep().check_in(&mut a.me).is_err());
+    assert!(a.check_in().refusal.is_some());
+    assert_eq!(waiting(&cluster), 1);
     cluster.advance(SECOND);
     assert!(a.check_in().refusal.is_some());
     assert_eq!(parts(&c.acquire().fired), ["0/2"]);
