@@ -206,8 +206,9 @@ impl World {
 
     fn java_begins(&self, node: &mut JavaNode, fired: Fired) {
         let made = self.java.borrow().known.made.get(&fired.trigger).cloned();
-        let origin = made.as_ref().map(|made| made.root.clone()).or_else(|| fired.chain.clone().map(|(root, _)| root));
-        let attempt = made.map(|made| made.attempt).or(fired.chain.as_ref().map(|(_, attempt)| *attempt));
+        let chain = fired.chain.as_ref();
+        let origin = made.as_ref().map(|made| made.root.clone()).or(chain.map(|chain| chain.root_fire_id.clone()));
+        let attempt = made.map(|made| made.attempt).or(chain.map(|chain| chain.attempt));
         let begun = jobs::begin(
             self,
             &Beginning {
@@ -217,7 +218,7 @@ impl World {
                 job: fired.job.key(),
                 is_alone: false,
                 data: &data_of(&fired),
-                original_ms: fired.scheduled_ms,
+                original_ms: chain.map_or(fired.scheduled_ms, |chain| chain.original_scheduled_ms),
                 origin,
                 recovering: fired.trigger.group() == "RECOVERING_JOBS",
                 attempt: attempt.unwrap_or_default(),

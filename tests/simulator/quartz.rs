@@ -49,8 +49,8 @@ pub struct Fired {
     /// The trigger's data.
     pub data: JobDataMap,
     pub scheduled_ms: i64,
-    /// The first fire of its chain and its attempt, if one of our nodes made the recovery trigger.
-    pub chain: Option<(String, i64)>,
+    /// Where its trigger comes from, if one of our nodes made it for work that was interrupted.
+    pub chain: Option<RecoveryRow>,
     is_last: bool,
 }
 
@@ -210,7 +210,7 @@ impl World {
         let is_again = row.trigger.group() == "RECOVERING_JOBS";
         let before = java.known.made.get(&row.trigger).cloned();
         let first = first_trigger(&data).filter(|_| is_again).unwrap_or_else(|| row.trigger.clone());
-        let root = self.chain_of(&row.trigger).map_or_else(|| row.fire_id.clone(), |(root, _)| root);
+        let root = self.chain_of(&row.trigger).map_or_else(|| row.fire_id.clone(), |chain| chain.root_fire_id);
         let of = row.fire_id.clone();
         let made = before.unwrap_or(Made { root, of: String::new(), first, attempt: 0 });
         let attempt = QUARTZ_ATTEMPTS + i64::try_from(java.count).expect("few");
@@ -246,15 +246,15 @@ impl World {
         self.say(format_args!("{} makes {key} for {}", node.name, row.fire_id));
     }
 
-    /// The first fire and the attempt of a recovery trigger that one of our nodes made.
-    fn chain_of(&self, trigger: &TriggerKey) -> Option<(String, i64)> {
+    /// Where a trigger comes from that one of our nodes made for work that was interrupted.
+    fn chain_of(&self, trigger: &TriggerKey) -> Option<RecoveryRow> {
         let mut found = Vec::new();
         let read = &mut |s: &mut dyn Session| {
             found = s.rows::<RecoveryRow>().with("trigger", trigger).list()?;
             Ok(())
         };
         self.database.transact("the checker", TxMode::ReadOnly, read).expect("an answer");
-        found.pop().map(|row: RecoveryRow| (row.root_fire_id, row.attempt))
+        found.pop()
     }
 
     /// Reserves the first trigger that is due within its idle wait.
