@@ -160,11 +160,13 @@ impl Node {
     }
 
     /// The fires of this node that something in memory stands for, without the reservations of the
-    /// acquirer.
+    /// acquirer, and without runs of an incarnation that is over: if a verdict has passed over the
+    /// row of one, since a transaction of its job held it, it is recovered when it is free.
     pub(crate) fn known_fires(&self) -> BTreeSet<String> {
         // In this order: a completion is noted as pending before its fire leaves the table.
+        let running = self.running_fires.all();
         let mut known: BTreeSet<String> =
-            self.running_fires.all().iter().map(|fire| fire.fire_id().to_owned()).collect();
+            running.iter().filter(|fire| self.lease.is_of(&fire.owner)).map(|fire| fire.fire_id().to_owned()).collect();
         known.extend(self.completions.ids());
         known
     }

@@ -223,7 +223,7 @@ impl Service for Acquirer {
         self.await_room(1);
         let job_types = self.registry.names();
         if job_types.is_empty() {
-            return Ok(Next::WhenSignalled);
+            return Ok(self.next_at(None));
         }
         let room = self.room();
         if let Some(until) = self.batching_deadline(room) {

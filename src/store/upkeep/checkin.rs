@@ -147,7 +147,8 @@ impl Upkeep<'_> {
         Ok(checkin)
     }
 
-    /// Writes that the node is there; false if its name has a row, or fires.
+    /// Writes that the node is there; false if its name has a row, or fires that can be had. Fires
+    /// that their jobs hold are left to whoever compares the node's rows with its memory.
     fn enter(&self, me: &mut Membership, checkin: &mut Checkin) -> Result<bool> {
         let incarnation = random_hex()?;
         let owner = Owner { instance: me.instance.clone(), incarnation: incarnation.clone() };
@@ -158,7 +159,7 @@ impl Upkeep<'_> {
             let now_ms = s.now_ms()?;
             let instances = s.instances(InstanceSelection::All)?;
             let has_row = instances.iter().any(|row| row.name == me.instance);
-            if has_row || !s.fired(FiredSelection::OfInstance(&me.instance))?.is_empty() {
+            if has_row || !s.fired(FiredSelection::FreeOfInstance(&me.instance, 1))?.is_empty() {
                 return Ok(());
             }
             is_written = true;

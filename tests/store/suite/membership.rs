@@ -567,3 +567,42 @@ fn a_failed_check_in_does_not_move_the_time_of_the_last_one() {
     assert!(a.recovers().is_empty(), "an outage convicts nobody");
     assert!(b.recovers().is_empty());
 }
+
+on_each_database!(a_fire_that_a_transaction_of_its_job_holds_keeps_no_node_out);
+/// The verdict passes over the fire. The node comes back beside it, and takes it once it is free;
+/// where whoever writes holds up everybody there is no such transaction.
+fn a_fire_that_a_transaction_of_its_job_holds_keeps_no_node_out() {
+    use carnelian::store::TxMode;
+    use carnelian::store::row::FiredSelection;
+    let cluster = Cluster::new(open());
+    if !cluster.opened.database.begins_apart() {
+        return;
+    }
+    let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("j").requests_recovery(true), [once("t", "j", NOW)]);
+    let held = [a.fire_one().fire_id];
+    cluster.advance(15 * SECOND);
+    b.check_in();
+    cluster.advance(WINDOW - 15 * SECOND + 1);
+    let unknown = BTreeSet::from(held.clone());
+    let recover = |a: &Node| a.store.upkeep().recover_unknown(&a.owner(), &unknown).unwrap();
+    cluster
+        .opened
+        .database
+        .transact("a job's", TxMode::OwnRows, &mut |s| {
+            assert_eq!(s.fired(FiredSelection::FreeIds(&held))?.len(), 1);
+            assert_eq!(b.recovers().len(), 1);
+            assert!(a.check_in().failed_out);
+            let checkin = a.check_in();
+            assert!(checkin.registered && !checkin.twin, "{checkin:?}");
+            cluster.schedule(job("other"), [once("u", "other", NOW)]);
+            a.complete(&a.fire_one());
+            assert!(recover(&a).is_empty());
+            assert!(b.recovers().is_empty());
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(cluster.fires(), ["t/EXECUTING@A"]);
+    assert_eq!(recover(&a).recovery_triggers.len(), 1);
+    assert_eq!((cluster.fires(), a.fire_one().recovering.unwrap().trigger), (Vec::new(), trigger_key("t")));
+}

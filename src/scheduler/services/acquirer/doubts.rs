@@ -87,6 +87,8 @@ impl Doubts {
             node.prefetch.unbegun().leave(prefetched(&doubt.acquisition.fired));
             queue.give_back(node, owner, doubt.ended);
         }
+        // A verdict has passed over fires that their jobs held.
+        self.compare_at = Duration::ZERO;
     }
 
     /// Has the store treat fires of which nothing here knows as a peer would after this node's
