@@ -21,11 +21,11 @@ where
         let Some(other) = folded(&candidate) else {
             continue;
         };
-        if other.len().abs_diff(given.len()) > MOST_EDITS {
-            continue;
-        }
         let (given, other) = without_common_parts(&given, &other);
         let limit = (1 + given.len() / 6).min(MOST_EDITS);
+        if other.len().abs_diff(given.len()) > limit {
+            continue;
+        }
         let far = distance(given, other);
         if far <= limit && best.as_ref().is_none_or(|(least, _)| far < *least) {
             best = Some((far, candidate));
