@@ -7,6 +7,7 @@
 #   start_postgres        exports CARNELIAN_TEST_POSTGRES
 #   start_mariadb         exports CARNELIAN_TEST_MYSQL; the server below MARIADB_BASE if it is set
 #   stop_servers          stops both by pid and removes their directory; for an EXIT trap, safe to repeat
+#   verdict STATUS        prints `NAME ok` or `NAME failed: why`, as the last line of a script; for an EXIT trap
 #
 # Call the start functions in the script's own shell, not in `$(…)`: the servers end when the shell that started them
 # does, even if it was killed. They listen on 127.0.0.1 only and keep everything in one temporary directory.
@@ -21,7 +22,10 @@ POSTGRES_SETTINGS=(-c fsync=off -c full_page_writes=off -c jit=off -c shared_buf
 MARIADB_SETTINGS=(--innodb-flush-log-at-trx-commit=2 --innodb-flush-method=nosync --innodb-doublewrite=0)
 
 say() { printf '%s\n' "$*" >&2; }
-die() { say "error: $*"; exit 1; }
+die() { WHY=$*; say "error: $*"; exit 1; }
+verdict() {
+    if [ "$1" = 0 ]; then echo "$(basename "$0") ok"; else echo "$(basename "$0") failed: ${WHY:-see above}"; fi
+}
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # --- what must be installed -------------------------------------------------------------------------------------

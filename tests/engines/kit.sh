@@ -44,6 +44,7 @@ finish() {
     stop_servers
     # What failed leaves what somebody may want to read.
     if [ "$status" = 0 ] && [ -z "${CARNELIAN_ENGINES_KEEP-}" ]; then rm -rf "$WORK"; else say "files that are left: $WORK"; fi
+    verdict "$status"
     exit "$status"
 }
 
