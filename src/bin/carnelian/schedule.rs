@@ -7,7 +7,7 @@ use crate::output::{Output, time};
 use crate::placement::placement;
 use crate::value::{self, Moment, With, data_map};
 use crate::{retry, when};
-use carnelian::store::{JobStore, Request};
+use carnelian::store::{JobStore, Request, Taken};
 use carnelian::{JobDetail, JobDetailBuilder, JobKey, JobPolicy, Overlap, Trigger, TriggerBuilder};
 use clap::Args;
 use serde_json::json;
@@ -69,13 +69,13 @@ pub fn nobody_runs(store: &JobStore, job_type: &str) -> Outcome<Option<String>> 
 /// Stores both unless a request of this id was taken before; says which job and trigger stand for
 /// it.
 fn once(store: &JobStore, output: Output, id: &str, job: JobDetail, trigger: Trigger) -> Outcome {
-    let job_type = job.job_type().to_owned();
-    let request = Request { request_id: Some(id.to_owned()), job, trigger, then: Vec::new() };
-    let taken = store.catalogue().take_requests(&[request])?.pop();
-    let taken = taken.ok_or_else(|| Failure::Refused("the request was not answered".to_owned()))?;
+    let taken = match store.catalogue().taken(id)? {
+        Some(taken) => taken,
+        None => take(store, id, &job, &trigger)?,
+    };
     let stored = store.catalogue().trigger(&taken.trigger)?;
     let next = stored.and_then(|trigger| trigger.next_fire_time()).map(|time| time.timestamp_millis());
-    let warning = if taken.is_new { nobody_runs(store, &job_type)? } else { None };
+    let warning = if taken.is_new { nobody_runs(store, job.job_type())? } else { None };
     let what = if taken.is_new { "scheduled" } else { "taken before:" };
     let line = format!("{what} {} for {}: fires at {}", taken.trigger, taken.job, time(next));
     output.done(
@@ -85,6 +85,28 @@ fn once(store: &JobStore, output: Output, id: &str, job: JobDetail, trigger: Tri
         }),
         &with_warning(line, warning.as_deref()),
     )
+}
+
+/// Stores both for a request, or only the trigger if its job is there and is the same.
+fn take(store: &JobStore, id: &str, job: &JobDetail, trigger: &Trigger) -> Outcome<Taken> {
+    let add = || -> Outcome<Option<Taken>> {
+        let Some(stored) = store.catalogue().job(job.key())? else { return Ok(None) };
+        refuse_a_difference(&stored, job)?;
+        Ok(Some(store.catalogue().take_trigger(id, trigger)?))
+    };
+    if let Some(taken) = add()? {
+        return Ok(taken);
+    }
+    let request =
+        Request { request_id: Some(id.to_owned()), job: job.clone(), trigger: trigger.clone(), then: Vec::new() };
+    match store.catalogue().take_requests(&[request]) {
+        Ok(taken) => {
+            taken.into_iter().next().ok_or_else(|| Failure::Refused("the request was not answered".to_owned()))
+        }
+        // The job may have appeared after we looked for it.
+        Err(error) if error.is_already_exists() => add()?.ok_or_else(|| error.into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The job that the options describe.

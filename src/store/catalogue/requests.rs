@@ -170,6 +170,24 @@ impl Catalogue<'_> {
         Ok(answers)
     }
 
+    /// Stores a trigger of a stored job for a request, unless a request of this id was taken before.
+    ///
+    /// # Errors
+    /// As [`Catalogue::add_trigger`].
+    pub fn take_trigger(&self, request_id: &str, trigger: &Trigger) -> Result<Taken> {
+        check_name("request id", request_id)?;
+        trigger.check()?;
+        self.store.write("take a request", |s| {
+            if let Some(row) = s.row(request_id)? {
+                return Ok(Taken::of(&row));
+            }
+            self.put_one_trigger(s, trigger, false, false)?;
+            let (trigger, job) = (trigger.key.clone(), trigger.job_key.clone());
+            s.insert(&RequestRow { request_id: request_id.to_owned(), trigger: trigger.clone(), job: job.clone() })?;
+            Ok(Taken { job, trigger, is_new: true, warning: None })
+        })
+    }
+
     /// The job and the trigger that were stored for a request of this id, if it was taken.
     ///
     /// # Errors
