@@ -1,7 +1,6 @@
 //! Combined commits: with a backlog, ends and the next fires share a transaction, so that both pay
 //! for one lock and one commit.
 
-use super::doubt::is_there;
 use super::{AcquireRequest, Acquisition, Completion, CompletionReport, Doubt, FireBundle};
 use crate::error::Result;
 use crate::settings::PollingStrategy;
@@ -39,11 +38,7 @@ impl Firing<'_> {
                 let recorded = self.complete_in_session(s, ended)?;
                 Ok((recorded, self.acquire_in_session(s, owner, request, None)?))
             },
-            // The fires that were taken tell of both, and else what has ended does.
-            &mut |s, (_, acquisition)| match is_there(s, acquisition)? {
-                Some(is_there) => Ok(is_there),
-                None => self.are_completed(s, owner, ended),
-            },
+            &mut |s, (_, acquisition)| self.is_committed(s, owner, ended, acquisition),
         )?;
         match outcome {
             TxOutcome::Done(answer) => Ok(answer),

@@ -47,6 +47,26 @@ pub(super) fn is_there(s: &mut dyn Session, acquisition: &Acquisition) -> Result
 }
 
 impl Firing<'_> {
+    /// True if the transaction was committed that has recorded these ends and taken this.
+    ///
+    /// Triggers that were passed over tell only where nothing has ended: others may have passed
+    /// over the same triggers since.
+    pub(super) fn is_committed(
+        &self,
+        s: &mut dyn Session,
+        owner: &Owner,
+        ended: &[Completion],
+        acquisition: &Acquisition,
+    ) -> Result<bool> {
+        if ended.is_empty() {
+            return Ok(is_there(s, acquisition)?.unwrap_or(true));
+        }
+        // A reservation may have been taken back since.
+        let ids = acquisition.ids();
+        let is_there = !ids.is_empty() && !s.fired_ids(FiredSelection::Ids(&ids))?.is_empty();
+        Ok(is_there || self.are_completed(s, owner, ended)?)
+    }
+
     /// These ends are recorded, where nobody could say so when they were to be.
     ///
     /// # Errors
@@ -78,12 +98,7 @@ impl Firing<'_> {
                     true => BTreeSet::new(),
                     false => s.fired_ids(FiredSelection::Ids(&ids))?,
                 };
-                // A reservation may have been taken back since: what has ended tells too.
-                let happened = match is_there(s, acquisition)? {
-                    Some(is_there) if is_there || ended.is_empty() => is_there,
-                    _ => self.are_completed(s, owner, ended)?,
-                };
-                Ok((happened, there))
+                Ok((self.is_committed(s, owner, ended, acquisition)?, there))
             },
             &mut |_, _| Ok(true),
         )?;

@@ -112,7 +112,9 @@ pub(super) fn is_written(s: &mut dyn Session, acquisition: &Acquisition) -> Resu
         s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))).map(|rows| rows.into_iter().next())
     };
     if let Some(one) = acquisition.skipped.first() {
-        return Ok(Some(row(&one.trigger)?.is_none_or(|row| row.next_ms != Some(one.first_time.timestamp_millis()))));
+        // A tick that was fanned out passed over the times after its own.
+        let first_ms = one.first_time.timestamp_millis();
+        return Ok(Some(row(&one.trigger)?.is_none_or(|row| row.next_ms.is_none_or(|next_ms| next_ms > first_ms))));
     }
     match acquisition.waiting.first() {
         Some(key) => Ok(Some(row(key)?.is_some_and(|row| row.state == TriggerState::Blocked.name()))),

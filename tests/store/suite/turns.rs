@@ -1,10 +1,14 @@
 //! Turns: one transaction that records ended fires and takes due triggers.
 
 use super::*;
+use carnelian::Overlap;
 use carnelian::store::CompletionInstruction::NoInstruction;
 use carnelian::store::CompletionOutcome::{Fenced, Recorded};
+use carnelian::store::faults::Fault;
 use carnelian::store::{AcquireRequest, Acquisition, Completion, CompletionOutcome};
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn turn(node: &Node, ended: &[Completion], max: usize) -> carnelian::Result<(Vec<CompletionOutcome>, Acquisition)> {
     let (types, none) = (vec!["work".to_owned()], BTreeSet::new());
@@ -83,4 +87,29 @@ fn a_node_that_was_declared_dead_has_no_turn() {
     for bundle in b.acquire().fired {
         assert_eq!(b.complete(&bundle), Recorded);
     }
+}
+
+on_each_database!(what_another_node_passes_over_tells_of_no_ends);
+/// The commit is lost with the ends in it. Before the node asks, another one passes over the same
+/// time of the same trigger.
+fn what_another_node_passes_over_tells_of_no_ends() {
+    let cluster = Cluster::new(open());
+    let (mut a, b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(job("a").durable(true), [minutely("s", "a", NOW).overlap(Overlap::Skip), once("u", "a", NOW)]);
+    let fired = a.acquire().fired;
+    let ends = fired.iter().find(|fire| fire.trigger.key() == &trigger_key("u")).unwrap();
+    let ends = [ends.completion(NoInstruction, None)];
+    cluster.advance(MINUTE);
+    let (tries, passed) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let by_b = Arc::clone(&passed);
+    cluster.before_each(&mut a, move |purpose| {
+        if purpose == "record and acquire" && tries.fetch_add(1, Ordering::Relaxed) == 1 {
+            by_b.store(b.acquire().skipped.len(), Ordering::Relaxed);
+        }
+    });
+    cluster.opened.database.plan().plan(1, Fault::CommitLostNotApplied);
+    let (outcomes, _) = turn(&a, &ends, 10).unwrap();
+    assert!(!cluster.opened.database.plan().cancel(), "the commit was lost");
+    assert_eq!((passed.load(Ordering::Relaxed), outcomes), (1, vec![Recorded]));
+    assert_eq!(cluster.fires(), ["s/EXECUTING@A"]);
 }
