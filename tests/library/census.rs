@@ -339,7 +339,8 @@ fn mysql_takes_a_fifth_of_a_statement_per_fire() {
         recoverable: 14,
         repeating: 15,
         followed: 6,
-        asked: 0,
+        // A lone fired row needs no look before it is deleted.
+        asked: 1,
         new_trigger: 9,
         new_job: 11,
         special: 10,

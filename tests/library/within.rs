@@ -80,6 +80,7 @@ macro_rules! transaction {
 }
 
 mod beside_quartz;
+mod side_by_side;
 
 impl App {
     fn new(pool: impl Into<CallersPool>) -> Self {
@@ -677,6 +678,7 @@ fn on_postgres() {
     everything(on_a_postgres);
     parts_that_end_at_the_same_moment_are_one_tick(&on_a_postgres());
     what_came_to_wait_for_an_uncommitted_end_goes_on(&on_a_postgres());
+    side_by_side::all(on_a_postgres);
 }
 
 #[test]
@@ -684,6 +686,7 @@ fn on_mysql() {
     everything(on_a_mysql);
     parts_that_end_at_the_same_moment_are_one_tick(&on_a_mysql());
     what_came_to_wait_for_an_uncommitted_end_goes_on(&on_a_mysql());
+    side_by_side::all(on_a_mysql);
 }
 
 #[test]

@@ -7,16 +7,17 @@ use crate::store::row::{EndRow, FiredRow, FiredSelection, ReservationSelection};
 use crate::trigger::TriggerState;
 use std::collections::BTreeMap;
 
-/// Triggers that end with a fire, by their states.
-pub type EndingTriggers = BTreeMap<TriggerState, Vec<TriggerKey>>;
+/// Triggers that end with a fire, and its time, by their states.
+pub type EndingTriggers = BTreeMap<TriggerState, Vec<(TriggerKey, i64)>>;
 
 /// Rows of `FIRED_TRIGGERS` and of our side table of fences.
 pub trait FiredRows {
     /// Fired rows, in the order that the selection names.
     fn fired(&mut self, which: FiredSelection<'_>) -> Result<Vec<FiredRow>>;
-    /// Writes new fired rows, and deletes the triggers that end with them, each from the state in
-    /// which it was just read: as [`TriggerRows`](super::TriggerRows) deletes triggers of a state.
-    /// Returns how many triggers there were.
+    /// Writes new fired rows, and deletes the triggers that end with them, each in the state and
+    /// with the time in which it was just read: as [`TriggerRows`](super::TriggerRows) deletes
+    /// triggers of a state. Returns how many triggers there were; if some are missing, rows beside
+    /// them may be deleted, and the transaction is to be rolled back.
     fn insert_fired(&mut self, rows: Vec<FiredRow>, ending: &EndingTriggers) -> Result<usize>;
     /// Turns acquired rows into executing ones under their new ids, `(old id, new row)`; returns
     /// how many were there.

@@ -9,8 +9,8 @@ use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::completion::{Deletable, EndedRun, deletable};
 use crate::store::row::{
-    Advance, CheckpointRow, EndRow, FiredSelection, JobVersionRow, LastRunRow, LogRow, Notification, RecoveryRow,
-    Selection, TriggerRow, TriggerSelection,
+    Advance, CheckpointRow, ContinuationSelection, EndRow, FiredSelection, JobVersionRow, LastRunRow, LogRow,
+    Notification, RecoveryRow, Selection, TriggerRow, TriggerSelection,
 };
 use crate::store::{Firing, Owner, Session, TxMode, schedule_row};
 use crate::trigger::{Transition, TriggerState};
@@ -99,10 +99,14 @@ impl Firing<'_> {
             s.notify(Notification::Change)?;
         }
         let alone: Vec<JobKey> = distinct(ended.iter().filter(|c| c.nonconcurrent).map(|c| &c.job));
-        if !alone.is_empty() && s.change_states(Selection::Jobs(&alone), Transition::Unblock.moves(), true)? > 0 {
+        // A child was stored blocked by a run of its own that has ended since.
+        let parents: Vec<JobKey> = distinct(ended.iter().map(|c| &c.job));
+        let children = s.continuations(ContinuationSelection::ChildrenOf(&parents))?;
+        let blocked: Vec<JobKey> = distinct(alone.iter().chain(children.iter().map(|row| &row.child)));
+        if !blocked.is_empty() && s.change_states(Selection::Jobs(&blocked), Transition::Unblock.moves(), true)? > 0 {
             s.notify(Notification::Change)?;
         }
-        let triggers: Vec<TriggerKey> = distinct(ended.iter().filter(|c| !c.removed).map(|c| &c.trigger));
+        let triggers: Vec<TriggerKey> = distinct(ended.iter().filter(|c| !c.has_no_trigger()).map(|c| &c.trigger));
         if !triggers.is_empty() {
             s.delete_finished_triggers(&triggers)?;
         }
@@ -122,7 +126,8 @@ impl Firing<'_> {
     ///
     /// Without `ends_heartbeats` the rows of their heartbeats are left to their node, which goes on
     /// writing them with those of its other fires: a transaction of a job's may last. The rows of
-    /// last runs are too, since those of other fires are the same.
+    /// last runs are too, since those of other fires are the same. So are jobs that are idle now:
+    /// such a transaction takes no lock, and does not see a trigger that is just being stored.
     pub(super) fn record_ends(
         &self,
         s: &mut dyn Session,
@@ -163,7 +168,7 @@ impl Firing<'_> {
         if !triggers.is_empty() {
             s.delete_finished_triggers(&distinct(triggers.iter()))?;
         }
-        if !jobs.is_empty() {
+        if ends_heartbeats && !jobs.is_empty() {
             s.delete_idle_jobs(&distinct(jobs.iter()))?;
         }
         if !effects.let_go.is_empty() {
@@ -280,12 +285,18 @@ fn of_outcome(ends: &[Completion], outcomes: &[CompletionOutcome], wanted: Compl
 }
 
 impl Completion {
+    /// The trigger went with the fire, and cannot be back: it is put back for a fire that its job
+    /// has held beyond the death of its node.
+    fn has_no_trigger(&self) -> bool {
+        self.removed && !self.guarded && !self.by_job
+    }
+
     fn ended_run(&self) -> EndedRun<'_> {
         EndedRun {
             trigger: &self.trigger,
             job: &self.job,
             last: self.last,
-            removed: self.removed,
+            removed: self.has_no_trigger(),
             durable: self.durable,
             is_instructed: self.instruction != CompletionInstruction::NoInstruction,
         }

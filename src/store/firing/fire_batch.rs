@@ -136,7 +136,7 @@ impl<'a> FireBatch<'a> {
                 if candidate.trigger.options.is_some() {
                     self.gone_with_options.push(trigger.key.clone());
                 }
-                self.ending.entry(from).or_default().push(trigger.key.clone());
+                self.ending.entry(from).or_default().push((trigger.key.clone(), scheduled_ms));
             }
             AfterFire::Stays(state) => {
                 let advance = Advance::of(&trigger, (from, Some(scheduled_ms)), state);
@@ -196,7 +196,7 @@ impl<'a> FireBatch<'a> {
             if candidate.trigger.options.is_some() {
                 self.gone_with_options.push(trigger.key.clone());
             }
-            self.ending.entry(from).or_default().push(trigger.key.clone());
+            self.ending.entry(from).or_default().push((trigger.key.clone(), scheduled_ms));
         } else {
             self.advances.push(Advance::of(&trigger, (from, Some(scheduled_ms)), TriggerState::Waiting));
         }

@@ -90,8 +90,9 @@ impl FiredRows for MemorySession<'_> {
     fn insert_fired(&mut self, rows: Vec<FiredRow>, ending: &EndingTriggers) -> Result<usize> {
         self.changes()?;
         let mut ended = 0;
-        for (state, keys) in ending {
-            ended += self.delete_triggers(keys, Some(*state))?;
+        for (state, triggers) in ending {
+            let keys: Vec<TriggerKey> = triggers.iter().map(|(key, _)| key.clone()).collect();
+            ended += self.delete_triggers(&keys, Some(*state))?;
         }
         for row in rows {
             if self.tables.fired.get(row.fire_id.as_str()).is_some() {

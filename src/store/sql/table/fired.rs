@@ -6,7 +6,7 @@ use super::{BARE_KEY, JOB_KEY, job_keys, texts, trigger_keys};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::is_rerun;
-use crate::store::database::{EndingTriggers, FiredRows, Owner, Session, TriggerRows};
+use crate::store::database::{EndingTriggers, FiredRows, Owner, Session};
 use crate::store::row::{EndRow, FiredRow, FiredSelection, FiredState, ReservationSelection};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{and_guard, by_primary_key, transpose};
@@ -99,15 +99,17 @@ impl FiredRows for SqlSession<'_, '_> {
     fn insert_fired(&mut self, rows: Vec<FiredRow>, ending: &EndingTriggers) -> Result<usize> {
         self.assert_trigger_access();
         // Nearly always they end from one state.
-        if let (Backend::Postgres, Some((state, keys)), 1) = (self.backend(), ending.first_key_value(), ending.len())
+        if let (Backend::Postgres, Some((state, triggers)), 1) =
+            (self.backend(), ending.first_key_value(), ending.len())
             && !rows.is_empty()
-            && !keys.iter().any(is_rerun)
+            && !triggers.iter().any(|(key, _)| is_rerun(key))
         {
-            return self.begin_last_fires(keys, *state, &rows);
+            let keys: Vec<TriggerKey> = triggers.iter().map(|(key, _)| key.clone()).collect();
+            return self.begin_last_fires(&keys, *state, &rows);
         }
         let mut ended = 0;
-        for (state, keys) in ending {
-            ended += self.delete_triggers(keys, Some(*state))?;
+        for (state, triggers) in ending {
+            ended += self.delete_ending_triggers(triggers, *state)?;
         }
         self.insert_rows("FIRED_TRIGGERS", &INSERTED, rows.iter().map(values).collect())?;
         Ok(ended)

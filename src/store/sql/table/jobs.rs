@@ -215,7 +215,10 @@ impl JobRows for SqlSession<'_, '_> {
              WHERE sched_name = ? AND job_name = ? AND job_group = ?";
         let mut row = values(job);
         row.extend([self.name(), job.key.name().into(), job.key.group().into()]);
-        self.execute(text, &row)?;
+        if self.execute(text, &row)? == 0 {
+            // Its last run has ended since the job was seen, beside a caller's transaction.
+            return self.insert_jobs(std::slice::from_ref(job));
+        }
         let side_tables = [JobPolicyRow::DEF, TagRow::DEF, JobMarksRow::DEF];
         self.delete_of_jobs(&side_tables, std::slice::from_ref(&job.key))?;
         self.put_policies(std::slice::from_ref(job))?;
@@ -248,7 +251,22 @@ impl JobRows for SqlSession<'_, '_> {
             rows_of_job(JobMarksRow::DEF),
             job_executes(self.backend(), "{p}JOB_DETAILS")
         );
-        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &job_keys(keys))?;
+        // Who holds a job stores a trigger for it. Whoever did so before is seen by the next
+        // statement.
+        let free = format!(
+            "SELECT job_name AS job_name, job_group AS job_group FROM {{p}}JOB_DETAILS \
+             WHERE {not_durable} AND sched_name = ? AND"
+        );
+        let keys = match self.backend() {
+            Backend::Sqlite => job_keys(keys),
+            Backend::Postgres | Backend::Mysql => {
+                let hold = self.hold_free()?;
+                let free: Vec<KeyRow> =
+                    self.load_for_keys_and(&free, &[self.name()], &JOB_KEY, &job_keys(keys), hold)?;
+                job_keys(&free.into_iter().map(JobKey::from).collect::<Vec<_>>())
+            }
+        };
+        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &keys)?;
         // Fewer statements for the many that have run once: few have side rows, and an orphan has
         // not run.
         let has_side_rows = idle.iter().any(|row| row.side_rows > 0);

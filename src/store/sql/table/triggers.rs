@@ -72,7 +72,35 @@ pub(super) fn trigger_values(t: &TriggerRow) -> Vec<Value> {
 
 pub(super) const KEY: [&str; 2] = ["t.trigger_name", "t.trigger_group"];
 
+fn is_in(state: TriggerState) -> String {
+    format!("trigger_state = '{}'", state.name())
+}
+
 impl SqlSession<'_, '_> {
+    /// Deletes triggers that end in this state with a fire of this time. Another trigger that a
+    /// caller's transaction has put in the place of one does not fit, but the rows beside it go.
+    pub(super) fn delete_ending_triggers(
+        &mut self,
+        ending: &[(TriggerKey, i64)],
+        state: TriggerState,
+    ) -> Result<usize> {
+        let keys: Vec<TriggerKey> = ending.iter().map(|(key, _)| key.clone()).collect();
+        self.delete_beside(&keys, true)?;
+        let row = |(key, ms): &(TriggerKey, i64)| vec![key.name().into(), key.group().into(), (*ms).into()];
+        let rows: Vec<Vec<Value>> = ending.iter().map(row).collect();
+        self.delete_rows("TRIGGERS", &["trigger_name", "trigger_group", "next_fire_time"], &rows, &is_in(state))
+    }
+
+    /// Deletes the rows beside these triggers; see
+    /// [`delete_schedules`](SqlSession::delete_schedules).
+    fn delete_beside(&mut self, keys: &[TriggerKey], just_read: bool) -> Result<()> {
+        self.delete_schedules(&trigger_keys(keys), just_read)?;
+        // Of other groups only one that was revived has a row, and such a one is in no state that
+        // is asked for when triggers go by themselves.
+        let recoveries: Vec<_> = keys.iter().filter(|key| !just_read || is_rerun(key)).cloned().collect();
+        self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "").map(drop)
+    }
+
     pub(super) fn load_triggers(&mut self, condition: &str, values: &[Value]) -> Result<Vec<TriggerRow>> {
         let rows: Vec<WholeRow> = self.load(&format!("{} {condition}", whole_rows(self.backend())), values)?;
         Ok(rows.into_iter().map(TriggerRow::from).collect())
@@ -104,14 +132,9 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize> {
         self.assert_trigger_access();
-        let rows = trigger_keys(keys);
-        self.delete_schedules(&rows, only_in.is_some())?;
-        // Of other groups only one that was revived has a row, and such a one is in no state that
-        // is asked for here when triggers go by themselves.
-        let recoveries: Vec<_> = keys.iter().filter(|key| only_in.is_none() || is_rerun(key)).cloned().collect();
-        self.delete_rows("CN_RECOVERIES", &BARE_KEY, &trigger_keys(&recoveries), "")?;
-        let state = only_in.map_or(String::new(), |state| format!("trigger_state = '{}'", state.name()));
-        self.delete_rows("TRIGGERS", &BARE_KEY, &rows, &state)
+        self.delete_beside(keys, only_in.is_some())?;
+        let state = only_in.map_or(String::new(), is_in);
+        self.delete_rows("TRIGGERS", &BARE_KEY, &trigger_keys(keys), &state)
     }
 
     fn delete_finished_triggers(&mut self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
@@ -123,7 +146,9 @@ impl TriggerRows for SqlSession<'_, '_> {
              FROM {{p}}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' AND {} = 0 AND t.sched_name = ? AND",
             trigger_executes(self.backend(), "t")
         );
-        let rows: Vec<FinishedRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys))?;
+        // Who holds one puts another in its place.
+        let tail = self.hold_free()?;
+        let rows: Vec<FinishedRow> = self.load_for_keys_and(&head, &[self.name()], &KEY, &trigger_keys(keys), tail)?;
         let with_options = rows.iter().any(|row| row.options > 0);
         let finished: Vec<_> =
             rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect();
