@@ -2,7 +2,7 @@
 
 use crate::epoch::{length, millis, moment};
 use crate::job::{LabelRule, Placement};
-use crate::node::{Labels, NodeInfo, NodeRole};
+use crate::node::{Labels, NodeActivity, NodeInfo, NodeRole};
 use crate::store::row::{BlacklistKind, BlacklistRow, GroupRuns, LimitRow};
 use chrono::{DateTime, SecondsFormat, Utc};
 use std::fmt;
@@ -19,6 +19,8 @@ pub struct NodeIdentity {
     pub labels: Option<Labels>,
     /// The role of the node: an observer runs no jobs.
     pub role: NodeRole,
+    /// What the node was doing at its last check-in.
+    pub activity: NodeActivity,
 }
 
 impl NodeIdentity {
@@ -34,6 +36,7 @@ impl NodeIdentity {
             node_name: Some(info.node_name.clone()),
             labels: Some(info.labels.clone()),
             role: info.role,
+            activity: info.activity,
         }
     }
 
@@ -261,7 +264,7 @@ mod tests {
 
     fn node(instance: &str, name: &str, labels: &str) -> NodeIdentity {
         let labels = Some(labels.parse().unwrap());
-        NodeIdentity { instance: instance.to_owned(), node_name: Some(name.to_owned()), labels, role: NodeRole::Worker }
+        NodeIdentity { node_name: Some(name.to_owned()), labels, ..NodeIdentity::of_instance(instance) }
     }
 
     fn entry(node: &str, kind: BlacklistKind, until_ms: Option<i64>) -> BlacklistRow {

@@ -26,7 +26,7 @@ use crate::listener::Listeners;
 use crate::machine::Machine;
 use crate::node::NodeRole;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
-use crate::store::JobStore;
+use crate::store::{JobStore, Owner};
 use parking_lot::Mutex;
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -163,10 +163,19 @@ impl Node {
     /// acquirer, and without runs of an incarnation that is over: if a verdict has passed over the
     /// row of one, since a transaction of its job held it, it is recovered when it is free.
     pub(crate) fn known_fires(&self) -> BTreeSet<String> {
+        self.fires_of(|owner| self.lease.is_of(owner))
+    }
+
+    /// The same with runs of incarnations that are over.
+    pub(crate) fn all_fires(&self) -> BTreeSet<String> {
+        self.fires_of(|_| true)
+    }
+
+    fn fires_of(&self, is_meant: impl Fn(&Owner) -> bool) -> BTreeSet<String> {
         // In this order: a completion is noted as pending before its fire leaves the table.
         let running = self.running_fires.all();
-        let mut known: BTreeSet<String> =
-            running.iter().filter(|fire| self.lease.is_of(&fire.owner)).map(|fire| fire.fire_id().to_owned()).collect();
+        let meant = running.iter().filter(|fire| is_meant(&fire.owner));
+        let mut known: BTreeSet<String> = meant.map(|fire| fire.fire_id().to_owned()).collect();
         known.extend(self.completions.ids());
         known
     }

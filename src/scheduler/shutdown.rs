@@ -62,6 +62,7 @@ pub(crate) fn shut_down(
     lifecycle_log::shutting_down(&node.name, &node.instance, wait_for_jobs, node.running_fires.count());
     node.listeners.scheduler("scheduler_shutting_down", |listener| listener.scheduler_shutting_down());
     node.firing.enter_standby();
+    node.services.cluster.wake();
     let mut report = ShutdownReport::default();
     let mut steps = Steps { node, services: Vec::new(), deadline, limit, report: &mut report };
     match threads {

@@ -77,6 +77,19 @@ impl Node {
         if recovered.last_checkin.is_some() {
             self.counters.convictions.add(1);
         }
+        lifecycle_log::recovered(&self.instance, recovered);
+        self.note_fires_of(recovered);
+        let recovered = recovered.clone();
+        self.listeners.announce("instance_recovered", move |listener| listener.instance_recovered(&recovered));
+    }
+
+    /// Counts and tells what became of fires of this node's own that nothing in memory stands for.
+    pub(crate) fn note_forgotten(&self, recovered: &Recovered) {
+        lifecycle_log::forgotten(&self.instance, recovered);
+        self.note_fires_of(recovered);
+    }
+
+    fn note_fires_of(&self, recovered: &Recovered) {
         self.counters.recoveries_freed.add(recovered.freed);
         self.counters.recoveries_recovered.add(recovered.recovery_triggers.len());
         self.counters.recoveries_revived.add(recovered.revived.len());
@@ -86,11 +99,8 @@ impl Node {
         let dead = again + recovered.lost.len() + recovered.other;
         self.counters.dead_executions.add(dead);
         self.services.monitor.wake();
-        lifecycle_log::recovered(&self.instance, recovered);
         self.note_skipped(&recovered.skipped);
         self.note_parked(recovered.parked.clone());
-        let recovered = recovered.clone();
-        self.listeners.announce("instance_recovered", move |listener| listener.instance_recovered(&recovered));
     }
 
     /// Counts and tells what became of completions that were committed.

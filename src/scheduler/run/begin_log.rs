@@ -96,7 +96,7 @@ impl StoredBeginLog {
             // A begun fire is of use for its recovery until its end is recorded.
             let first = node.prefetch.unbegun().first_waiting();
             let fence = |id: &String| id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok());
-            let first = node.known_fires().iter().filter_map(fence).fold(first, i64::min);
+            let first = node.all_fires().iter().filter_map(fence).fold(first, i64::min);
             if let Err(error) = node.store.firing().forget_ended_batches(owner, first) {
                 ::log::debug!("what has ended is not forgotten yet instance={} error={error}", node.instance);
             }

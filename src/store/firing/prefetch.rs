@@ -205,6 +205,25 @@ impl Firing<'_> {
         Ok(s.prefetched(instance)?.into_iter().map(|fire| (fire.fence, fire)).collect())
     }
 
+    /// Puts the triggers back, as complete, that went with the fires which an instance has left:
+    /// their recovery needs them, when their jobs hold them no longer.
+    pub(in crate::store) fn restore_gone(&self, s: &mut dyn Session, instance: &str) -> Result<()> {
+        let held = s.fired(FiredSelection::OfInstance(instance))?;
+        let left = self.prefetched_by(s, instance, &held)?;
+        let gone = gone_rows(&held, &left);
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<TriggerKey> = gone.iter().map(|row| row.key.clone()).collect();
+        let stored: BTreeSet<TriggerKey> = s.trigger_keys(TriggerSelection::Keys(&keys))?.into_iter().collect();
+        let jobs: BTreeSet<JobKey> = s.existing_jobs(&distinct(gone.iter().map(|row| &row.job)))?.into_iter().collect();
+        let is_missing = |row: &TriggerRow| !stored.contains(&row.key) && jobs.contains(&row.job);
+        let state = TriggerState::Complete.name().to_owned();
+        let complete =
+            |row: TriggerRow| TriggerRow { state: state.clone(), previous_ms: row.next_ms, next_ms: None, ..row };
+        s.insert_triggers(&gone.into_iter().filter(is_missing).map(complete).collect::<Vec<_>>())
+    }
+
     /// Takes back the prefetched fires that a node has not begun, since it is dead or has forgotten
     /// them: as if the node had never taken them. With `closes` the node can begin no more of them.
     ///

@@ -23,6 +23,7 @@ impl PlacementRows for MemorySession<'_> {
             node_name: row.info.node_name,
             labels: row.info.labels,
             role: row.info.role,
+            activity: row.info.activity,
         };
         Ok(PlacementView {
             nodes: self.tables.rows().map(place).collect(),

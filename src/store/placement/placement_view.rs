@@ -112,6 +112,7 @@ pub(in crate::store) fn identities(said: Vec<NodePlace>, instances: &[InstanceRo
             node_name: Some(place.node_name),
             labels: Some(place.labels),
             role: place.role,
+            activity: place.activity,
         },
         None => NodeIdentity::of_instance(&row.name),
     };

@@ -3,7 +3,7 @@
 
 use super::table::{columns, table};
 use crate::epoch::moment;
-use crate::node::{Labels, NodeRole};
+use crate::node::{Labels, NodeActivity, NodeRole};
 use chrono::{DateTime, Utc};
 
 /// The nodes, those of them that take no work, and the limits: the rows that a check-in reads.
@@ -28,6 +28,8 @@ pub struct NodePlace {
     pub labels: Labels,
     /// The role, which says whether the node runs jobs at all.
     pub role: NodeRole,
+    /// What the node was doing at its last check-in.
+    pub activity: NodeActivity,
 }
 
 table! {

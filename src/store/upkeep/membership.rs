@@ -37,9 +37,9 @@ pub struct Membership {
     pub(crate) attempted: Option<String>,
     /// The last statement of the node about its job types that is published; 0 for none.
     pub(crate) published: u64,
-    /// The clock's ticks at the last check-in at which the node took no work: see
-    /// [`Checkin::is_active`](crate::store::Checkin::is_active).
-    pub(crate) refused_at: Option<Duration>,
+    /// Whether, and since when, the node takes work again after a check-in at which it took none:
+    /// see [`Checkin::is_active`](crate::store::Checkin::is_active).
+    pub(crate) comeback: Comeback,
     /// The node took work at its last check-in.
     pub(crate) worked: bool,
     /// The node whose work was recovered last, in part at least: the next turn is another's.
@@ -49,6 +49,18 @@ pub struct Membership {
     pub(crate) slowest_read: Duration,
     /// The observations of the others.
     pub(crate) observations: Observations,
+}
+
+/// The way of a node back to work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comeback {
+    /// The node has always taken work.
+    None,
+    /// At its last check-in the node took no work.
+    Awaited,
+    /// A check-in of the node was the first at which it took work again: its time by the store, and
+    /// by the clock's ticks.
+    Since(i64, Duration),
 }
 
 impl Membership {
@@ -66,7 +78,7 @@ impl Membership {
             was_failed_out: false,
             attempted: None,
             published: 0,
-            refused_at: None,
+            comeback: Comeback::None,
             worked: false,
             last_recovered: None,
             slowest_read: Duration::ZERO,

@@ -1,6 +1,7 @@
 //! Verdicts: which peers are dead, when the next may be, and the recovery of what the dead have
 //! left.
 
+use super::membership::Comeback;
 use super::recovery::FireHolder;
 use super::{Checkin, Membership, Recovered};
 use crate::epoch::{millis, moment};
@@ -133,16 +134,27 @@ impl Upkeep<'_> {
         let grace_ms = millis(self.store.settings.job_store.checkin_interval);
         self.node.note_placement(ClusterView { alive, blacklist, limits, grace_ms });
         checkin.refusal = takes_any(&self.node.identity(&me.instance), &seen.blacklist, seen.now_ms).err();
-        if checkin.refusal.is_some() {
-            me.refused_at = Some(begun);
-        }
-        let is_late = me
-            .refused_at
-            .is_none_or(|refused| begun.saturating_sub(refused) > self.store.settings.job_store.checkin_interval);
-        checkin.is_active = is_late && is_active(me, seen, &dead);
+        let is_free = checkin.refusal.is_none() && me.node.as_ref().is_none_or(|n| n.info.activity.takes_work());
+        me.comeback = match (is_free, me.comeback) {
+            (false, _) => Comeback::Awaited,
+            (true, Comeback::Awaited) => Comeback::Since(seen.now_ms, begun),
+            (true, comeback) => comeback,
+        };
+        checkin.is_active = is_free && self.is_known(me, seen, &dead, begun) && is_active(me, seen, &dead);
         let longest_serving = seen.instances.iter().filter(|i| i.incarnation.is_some()).min_by_key(|i| i.joined);
         checkin.is_longest_serving = longest_serving.is_none_or(|i| i.name == me.instance);
         Verdicts { suspects, nearest, observer, planned }
+    }
+
+    /// The others know that this node takes work again: whoever was its deputy meanwhile has checked
+    /// in since, or has lost its lease.
+    fn is_known(&self, me: &Membership, seen: &MembersSeen, dead: &BTreeSet<&str>, now: Duration) -> bool {
+        let Comeback::Since(since_ms, since) = me.comeback else { return true };
+        let settings = &self.store.settings.job_store;
+        let window = settings.checkin_interval.saturating_add(settings.checkin_misfire_threshold);
+        let others = seen.instances.iter().filter(|row| row.name != me.instance && row.incarnation.is_some());
+        let knows = |row: &InstanceRow| row.last_checkin_ms >= since_ms || dead.contains(row.name.as_str());
+        now.saturating_sub(since) > window || others.into_iter().all(knows)
     }
 
     /// Recovers the suspects, a page of each in its turn, as long as one check-in may take for it:
@@ -280,6 +292,7 @@ impl Upkeep<'_> {
             let mut done = self.recover_fires(s, name, fires, FireHolder::Dead)?;
             if !has_more {
                 // The rest is held by its jobs: it has begun.
+                self.store.firing().restore_gone(s, name)?;
                 s.delete_begin_rows(name)?;
             }
             let parts = self.store.firing().abandon_parts(s, name)?;
@@ -373,9 +386,8 @@ impl Checkin {
 /// This node is the one that fires in active-passive mode: of those that take work the one that has
 /// served longest.
 ///
-/// Two must not be active at once. Another that takes no work any longer has to know it: it has
-/// checked in since. And one that takes work again leaves its deputy the interval of check-ins to
-/// learn of it.
+/// Two must not be active at once. Another that is drained or blacklisted has to know it: it has
+/// checked in since. One that stands by, or ends, has said so itself.
 fn is_active(me: &Membership, seen: &MembersSeen, dead: &BTreeSet<&str>) -> bool {
     let nodes: BTreeMap<&str, &NodeIdentity> = seen.nodes.iter().map(|node| (node.instance.as_str(), node)).collect();
     let fires = |row: &&InstanceRow| {
@@ -384,7 +396,10 @@ fn is_active(me: &Membership, seen: &MembersSeen, dead: &BTreeSet<&str>) -> bool
         let blacklist: Vec<BlacklistRow> = seen.blacklist.iter().filter(known).cloned().collect();
         row.incarnation.is_some()
             && !dead.contains(row.name.as_str())
-            && nodes.get(row.name.as_str()).is_none_or(|node| takes_any(node, &blacklist, seen.now_ms).is_ok())
+            && nodes.get(row.name.as_str()).is_none_or(|node| {
+                let node_works = row.name == me.instance || node.activity.takes_work();
+                node_works && takes_any(node, &blacklist, seen.now_ms).is_ok()
+            })
     };
     seen.instances.iter().filter(fires).min_by_key(|row| row.joined).is_some_and(|row| row.name == me.instance)
 }

@@ -206,6 +206,7 @@ fn an_observer_looks_after_the_cluster_and_runs_nothing() {
     schedule(&observer, "k", 10);
     wait_until("all have run", LONG, || succeeded(&second) == 10);
     assert!(second.shutdown_and_wait().is_clean());
+    first.start().unwrap();
     wait_until("the first is active again", LONG, || first.health().is_active);
     let health = observer.health();
     assert!(health.is_registered && !health.is_active && !health.is_firing);

@@ -2,7 +2,10 @@
 
 use super::*;
 use carnelian::history::HistoryQuery;
-use carnelian::store::{Acquisition, BeginMark, FireBundle, PrefetchRequest, Recovered};
+use carnelian::store::row::FiredSelection;
+use carnelian::store::{
+    Acquisition, BeginMark, CompletionInstruction, CompletionOutcome, FireBundle, PrefetchRequest, Recovered, TxMode,
+};
 use carnelian::{MisfireInstruction, SimpleSchedule, TriggerBuilder};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -88,6 +91,47 @@ fn what_had_begun_is_lost_with_its_node_or_runs_again() {
     let again: BTreeSet<String> = again.iter().map(|fire| fire.trigger.key().to_string()).collect();
     assert_eq!(again.len(), 3);
     assert!(again.contains(&trigger_key("a2").to_string()) && again.contains(&trigger_key("r2").to_string()));
+}
+
+on_each_database!(a_fire_that_its_job_holds_keeps_its_data_beyond_the_death_of_its_node);
+/// The trigger has gone with the fire, and its data are with what the node has prefetched. The
+/// verdict passes over the fire, whose row a transaction of the job holds.
+fn a_fire_that_its_job_holds_keeps_its_data_beyond_the_death_of_its_node() {
+    for ends_after_all in [false, true] {
+        let cluster = Cluster::new(open());
+        let database = &cluster.opened.database;
+        if !database.begins_apart() {
+            return;
+        }
+        let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+        cluster.schedule(job("r").requests_recovery(true), [once("t", "r", NOW).data("x", "1")]);
+        let fired = prefetch(&a).fired;
+        assert!(fired[0].removed);
+        cluster.store.firing().note_begun(&a.owner(), &mark(1, fired[0].fence)).unwrap();
+        let held = [fired[0].fire_id.clone()];
+        let mut died = Vec::new();
+        database
+            .transact("a job's", TxMode::OwnRows, &mut |s| {
+                assert_eq!(s.fired(FiredSelection::FreeIds(&held))?.len(), 1);
+                cluster.advance(10 * SECOND);
+                b.check_in();
+                cluster.advance(12_501);
+                died = b.recovers();
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!((died.len(), cluster.state("t").as_str()), (1, "COMPLETE"));
+        if ends_after_all {
+            let mut end = fired[0].completion(CompletionInstruction::NoInstruction, None);
+            end.guarded = true;
+            let report = a.store.firing().complete(&a.owner(), &[end]).unwrap();
+            assert_eq!((report.outcomes, cluster.state("t").as_str()), (vec![CompletionOutcome::Recorded], "-"));
+        } else {
+            assert_eq!(b.recovers()[0].recovery_triggers.len(), 1);
+            assert_eq!(b.fire_one().trigger.data().text("x"), Some("1"));
+        }
+        cluster.check();
+    }
 }
 
 on_each_database!(who_was_declared_dead_begins_nothing_more);

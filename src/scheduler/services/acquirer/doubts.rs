@@ -15,6 +15,9 @@ const INTERVALS: u32 = 4;
 /// The time until unknown rows are compared again.
 const AGAIN: Duration = Duration::from_millis(500);
 
+/// The longest such time, for rows that others hold.
+const AGAIN_AT_LAST: Duration = Duration::from_secs(8);
+
 /// The rows of which the acquirer does not know for certain whether they are its own.
 #[derive(Default)]
 pub(super) struct Doubts {
@@ -25,6 +28,8 @@ pub(super) struct Doubts {
     is_interrupted: bool,
     /// Rows of this node that nothing in memory stood for at the last comparison.
     unknown: BTreeSet<String>,
+    /// The time that was to pass from then to the next.
+    again: Duration,
     /// The number of times that the way to the store had been lost then.
     losses: u64,
     /// The time at which to compare again, in ticks.
@@ -106,7 +111,7 @@ impl Doubts {
         let recovered = node.store.upkeep().recover_forgotten(owner, &known())?;
         self.is_interrupted = false;
         if !recovered.is_empty() {
-            lifecycle_log::forgotten(&node.instance, &recovered);
+            node.note_forgotten(&recovered);
         }
         Ok(())
     }
@@ -129,16 +134,22 @@ impl Doubts {
         }
         let unknown = node.store.upkeep().unknown_fires(owner, &known())?;
         let twice: BTreeSet<String> = unknown.intersection(&self.unknown).cloned().collect();
+        let mut again = AGAIN;
         if !twice.is_empty() {
             let recovered = node.store.upkeep().recover_unknown(owner, &twice)?;
-            lifecycle_log::forgotten(&node.instance, &recovered);
-            node.services.acquirer.wake();
+            if recovered.is_empty() {
+                // Jobs hold them in transactions of their own, which may last.
+                again = self.again.saturating_mul(2).clamp(AGAIN, AGAIN_AT_LAST);
+            } else {
+                node.note_forgotten(&recovered);
+                node.services.acquirer.wake();
+            }
         }
         let wait = match unknown.is_empty() {
             true => node.store.settings().job_store.checkin_interval.saturating_mul(INTERVALS),
-            false => AGAIN,
+            false => again,
         };
-        self.unknown = unknown;
+        (self.unknown, self.again) = (unknown, again);
         (self.losses, self.compare_at) = (losses, now.saturating_add(wait));
         Ok(())
     }

@@ -38,11 +38,11 @@ impl ClusterRows for SqlSession<'_, '_> {
         let now = self.now_in_statement()?;
         let text = format!(
             "{members} UNION ALL {places} \
-             UNION ALL SELECT {shown}, 'fires', f.instance_name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
+             UNION ALL SELECT {shown}, 'fires', f.instance_name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
              FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name \
-             UNION ALL SELECT {shown}, 'fence', '', NULL, NULL, NULL, NULL, c.fence, NULL, NULL, NULL \
+             UNION ALL SELECT {shown}, 'fence', '', NULL, NULL, NULL, NULL, NULL, c.fence, NULL, NULL, NULL \
              FROM {{p}}CN_FENCES c WHERE c.sched_name = ?",
-            members = members::members(now.shown, "labels", ""),
+            members = members::members(now.shown, ""),
             places = members::places(now.shown),
             shown = now.shown
         );
@@ -70,7 +70,7 @@ impl ClusterRows for SqlSession<'_, '_> {
             InstanceSelection::Named(name) => (" AND instance_name = ?", vec![self.name(), name.into()]),
         };
         // The time is not asked for. A count is a number of 64 bits on each server.
-        let text = members::members("COUNT(*)", "node_role", is_it);
+        let text = members::members("COUNT(*)", is_it);
         Ok(members::instance_rows(&SqlSession::load(self, &text, &[&bound[..], &bound, &bound].concat())?))
     }
 

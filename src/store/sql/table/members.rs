@@ -1,6 +1,6 @@
 //! The rows of members, and of what decides where work may run: several tables in one statement.
 
-use crate::node::{Labels, NodeRole};
+use crate::node::{Labels, NodeActivity, NodeRole};
 use crate::store::row::{BlacklistKind, BlacklistRow, InstanceRow, LimitRow, NodePlace, PlacementView};
 use crate::store::sql::by_place::by_place;
 use diesel::sql_types::{BigInt, Nullable, Text};
@@ -15,6 +15,7 @@ by_place! {
         pub(super) second: Option<String> as Nullable<Text>,
         pub(super) third: Option<String> as Nullable<Text>,
         pub(super) fourth: Option<String> as Nullable<Text>,
+        pub(super) fifth: Option<String> as Nullable<Text>,
         pub(super) one: Option<i64> as Nullable<BigInt>,
         pub(super) two: Option<i64> as Nullable<BigInt>,
         pub(super) three: Option<i64> as Nullable<BigInt>,
@@ -26,40 +27,40 @@ by_place! {
 /// type each column has.
 pub(super) fn places(shown: &str) -> String {
     format!(
-        "SELECT {shown}, 'blacklist', b.node_name, b.kind, b.reason, b.who, NULL, b.until_ms, NULL, NULL, b.made_ms \
+        "SELECT {shown}, 'blacklist', b.node_name, b.kind, b.reason, b.who, NULL, NULL, b.until_ms, NULL, NULL, b.made_ms \
          FROM {{p}}CN_BLACKLIST b WHERE b.sched_name = ? \
-         UNION ALL SELECT {shown}, 'limit', l.job_group, NULL, NULL, l.who, NULL, l.per_node, l.per_cluster, NULL, l.made_ms \
+         UNION ALL SELECT {shown}, 'limit', l.job_group, NULL, NULL, l.who, NULL, NULL, l.per_node, l.per_cluster, NULL, l.made_ms \
          FROM {{p}}CN_GROUP_LIMITS l WHERE l.sched_name = ?"
     )
 }
 
-/// The nodes of ours with their column `told`, and the time as `shown`.
-pub(super) fn nodes(shown: &str, told: &str) -> String {
-    format!("SELECT {shown} AS now_ms, 'member' AS what, {}", of_nodes(told))
+/// The nodes of ours, and the time as `shown`.
+pub(super) fn nodes(shown: &str) -> String {
+    format!("SELECT {shown} AS now_ms, 'member' AS what, {}", of_nodes())
 }
 
-fn of_nodes(told: &str) -> String {
+fn of_nodes() -> String {
     let (no_text, no_number) = ("NULLIF(node_role, node_role)", "NULLIF(seen_ms, seen_ms)");
     format!(
-        "instance_name AS name, node_name AS first, {told} AS second, node_role AS third, {no_text} AS fourth, \
-         {no_number} AS one, {no_number} AS two, seen_ms AS three, {no_number} AS made_ms \
+        "instance_name AS name, node_name AS first, labels AS second, node_role AS third, {no_text} AS fourth, \
+         activity AS fifth, {no_number} AS one, {no_number} AS two, seen_ms AS three, {no_number} AS made_ms \
          FROM {{p}}CN_NODES WHERE sched_name = ?"
     )
 }
 
-/// The members of whose instances `is_it` is true: their state rows, our rows beside them with the
-/// column `told`, and the time as `shown`. A member is one row, and its tables are not joined: a
+/// The members of whose instances `is_it` is true: their state rows, our rows beside them, and the
+/// time as `shown`. A member is one row, and its tables are not joined: a
 /// server that plans a join while these have few rows may keep the plan until they have many.
-pub(super) fn members(shown: &str, told: &str, is_it: &str) -> String {
+pub(super) fn members(shown: &str, is_it: &str) -> String {
     format!(
         "SELECT {shown} AS now_ms, 'member' AS what, m.name AS name, MAX(m.first) AS first, MAX(m.second) AS second, \
-         MAX(m.third) AS third, MAX(m.fourth) AS fourth, MAX(m.one) AS one, MAX(m.two) AS two, MAX(m.three) AS three, \
-         MAX(m.made_ms) AS made_ms FROM (SELECT {nodes}{is_it} \
-         UNION ALL SELECT instance_name, NULL, NULL, NULL, incarnation, NULL, NULL, NULL, joined \
+         MAX(m.third) AS third, MAX(m.fourth) AS fourth, MAX(m.fifth) AS fifth, MAX(m.one) AS one, MAX(m.two) AS two, \
+         MAX(m.three) AS three, MAX(m.made_ms) AS made_ms FROM (SELECT {nodes}{is_it} \
+         UNION ALL SELECT instance_name, NULL, NULL, NULL, incarnation, NULL, NULL, NULL, NULL, joined \
          FROM {{p}}CN_INSTANCES WHERE sched_name = ?{is_it} \
-         UNION ALL SELECT instance_name, NULL, NULL, NULL, NULL, last_checkin_time, checkin_interval, NULL, NULL \
+         UNION ALL SELECT instance_name, NULL, NULL, NULL, NULL, NULL, last_checkin_time, checkin_interval, NULL, NULL \
          FROM {{p}}SCHEDULER_STATE WHERE sched_name = ?{is_it}) m GROUP BY m.name",
-        nodes = of_nodes(told),
+        nodes = of_nodes(),
     )
 }
 
@@ -92,6 +93,7 @@ pub(super) fn placement_view(rows: Vec<Place>) -> PlacementView {
                 node_name,
                 labels: row.second.and_then(|labels| labels.parse::<Labels>().ok()).unwrap_or_default(),
                 role: row.third.and_then(|role| NodeRole::from_name(&role)).unwrap_or_default(),
+                activity: row.fifth.and_then(|activity| NodeActivity::from_name(&activity)).unwrap_or_default(),
             })),
             "limit" => found.limits.push(LimitRow {
                 group: row.name,

@@ -16,7 +16,7 @@ const PARKED: &str = "FROM {p}CN_PARKED k CROSS JOIN {p}TRIGGERS w \
      AND k.sched_name = ? AND w.trigger_state = 'ERROR'";
 
 /// The texts that a count does not have.
-const NOTHING: &str = "NULL, NULL, NULL, NULL";
+const NOTHING: &str = "NULL, NULL, NULL, NULL, NULL";
 
 /// The parts of the load, not joined: [`members::members`] says why. The innermost select walks
 /// the index of due triggers, up to its limit.
@@ -33,7 +33,7 @@ fn load_text(shown: &str, before: &str) -> String {
      UNION ALL SELECT {shown}, 'held', '', {NOTHING}, COUNT(*), NULL, NULL, NULL FROM {{p}}FIRED_TRIGGERS a WHERE a.sched_name = ? \
      AND a.state = 'ACQUIRED' AND a.sched_time < {before} \
      UNION ALL SELECT {shown}, 'parked', '', {NOTHING}, COUNT(*), NULL, NULL, NULL FROM (SELECT w.trigger_name AS trigger_name {PARKED} LIMIT ?) e",
-        members = members::members(shown, "activity", "")
+        members = members::members(shown, "")
     )
 }
 
@@ -70,7 +70,7 @@ impl SqlSession<'_, '_> {
             match row.what.as_str() {
                 "member" => {
                     let Some(node_name) = row.first else { continue };
-                    let info = decided_by(&row.third.unwrap_or_default(), &row.second.unwrap_or_default());
+                    let info = decided_by(&row.third.unwrap_or_default(), &row.fifth.unwrap_or_default());
                     load.infos.insert(row.name, NodeInfo { node_name, ..info });
                 }
                 "running" => drop(running.insert(row.name, count(row.one))),

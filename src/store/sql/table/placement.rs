@@ -100,7 +100,7 @@ fn filled_up<T>(things: &[T]) -> Vec<&T> {
 impl PlacementRows for SqlSession<'_, '_> {
     fn placement_view(&mut self) -> Result<PlacementView> {
         let shown = self.now_in_statement()?.shown;
-        let text = format!("{} UNION ALL {}", members::nodes(shown, "labels"), members::places(shown));
+        let text = format!("{} UNION ALL {}", members::nodes(shown), members::places(shown));
         let rows: Vec<members::Place> = self.load(&text, &[self.name(), self.name(), self.name()])?;
         Ok(members::placement_view(rows))
     }
