@@ -30,8 +30,6 @@ pub struct JobContext {
     job_data: JobDataMap,
     refire_count: u32,
     result: Option<String>,
-    /// The job has ended its fire in a transaction of its own.
-    completed_by_job: bool,
     /// That of the last checkpoint; none if nobody has looked.
     pub(super) checkpoint_version: Option<i64>,
     /// The version that the job's data were brought to for this run; none if they were of it
@@ -51,7 +49,6 @@ impl JobContext {
             job_data,
             refire_count: 0,
             result: None,
-            completed_by_job: false,
             checkpoint_version: None,
             upgraded,
         }
@@ -357,7 +354,7 @@ impl JobContext {
             Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
         let completion = self.completion(CompletionInstruction::NoInstruction, ending);
         self.node.store.firing().complete_within(connection, &completion)?;
-        self.completed_by_job = true;
+        self.handle.note_ended_by_job();
         Ok(())
     }
 
@@ -387,7 +384,7 @@ impl JobContext {
         let differs = self.upgraded.is_some() || self.job_data != *self.bundle.job.data();
         let changed = self.bundle.job.persists_job_data_after_execution() && differs;
         let mut completion = self.bundle.completion(instruction, changed.then(|| self.job_data.clone()));
-        completion.by_job = self.completed_by_job;
+        completion.by_job = self.handle.is_ended_by_job();
         completion.ending = ending;
         // Work that runs again may have a checkpoint that it did not look at.
         let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);

@@ -42,6 +42,7 @@ impl FireTask {
             activity: Mutex::default(),
             has_heartbeats: AtomicBool::new(false),
             guarded: AtomicBool::new(false),
+            ended_by_job: AtomicBool::new(false),
             is_watched: !bundle.job.policy().is_default(),
             bundle: Some(Arc::clone(&bundle)),
             lines,
@@ -70,6 +71,8 @@ pub(crate) struct RunHandle {
     has_heartbeats: AtomicBool,
     /// True if its job has made transactions of its own depend on it.
     guarded: AtomicBool,
+    /// True if its job has ended it in a transaction of its own.
+    ended_by_job: AtomicBool,
     /// The fire, to end it in the job's place.
     bundle: Option<Arc<FireBundle>>,
     /// True if its job's policy says anything.
@@ -309,6 +312,16 @@ impl RunHandle {
         self.has_heartbeats.load(Ordering::SeqCst)
     }
 
+    /// Its job ends it in a transaction of its own, which may be rolled back.
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+    pub(crate) fn note_ended_by_job(&self) {
+        self.ended_by_job.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_ended_by_job(&self) -> bool {
+        self.ended_by_job.load(Ordering::SeqCst)
+    }
+
     /// The time for which its job runs; none if it has not begun.
     pub(crate) fn running_for(&self, now: Duration) -> Option<Duration> {
         self.activity.lock().begun.map(|begun| now.saturating_sub(begun))
@@ -376,6 +389,7 @@ pub(crate) mod tests {
             activity: Mutex::default(),
             has_heartbeats: AtomicBool::new(false),
             guarded: AtomicBool::new(false),
+            ended_by_job: AtomicBool::new(false),
             bundle: None,
             is_watched: false,
             lines: None,

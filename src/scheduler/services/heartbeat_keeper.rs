@@ -251,6 +251,7 @@ impl HeartbeatKeeper {
         completion.has_heartbeat = fire.has_heartbeats();
         // The thread may be in a transaction of its own that depends on the fire.
         completion.guarded = true;
+        completion.by_job = fire.is_ended_by_job();
         completion.failed = outcome == FireOutcome::TimedOut && rerun.is_none();
         completion.rerun = rerun;
         completion.log = fire.lines().map(|lines| lines.lines()).unwrap_or_default();

@@ -190,6 +190,8 @@ impl Firing<'_> {
         if keys.is_empty() {
             return Ok(0);
         }
+        s.delete_reservations(&keys)?;
+        s.change_states(Selection::Triggers(&keys), Transition::Release.moves(), false)?;
         let mut rows = s.triggers(TriggerSelection::Keys(&keys))?;
         // Complete parts have begun, and wait for their runs.
         rows.retain(|row| row.state != TriggerState::Complete.name());

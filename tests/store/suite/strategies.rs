@@ -220,6 +220,22 @@ fn parts_that_could_not_be_given_up_are_given_up_later() {
     assert_eq!(parts(&c.acquire().fired), ["0/2"]);
 }
 
+on_each_database!(a_part_that_is_reserved_is_given_up_with_its_reservation);
+/// The store's clock is set back, and the node reserves its part until the time comes again.
+fn a_part_that_is_reserved_is_given_up_with_its_reservation() {
+    let cluster = Cluster::new(open());
+    let (mut a, c) = (cluster.node("A"), cluster.node("C"));
+    cluster.schedule(sharded("k"), [once("u", "k", NOW)]);
+    assert_eq!(c.acquire().fanned_out, 1);
+    cluster.advance(-5 * SECOND);
+    assert_eq!(a.acquire().reserved.len(), 1);
+    cluster.store.placement().blacklist(&BlacklistEntry::new("A"), "ann").unwrap();
+    assert!(a.check_in().refusal.is_some());
+    cluster.check();
+    cluster.advance(5 * SECOND);
+    assert_eq!(parts(&c.acquire().fired), ["0/2", "1/2"]);
+}
+
 on_each_database!(a_busy_node_is_left_out_where_fires_may_not_overlap);
 /// LT-78: with fires that may not overlap, a node that is still at an earlier tick takes no part.
 fn a_busy_node_is_left_out_where_fires_may_not_overlap() {

@@ -67,6 +67,7 @@ impl Doubts {
         owner: &Owner,
     ) -> Result<Option<(Acquisition, bool)>> {
         while let Some(mut doubt) = self.open.pop() {
+            let before: BTreeSet<i64> = prefetched(&doubt.acquisition.fired).collect();
             let happened = match node.store.firing().settle_doubt(owner, &mut doubt) {
                 Ok(happened) => happened,
                 Err(error) => {
@@ -76,11 +77,12 @@ impl Doubts {
             };
             let Doubt { acquisition, ended, recorded, precommits, .. } = doubt;
             lifecycle_log::settled(&node.instance, happened, acquisition.fired.len(), acquisition.reserved.len());
+            let there: BTreeSet<i64> = prefetched(&acquisition.fired).collect();
+            node.prefetch.unbegun().leave(before.difference(&there).copied());
             if happened {
                 node.note_completed(&ended, &recorded);
                 return Ok(Some((acquisition, precommits)));
             }
-            node.prefetch.unbegun().leave(prefetched(&acquisition.fired));
             queue.give_back(node, owner, ended);
         }
         Ok(None)
