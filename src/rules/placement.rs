@@ -19,7 +19,7 @@ pub struct NodeIdentity {
     pub labels: Option<Labels>,
     /// The role of the node: an observer runs no jobs.
     pub role: NodeRole,
-    /// What the node was doing at its last check-in.
+    /// The activity of the node at its last check-in.
     pub activity: NodeActivity,
 }
 

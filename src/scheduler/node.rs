@@ -166,7 +166,7 @@ impl Node {
         self.fires_of(|owner| self.lease.is_of(owner))
     }
 
-    /// The same with runs of incarnations that are over.
+    /// All fires of this node that something in memory stands for, without reservations.
     pub(crate) fn all_fires(&self) -> BTreeSet<String> {
         self.fires_of(|_| true)
     }

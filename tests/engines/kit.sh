@@ -56,7 +56,7 @@ node_file() {
             "org.quartz.threadPool.threadCount = 10" "org.quartz.jobStore.isClustered = true" \
             "org.quartz.jobStore.useProperties = true" "org.quartz.jobStore.clusterCheckinInterval = 1000" \
             "org.quartz.jobStore.dataSource = db" "org.quartz.dataSource.db.URL = $url" \
-            "carnelian.history.maxRows = 1000000" "demo.log.file = $WORK/events"
+            "carnelian.history.maxRows = 1000000" "demo.log.file = ${EVENTS:-$WORK/events}"
         [ $# -eq 0 ] || printf '%s\n' "$@"
     } >"$file"
     echo "$file"

@@ -6,6 +6,7 @@
 
 use super::history::Run;
 use super::java::{CHECKIN, JavaNode, first_trigger};
+use super::operators::manual;
 use super::plan::MS;
 use super::world::World;
 use carnelian::store::row::{
@@ -82,6 +83,9 @@ pub struct Known {
     /// is lost. `FiresUnfenced`: it fires a reservation that was taken back when it was declared
     /// dead, if the trigger is reserved again, by whomever; its run has no row then.
     pub dropped: BTreeSet<(TriggerKey, i64)>,
+    /// `LosesData`: it recovers a prefetched fire whose trigger has gone with it, and knows nothing
+    /// of the data that we have left for its recovery. The number of such runs of work by hand.
+    pub without_data: usize,
     /// `H4Unblocks`, `RecoversBesideARun` (#1097) and `CompletesUnfenced`: it makes triggers
     /// `WAITING` of a job that runs once at a time and is running, and fires them itself. These
     /// jobs overlap, and count wrongly.
@@ -206,6 +210,9 @@ impl World {
         java.count += 1;
         let key = TriggerKey::new("RECOVERING_JOBS", format!("recover_{dead}_{}", 1_000_000_000 + java.count));
         let original = self.console.trigger(&row.trigger).expect("an answer");
+        if original.is_none() && job.key() == &manual() {
+            java.known.without_data += 1;
+        }
         let mut data = original.map(|trigger| trigger.data().clone()).unwrap_or_default();
         let is_again = row.trigger.group() == "RECOVERING_JOBS";
         let before = java.known.made.get(&row.trigger).cloned();

@@ -87,7 +87,7 @@ impl Scheduler {
         let node = &self.inner.node;
         if node.firing.enter_standby() {
             node.services.acquirer.wake();
-            // Its deputy learns of it by the check-in.
+            // The deputy learns of it by the check-in.
             node.services.cluster.wake();
             lifecycle_log::standby(&node.name, &node.instance);
             self.tell("scheduler_in_standby_mode", |listener| listener.scheduler_in_standby_mode());

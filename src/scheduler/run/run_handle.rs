@@ -312,7 +312,7 @@ impl RunHandle {
         self.has_heartbeats.load(Ordering::SeqCst)
     }
 
-    /// Its job ends it in a transaction of its own, which may be rolled back.
+    /// Notes that the job ends the fire in a transaction of the job's, which may be rolled back.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub(crate) fn note_ended_by_job(&self) {
         self.ended_by_job.store(true, Ordering::SeqCst);

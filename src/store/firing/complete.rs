@@ -126,8 +126,8 @@ impl Firing<'_> {
     ///
     /// Without `ends_heartbeats` the rows of their heartbeats are left to their node, which goes on
     /// writing them with those of its other fires: a transaction of a job's may last. The rows of
-    /// last runs are too, since those of other fires are the same. So are jobs that are idle now:
-    /// such a transaction takes no lock, and does not see a trigger that is just being stored.
+    /// last runs are too, since those of other fires are the same. Jobs that are idle now are left
+    /// as well: such a transaction takes no lock, and does not see a trigger that is being stored.
     pub(super) fn record_ends(
         &self,
         s: &mut dyn Session,

@@ -28,7 +28,7 @@ pub struct NodePlace {
     pub labels: Labels,
     /// The role, which says whether the node runs jobs at all.
     pub role: NodeRole,
-    /// What the node was doing at its last check-in.
+    /// The activity of the node at its last check-in.
     pub activity: NodeActivity,
 }
 
