@@ -38,7 +38,7 @@ impl Scheduler {
     pub fn pause_job_and_stop(&self, key: &JobKey) -> Result<usize> {
         self.pause_job(key)?;
         // Nothing of it begins from here on.
-        let asked = self.open_store()?.upkeep().stop_runs(key, &format!("instance {}", self.instance_id()))?;
+        let asked = self.open_store()?.upkeep().stop_runs(key, self.actor())?;
         for fire in self.inner.node.running_fires.all().iter().filter(|fire| fire.job == *key) {
             self.stop_here(fire, StopReason::Paused);
         }
