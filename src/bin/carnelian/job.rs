@@ -98,7 +98,7 @@ fn migrate(store: &JobStore, output: Output, types: &[String], dry_run: bool) ->
 
 /// The error for a job that is not there.
 pub fn missing(job: &JobKey) -> Failure {
-    Failure::Refused(format!("job `{job}` does not exist"))
+    Failure::missing("job", job.group(), job.name())
 }
 
 fn existing(store: &JobStore, job: &JobKey) -> Outcome<JobDetail> {
