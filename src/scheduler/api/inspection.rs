@@ -232,7 +232,7 @@ impl Scheduler {
     }
 
     /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or was asked
-    /// before. Another node learns it with its next look, or hears of it. A run on a node of Quartz
+    /// before. Another node learns it at once, or with its next poll. A run on a node of Quartz
     /// cannot be reached.
     ///
     /// # Errors
