@@ -56,7 +56,7 @@ pub struct JobError {
 }
 
 impl JobError {
-    /// A failure after which the trigger goes on as scheduled. True if the work is tried again is
+    /// A failure after which the trigger goes on as scheduled. Whether the work is tried again is
     /// for the [`RetryPolicy`](crate::RetryPolicy) of the job.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
