@@ -53,7 +53,7 @@ pub struct JobStoreSettings {
     /// The name of the data source, for a database.
     /// Property `jobStore.dataSource`.
     pub data_source: Option<String>,
-    /// Only every n-th error in a row is logged as an error; 4.
+    /// Of errors in a row the first, and then every n-th, is logged as an error; 4.
     /// Property `jobStore.retryableActionErrorLogThreshold`.
     pub retry_log_threshold: u32,
     /// The clock that decides about check-ins: the database's, and on SQLite the node's.

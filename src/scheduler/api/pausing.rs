@@ -6,7 +6,9 @@ use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::scheduler::run::stop_reason::StopReason;
 
-/// Each may fail with what can go wrong with the store.
+/// Each may fail with what can go wrong with the store. What a resumed trigger has missed is treated
+/// as a misfire at once if this scheduler is started; else it keeps its old fire time, and a node
+/// that runs jobs finds it, as in Quartz.
 impl Scheduler {
     /// Pauses a trigger; false if nothing changed.
     pub fn pause_trigger(&self, key: &TriggerKey) -> Result<bool> {
@@ -16,7 +18,7 @@ impl Scheduler {
         Ok(count > 0)
     }
 
-    /// Resumes a trigger; what it missed is treated as a misfire. False if nothing changed.
+    /// Resumes a trigger. False if nothing changed.
     pub fn resume_trigger(&self, key: &TriggerKey) -> Result<bool> {
         let count = self.open_store()?.catalogue().resume_triggers(std::slice::from_ref(key), self.is_started())?;
         self.wake();
