@@ -48,8 +48,9 @@ pub struct SchedulerSettings {
     /// By how many percent a poll interval is shortened at most, at random, so that nodes do not
     /// look in step; 5. Property `carnelian.scheduler.pollJitter`.
     pub poll_jitter: u32,
-    /// The value of `scheduler.dbFailureRetryInterval` (ms); 2 s. It has no effect by itself: where a
-    /// file gives the key, it is read into `job_store.db_retry_interval` too, which all threads use.
+    /// The value of `scheduler.dbFailureRetryInterval` (ms); 2 s. The field has no effect by
+    /// itself: a file's value is read into `job_store.db_retry_interval` too, which all threads
+    /// use.
     pub db_failure_retry_interval: Duration,
     /// The largest number of triggers that one transaction acquires; 500, or the number of threads
     /// if that is more. Quartz has 1.

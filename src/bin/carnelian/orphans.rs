@@ -16,8 +16,8 @@ use std::time::Duration;
 // The orphans that are meant; as a doc comment it would be the help of the command.
 #[derive(Args)]
 pub struct Orphans {
-    /// Only those that have been orphans for so long: `500ms 30s 5m 2h 1d` [default: 0s, and 1h with
-    /// --delete]
+    /// Only those that have been orphans for so long: `500ms 30s 5m 2h 1d` [default: 0s, and 1h
+    /// with --delete]
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub older_than: Option<Duration>,
     /// Only jobs of this type

@@ -45,7 +45,7 @@ impl Scheduler {
     }
 
     /// Another handle of the same node, by which a person acts, such as one who is logged in at a
-    /// web page. What this handle changes is written down under that name: in the log of actions,
+    /// web page. The name is written down for all that this handle changes: in the log of actions,
     /// and with drains, the blacklist, limits, cancels and the recovery mode. Actions of other
     /// handles are written down under the name of the program. Property `carnelian.actor`.
     ///

@@ -6,7 +6,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::scheduler::run::stop_reason::StopReason;
 
-/// Each may fail with what can go wrong with the store. What a resumed trigger has missed is treated
+/// Each may fail with what can go wrong with the store. A resumed trigger that is late is treated
 /// as a misfire at once if this scheduler is started; else it keeps its old fire time, and a node
 /// that runs jobs finds it, as in Quartz.
 impl Scheduler {

@@ -260,7 +260,8 @@ impl Scheduler {
         self.inner.node.import(file, &|job_type| self.inner.registry.job(job_type)?.flags())
     }
 
-    /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as usual.
+    /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as
+    /// usual.
     ///
     /// # Errors
     /// What can go wrong with the store.

@@ -42,7 +42,7 @@ fn orphans_are_listed_named_by_doctor_and_deleted() {
     assert!(why["reasons"].to_string().contains("nobody will take it: no live node has job type"), "{why}");
 
     assert_eq!(place.json("orphans --older-than 1h --delete"), json!([]));
-    // Their node may be just about to start again.
+    // A node that has their type may be just about to start again.
     assert_eq!(place.json("orphans --delete"), json!([]));
     assert!(
         place.fine("orphans --delete --dry-run").contains("no job is without a node that can run it for 1 h 0 min")
