@@ -170,7 +170,8 @@ impl Catalogue<'_> {
         Ok(answers)
     }
 
-    /// Stores a trigger of a stored job for a request, unless a request of this id was taken before.
+    /// Stores a trigger of a stored job for a request, unless a request of this id was taken
+    /// before.
     ///
     /// # Errors
     /// As [`Catalogue::add_trigger`].
