@@ -1,6 +1,7 @@
 //! `JobKey` and `TriggerKey`: a name within a group, unique within a scheduler.
 
 use crate::error::{Error, Result};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -148,9 +149,10 @@ macro_rules! key {
             type Err = Error;
 
             /// Reads `group.name`, splitting at the first dot, or a bare name in the group
-            /// `DEFAULT`.
+            /// `DEFAULT`. A key whose group has a dot is written as JSON: `["group","name"]`.
             fn from_str(text: &str) -> Result<Self> {
-                let key = match text.split_once('.') {
+                let json = if text.starts_with('[') { serde_json::from_str(text).ok() } else { None };
+                let key = match json.as_ref().and_then(pair).or_else(|| text.split_once('.')) {
                     Some((group, name)) => Self::new(group, name),
                     None => Self::named(text),
                 };
@@ -169,6 +171,14 @@ macro_rules! key {
 
 key!(JobKey, "job", "org.quartz.JobKey");
 key!(TriggerKey, "trigger", "org.quartz.TriggerKey");
+
+/// The group and the name of a key as JSON: `["group","name"]`.
+pub(crate) fn pair(json: &Value) -> Option<(&str, &str)> {
+    match json.as_array()?.as_slice() {
+        [Value::String(group), Value::String(name)] => Some((group, name)),
+        _ => None,
+    }
+}
 
 /// Each key once, in order.
 pub(crate) fn distinct<'a, K: Ord + Clone + 'a>(keys: impl Iterator<Item = &'a K>) -> Vec<K> {
@@ -205,6 +215,17 @@ mod tests {
         let mut keys = vec![JobKey::new("A", "x"), JobKey::named("z"), JobKey::named("b")];
         keys.sort();
         assert_eq!(keys, [JobKey::named("b"), JobKey::named("z"), JobKey::new("A", "x")]);
+    }
+
+    #[test]
+    fn a_group_with_a_dot_is_written_as_json() {
+        let read = |text: &str| text.parse::<JobKey>().ok();
+        assert_eq!(read(r#"["com.acme.billing","nightly"]"#), Some(JobKey::new("com.acme.billing", "nightly")));
+        assert_eq!(read(r#" ["a","b"]"#), Some(JobKey::named(r#" ["a","b"]"#)));
+        assert_eq!(read("com.acme.nightly"), Some(JobKey::new("com", "acme.nightly")));
+        assert_eq!(read("[x].[y]"), Some(JobKey::new("[x]", "[y]")));
+        assert_eq!(read(r#"["a"]"#), Some(JobKey::named(r#"["a"]"#)));
+        assert_eq!(read(r#"["","b"]"#), None);
     }
 
     #[test]

@@ -97,7 +97,9 @@
 //! # Features
 //!
 //! `sqlite` (default), `postgres`, `mysql`: the databases. `signals` (default): a clean end at
-//! SIGTERM and Ctrl-C. `cli`: the command line. `metrics`: metrics through the facade of that name.
+//! SIGTERM and Ctrl-C. `java-streams` (default): job data and calendars as Java serialises them.
+//! `job-files` (default): Quartz's XML. `quartz-plugins` (default): its plugins that log runs and
+//! fires. `cli`: the command line. `metrics`: metrics through the facade of that name.
 //! `dashboard`: the web page and the endpoint for health and metrics. `recurrence`: rules of
 //! iCalendar. `test-util`: a manual clock and a simulated cluster for tests.
 #![warn(clippy::disallowed_methods)]

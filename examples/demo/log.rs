@@ -26,7 +26,8 @@ impl EventLog {
         Ok(Self { file, clock: Arc::new(SystemClock::default()) })
     }
 
-    /// The events of one run.
+    /// The events of one run. `origin_fire_id` is the first fire of a chain of reruns: of
+    /// recoveries, and also of retries, interrupted work and work that asked to go on.
     pub fn of(&self, job_type: &str, ctx: &JobContext) -> Events {
         let scheduled_ms = ctx.scheduled_fire_time().timestamp_millis();
         let recovering = ctx.recovering();

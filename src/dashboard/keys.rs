@@ -1,6 +1,6 @@
 //! Keys in forms: a key of two parts, or a plain name, in one field.
 
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, TriggerKey, pair};
 use serde_json::{Value, json};
 
 /// The subject of an action as a form or a JSON document has it.
@@ -23,16 +23,12 @@ impl Subject {
 
     /// The subject of a JSON value; a text with a dot is both a pair and a name, and stays a name.
     pub(super) fn of(value: &Value) -> Option<Self> {
-        let is_storable = |text: &String| !text.contains('\0');
+        let is_storable = |text: &str| !text.contains('\0');
         match value {
             Value::String(text) if !text.is_empty() && is_storable(text) => Some(Self::Name(text.clone())),
-            Value::Array(parts) => match parts.as_slice() {
-                [Value::String(group), Value::String(name)] if is_storable(group) && is_storable(name) => {
-                    Some(Self::Pair(group.clone(), name.clone()))
-                }
-                _ => None,
-            },
-            _ => None,
+            _ => pair(value)
+                .filter(|(group, name)| is_storable(group) && is_storable(name))
+                .map(|(group, name)| Self::Pair(group.to_owned(), name.to_owned())),
         }
     }
 

@@ -178,10 +178,13 @@ mod tests {
         map.put("i", 7);
         map.put("d", 1e300);
         map.put("b", true);
+        map.put("c", "False");
+        map.put("y", "yes");
         map.put("n", DataValue::Null);
         let bytes = DataFormat::Properties.encode_job(&map).expect("text");
         let read = DataFormat::Properties.decode(Some(&bytes)).expect("a map");
         assert_eq!((read.integer("i"), read.number("d"), read.flag("b")), (Some(7), Some(1e300), Some(true)));
+        assert_eq!((read.flag("c"), read.flag("y")), (Some(false), None), "capitals count as small letters");
         assert_eq!((read.text("n"), read.text("d")), (Some(""), Some("1e300")));
     }
 }

@@ -171,11 +171,12 @@ impl JobDataMap {
         }
     }
 
-    /// The truth value stored under `key`, also if it is stored as the text `true` or `false`.
+    /// The truth value stored under `key`, also if it is stored as the text `true` or `false`, in
+    /// small letters or capitals as in Java.
     pub fn flag(&self, key: &str) -> Option<bool> {
         match self.entries.get(key)? {
             DataValue::Bool(v) => Some(*v),
-            DataValue::String(v) => v.trim().parse().ok(),
+            DataValue::String(v) => v.trim().to_ascii_lowercase().parse().ok(),
             _ => None,
         }
     }

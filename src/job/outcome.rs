@@ -19,7 +19,7 @@ pub enum FireOutcome {
     Interrupted,
     /// The node lost the fire before its job had ended.
     Lost,
-    /// A trigger listener said no.
+    /// A trigger listener said no, to the only run or to one that the job had asked for again.
     Vetoed,
     /// The trigger could not fire in time, and its misfire instruction was applied instead.
     Misfired,

@@ -6,7 +6,9 @@ use std::fmt;
 /// The state of submitted work, see [`Scheduler::submission`](crate::Scheduler::submission).
 ///
 /// In the words of task tables with `INITIAL`, `RUNNING`, `INTERRUPTED` and `FAILED`: `Pending`,
-/// `Following`, `Paused` and `Parked` are `INITIAL`, `Retrying` is `INTERRUPTED`.
+/// `Following`, `Paused` and `Parked` are `INITIAL`, `Running` is `RUNNING`, `Retrying` is
+/// `INTERRUPTED`; `Ended` with `Failed`, `TimedOut` or `Lost` is `FAILED`, and done with
+/// `Succeeded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SubmissionState {

@@ -80,12 +80,14 @@ pub trait TriggerListener: Send + Sync + 'static {
     /// The listener's name, for messages and for [`ListenerManager`]; asked once, when it is added.
     fn name(&self) -> &str;
 
-    /// The trigger has fired and its job is about to run.
+    /// The trigger has fired and its job is about to run, or to run again in the same fire since it
+    /// asked for that ([`JobError::refire_immediately`](crate::JobError::refire_immediately)).
     fn trigger_fired(&self, fire: &FireEvent<'_>) {
         let _ = fire;
     }
 
-    /// True if the job must not run this time. A listener that panics here says nothing.
+    /// True if the job must not run this time; asked before each run of a fire. A listener that
+    /// panics here says nothing.
     #[doc(alias = "vetoJobExecution")]
     fn veto_job_execution(&self, fire: &FireEvent<'_>) -> bool {
         let _ = fire;

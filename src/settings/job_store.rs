@@ -35,8 +35,8 @@ pub struct JobStoreSettings {
     /// Most misfired triggers dealt with in one transaction; 20.
     /// Property `jobStore.maxMisfiresToHandleAtATime`.
     pub max_misfires_at_a_time: u32,
-    /// The time after which threads other than acquisition try again when the database cannot be
-    /// reached; 2 s, and 15 s in Quartz.
+    /// The longest time before a thread, acquisition or other, tries again when the database cannot
+    /// be reached; 2 s. The waits begin with 100 ms and double. Quartz waits 15 s each time.
     ///
     /// Property `jobStore.dbRetryInterval` (ms). A given `scheduler.dbFailureRetryInterval`
     /// replaces this value, as in Quartz. The default of that key does not, unlike Quartz.
@@ -53,7 +53,7 @@ pub struct JobStoreSettings {
     /// The name of the data source, for a database.
     /// Property `jobStore.dataSource`.
     pub data_source: Option<String>,
-    /// Only every n-th error in a row is logged as an error; 4.
+    /// Of errors in a row the first, and then every n-th, is logged as an error; 4.
     /// Property `jobStore.retryableActionErrorLogThreshold`.
     pub retry_log_threshold: u32,
     /// The clock that decides about check-ins: the database's, and on SQLite the node's.

@@ -34,7 +34,8 @@ pub struct NodeSettings {
     /// Labels that set the node apart from others.
     /// Property `carnelian.node.labels`.
     pub labels: Labels,
-    /// The role of the node, which runs jobs or only stores them; it runs jobs.
+    /// The role of the node: it runs jobs, or it only checks in and looks after the others; it runs
+    /// jobs.
     /// Property `carnelian.scheduler.role`.
     pub role: NodeRole,
     /// The application that the scheduler is a part of; the name of the scheduler if there is none.

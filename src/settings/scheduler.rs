@@ -20,8 +20,8 @@ pub struct SchedulerSettings {
     /// The name of this node; [`InstanceIdSetting::Auto`] in a cluster, else `NON_CLUSTERED`.
     /// Property `scheduler.instanceId`.
     pub instance_id: InstanceIdSetting,
-    /// The time between polls when there is nothing to do, and how far ahead triggers are acquired;
-    /// 30 s.
+    /// The longest time between two polls, whatever [`SchedulerSettings::poll_interval`] says; also
+    /// how far ahead triggers are reserved, which is never more than 1 s; 30 s.
     /// Property `scheduler.idleWaitTime` (ms, at least 1000).
     pub idle_wait_time: Duration,
     /// A switch: the node starts; yes. A node that is not enabled does nothing on
@@ -48,8 +48,9 @@ pub struct SchedulerSettings {
     /// By how many percent a poll interval is shortened at most, at random, so that nodes do not
     /// look in step; 5. Property `carnelian.scheduler.pollJitter`.
     pub poll_jitter: u32,
-    /// Time before the acquisition thread tries again when the database cannot be reached; 2 s.
-    /// Property `scheduler.dbFailureRetryInterval` (ms).
+    /// The value of `scheduler.dbFailureRetryInterval` (ms); 2 s. The field has no effect by
+    /// itself: a file's value is read into `job_store.db_retry_interval` too, which all threads
+    /// use.
     pub db_failure_retry_interval: Duration,
     /// The largest number of triggers that one transaction acquires; 500, or the number of threads
     /// if that is more. Quartz has 1.
@@ -68,10 +69,13 @@ pub struct SchedulerSettings {
     /// Time by which a trigger of a batch may fire early; 0.
     /// Property `scheduler.batchTriggerAcquisitionFireAheadTimeWindow` (ms).
     pub batch_time_window: Duration,
-    /// A switch: a shutdown that does not wait tells running jobs to stop; no.
+    /// A switch: a shutdown that does not wait for running jobs interrupts them: it asks them to
+    /// stop, again and again, and gives up those that do not; no. If not, they are told, and have a
+    /// second to stop.
     /// Property `scheduler.interruptJobsOnShutdown`.
     pub interrupt_jobs_on_shutdown: bool,
-    /// A switch: a shutdown that waits tells running jobs to stop; no.
+    /// A switch: a shutdown that waits for running jobs interrupts them likewise; no. If not, they
+    /// go on to their end, and are told nothing before `carnelian.shutdown.deadline` is near.
     /// Property `scheduler.interruptJobsOnShutdownWithWait`.
     pub interrupt_jobs_on_shutdown_with_wait: bool,
     /// The name of the acquisition thread, if not made from the scheduler's name.

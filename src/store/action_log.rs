@@ -47,6 +47,11 @@ impl JobStore {
         self
     }
 
+    /// The name under which this store's actions are written down.
+    pub fn actor(&self) -> &str {
+        &self.actor.name
+    }
+
     /// Writes down an action, in the transaction that does it, once for each subject.
     pub(super) fn note_action<T: Display>(
         &self,

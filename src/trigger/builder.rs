@@ -117,6 +117,11 @@ impl TriggerBuilder {
     }
 
     /// The moment after which it does not fire. Default: none.
+    ///
+    /// At the moment itself a simple or calendar-interval trigger does not fire, but one with a
+    /// cron expression or a recurrence rule does. A daily interval goes on until the end of that
+    /// day, as in Quartz, unless
+    /// [`respect_end_time`](crate::DailyTimeIntervalSchedule::respect_end_time) says otherwise.
     pub fn end_at(mut self, end: DateTime<Utc>) -> Self {
         self.trigger.end_ms = Some(end.timestamp_millis());
         self

@@ -128,7 +128,7 @@ impl CalendarIntervalSchedule {
         self.unit
     }
 
-    /// The time zone. Default: UTC.
+    /// The time zone; that of the machine before a schedule without a zone is stored.
     pub fn zone(&self) -> Tz {
         self.zone
     }

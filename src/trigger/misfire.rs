@@ -17,7 +17,8 @@ pub enum MisfireInstruction {
     /// count if for ever, else now with existing count. All others: fire once now.
     #[default]
     Smart,
-    /// Simple 1: fire now.
+    /// Simple 1: fire now; for a trigger that repeats as
+    /// [`MisfireInstruction::RescheduleNowWithRemainingCount`].
     FireNow,
     /// Simple 2: start again now, with the count as it is.
     RescheduleNowWithExistingCount,

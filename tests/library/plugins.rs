@@ -191,7 +191,7 @@ fn runs_that_take_too_long_are_interrupted_as_the_plugin_says() {
     let jobs = [
         job("by the plugin").data("AutoInterruptable", true),
         job("by its data").data("AutoInterruptable", "true").data("MaxRunTime", 200_i64),
-        job("by text").data("AutoInterruptable", "true").data("MaxRunTime", "200"),
+        job("by text").data("AutoInterruptable", "TRUE").data("MaxRunTime", "200"),
         job("in an hour").data("AutoInterruptable", true).data("MaxRunTime", 3_600_000_i64),
         job("by its policy").data("AutoInterruptable", true).policy(own),
         job("not asked").data("AutoInterruptable", false).data("MaxRunTime", 1_i64),

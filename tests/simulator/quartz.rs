@@ -50,7 +50,7 @@ pub struct Fired {
     /// The trigger's data.
     pub data: JobDataMap,
     pub scheduled_ms: i64,
-    /// Where its trigger comes from, if one of our nodes made it for work that was interrupted.
+    /// The origin of its trigger, if one of our nodes made it for work that was interrupted.
     pub chain: Option<RecoveryRow>,
     is_last: bool,
 }
@@ -253,7 +253,7 @@ impl World {
         self.say(format_args!("{} makes {key} for {}", node.name, row.fire_id));
     }
 
-    /// Where a trigger comes from that one of our nodes made for work that was interrupted.
+    /// The origin of a trigger that one of our nodes made for work that was interrupted.
     fn chain_of(&self, trigger: &TriggerKey) -> Option<RecoveryRow> {
         let mut found = Vec::new();
         let read = &mut |s: &mut dyn Session| {

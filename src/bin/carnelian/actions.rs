@@ -2,8 +2,9 @@
 
 use crate::failure::Outcome;
 use crate::output::{Output, or_dash, time};
+use crate::page::{Paging, Part};
 use crate::value::{self, Moment, With, epoch_ms, resolved};
-use carnelian::history::ActionQuery;
+use carnelian::history::{ActionQuery, ActionRow};
 use carnelian::machine::{Machine, MachineFiles};
 use carnelian::report;
 use carnelian::settings::Settings;
@@ -32,29 +33,31 @@ pub struct Actions {
     /// Only actions before this time
     #[arg(long, value_name = "TIME", value_parser = value::past, allow_hyphen_values = true)]
     pub until: Option<Moment>,
-    /// Only actions older than this one: the last of a page, for the next page
-    #[arg(long, value_name = "ID")]
-    pub after: Option<String>,
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub limit: usize,
+    #[command(flatten)]
+    pub paging: Paging,
 }
 
 /// Lists actions, the newest first.
 pub fn run(store: &JobStore, output: Output, options: &Actions) -> Outcome {
     let moment = |moment: Option<Moment>| moment.map(|moment| resolved(store, moment)).transpose();
     let query = ActionQuery::new()
-        .limit(options.limit)
         .with(options.subject.as_ref(), ActionQuery::subject)
         .with(options.kind.as_ref(), ActionQuery::kind)
         .with(options.actor.as_ref(), ActionQuery::actor)
         .with(options.action.as_ref(), ActionQuery::action)
         .with(moment(options.since)?, ActionQuery::since)
         .with(moment(options.until)?, ActionQuery::until)
-        .with(options.after.as_ref(), ActionQuery::after);
-    let rows = store.history().actions(&query)?;
+        .with(options.paging.after.as_ref(), ActionQuery::after);
+    let part = Part::of_queries(
+        &options.paging,
+        |row: &ActionRow| row.action_id.clone(),
+        |last, limit| {
+            let after = last.map(|row| &row.action_id);
+            Ok(store.history().actions(&query.clone().with(after, ActionQuery::after).limit(limit))?)
+        },
+    )?;
     let heading = ["TIME", "ACTOR", "NODE", "ACTION", "KIND", "SUBJECT", "DETAIL", "ID"];
-    output.list("no action is known", heading, &rows, report::action, |row| {
+    output.part("no action is known", heading, &part, report::action, |row| {
         [
             time(Some(epoch_ms(row.time()))),
             row.actor.clone(),

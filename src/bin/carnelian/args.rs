@@ -25,6 +25,7 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
+Keys of jobs and triggers: group.name; with a dot in the group as in '[\"com.acme\",\"nightly\"]'.
 Exit codes: 0 fine, 1 the answer is \"no\", 2 usage or configuration, 3 database unusable.";
 
 /// Operates a Carnelian scheduler through its database, and runs stand-alone nodes.

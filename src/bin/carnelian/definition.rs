@@ -21,7 +21,7 @@ A definition is a JSON object:
   expression   cron: the times of this cron expression
   from, to     daily: \"08:00\", \"17:59:59.999\"; both belong to the range
   only         daily: true leaves out all but the range [default: false]
-  tz           the time zone of all this [default: UTC]
+  tz           the time zone of all this [default: carnelian.scheduler.timeZone, else the machine's]
   description  a note for people
   base         another definition, whose times are left out too";
 

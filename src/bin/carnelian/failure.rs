@@ -21,6 +21,15 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// A job or trigger is not there; with a way to name another group where the key has dots.
+    pub fn missing(what: &str, group: &str, name: &str) -> Self {
+        let advice = name.rsplit_once('.').map_or(String::new(), |(more, last)| {
+            let other = serde_json::json!([format!("{group}.{more}"), last]);
+            format!(": its group would be `{group}`; a group with a dot is written as in '{other}'")
+        });
+        Self::Refused(format!("{what} `{group}.{name}` does not exist{advice}"))
+    }
+
     /// Says it on standard error, and gives the exit code.
     pub fn report(&self) -> ExitCode {
         let (code, text) = match self {

@@ -175,31 +175,12 @@ fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
     Ok(query.after(last))
 }
 
-/// The most rows of one query.
-const MOST_OF_QUERY: usize = 10_000;
-
-/// The part of the history that is shown; one row more tells whether there are more.
-fn part(store: &JobStore, query: HistoryQuery, paging: &Paging) -> Outcome<Part<HistoryRow>> {
-    let (most, mut items, mut query) = (paging.most(), Vec::new(), query);
-    loop {
-        let wanted = most.map_or(MOST_OF_QUERY, |most| most.saturating_add(1).saturating_sub(items.len()));
-        let wanted = wanted.min(MOST_OF_QUERY);
-        let page = store.history().find(&query.clone().limit(wanted))?;
-        let is_last = page.len() < wanted || most.is_some_and(|most| items.len() + page.len() > most);
-        items.extend(page);
-        match items.last() {
-            Some(last) if !is_last => query = query.after(last),
-            _ => break,
-        }
-    }
-    let has_more = most.is_some_and(|most| items.len() > most);
-    items.truncate(most.unwrap_or(usize::MAX));
-    let next = items.last().filter(|_| has_more).map(|row| row.fire_id.clone());
-    Ok(Part { items, next, total: None })
-}
-
 fn list(store: &JobStore, output: Output, query: HistoryQuery, paging: &Paging) -> Outcome {
-    let part = part(store, query, paging)?;
+    let part = Part::of_queries(
+        paging,
+        |row: &HistoryRow| row.fire_id.clone(),
+        |last, limit| Ok(store.history().find(&query.clone().with(last, HistoryQuery::after).limit(limit))?),
+    )?;
     let heading = ["ENDED", "OUTCOME", "JOB", "TRIGGER", "INSTANCE", "ATTEMPT", "RUN TIME", "FIRE", "ERROR"];
     output.part("no such fire has ended", heading, &part, report::run, |row| {
         [

@@ -42,8 +42,8 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
             let text = match asked {
                 None => format!("paused {count} triggers of {job}"),
                 Some(runs) => format!(
-                    "paused {count} triggers of {job}, and asked {runs} runs to stop: their nodes learn it with their next \
-                     heartbeat"
+                    "paused {count} triggers of {job}, and asked {runs} runs to stop: their nodes learn it at once, or with \
+                     their next poll"
                 ),
             };
             output.done(document, &text)
@@ -98,7 +98,7 @@ fn migrate(store: &JobStore, output: Output, types: &[String], dry_run: bool) ->
 
 /// The error for a job that is not there.
 pub fn missing(job: &JobKey) -> Failure {
-    Failure::Refused(format!("job `{job}` does not exist"))
+    Failure::missing("job", job.group(), job.name())
 }
 
 fn existing(store: &JobStore, job: &JobKey) -> Outcome<JobDetail> {

@@ -16,13 +16,16 @@ use std::time::Duration;
 // The orphans that are meant; as a doc comment it would be the help of the command.
 #[derive(Args)]
 pub struct Orphans {
-    /// Only those that have been orphans for so long: `500ms 30s 5m 2h 1d`
+    /// Only those that have been orphans for so long: `500ms 30s 5m 2h 1d` [default: 0s, and 1h
+    /// with --delete]
     #[arg(long, value_name = "DUR", value_parser = value::duration)]
     pub older_than: Option<Duration>,
     /// Only jobs of this type
     #[arg(long = "type", value_name = "TYPE")]
     pub job_type: Option<String>,
-    /// Deletes them, with their triggers; those that run stay
+    /// Deletes them, with their triggers; those that run stay. A node that is just being started
+    /// again leaves orphans for a while: those of the last hour stay too, unless --older-than says
+    /// otherwise
     #[arg(long, conflicts_with_all = ["limit", "after"])]
     pub delete: bool,
     /// With --delete: only says what would be deleted
@@ -34,9 +37,13 @@ pub struct Orphans {
     pub paging: Paging,
 }
 
+/// The time for which a job that is deleted has been an orphan, unless the options say otherwise.
+const LEAST_AGE_TO_DELETE: Duration = Duration::from_secs(3_600);
+
 /// Lists them and notes since when they are orphans, or deletes them.
 pub fn run(store: &JobStore, output: Output, options: &Orphans) -> Outcome {
-    let (older_than, after) = (options.older_than.unwrap_or(Duration::ZERO), options.paging.place()?);
+    let least_age = if options.delete { LEAST_AGE_TO_DELETE } else { Duration::ZERO };
+    let (older_than, after) = (options.older_than.unwrap_or(least_age), options.paging.place()?);
     let query = OrphanQuery {
         job_type: options.job_type.clone(),
         older_than,
@@ -75,7 +82,7 @@ pub fn run(store: &JobStore, output: Output, options: &Orphans) -> Outcome {
             "deleted": deletes,
         })
     };
-    let age = options.older_than.map_or(String::new(), |_| format!(" for {}", span(millis(older_than))));
+    let age = if older_than.is_zero() { String::new() } else { format!(" for {}", span(millis(older_than))) };
     let none = format!("no job is without a node that can run it{age}");
     output.part(&none, ["JOB", "TYPE", "TRIGGERS", "NEXT", "FOR", "WHY"], &part, document, |orphan| {
         [

@@ -6,6 +6,9 @@ use crate::shown::grouped;
 use carnelian::listing::Page;
 use clap::Args;
 
+/// The most rows that the store gives for one query.
+const MOST_OF_QUERY: usize = 10_000;
+
 // The part of a list; as a doc comment it would be the help of the command.
 #[derive(Args, Clone, Debug)]
 pub struct Paging {
@@ -72,6 +75,30 @@ impl<T> Part<T> {
     pub fn of<const N: usize>(page: Page<T>, place: impl Fn(&T) -> [String; N]) -> Self {
         let next = page.items.last().filter(|_| page.has_more).map(|last| token(&place(last)));
         Self { items: page.items, next, total: None }
+    }
+
+    /// The part that queries give, each for at most so many entries after the last one of the query
+    /// before. One entry more than is shown tells whether there are more.
+    pub fn of_queries(
+        paging: &Paging,
+        token: impl Fn(&T) -> String,
+        find: impl Fn(Option<&T>, usize) -> Outcome<Vec<T>>,
+    ) -> Outcome<Self> {
+        let (most, mut items) = (paging.most(), Vec::new());
+        loop {
+            let wanted = most.map_or(MOST_OF_QUERY, |most| most.saturating_add(1).saturating_sub(items.len()));
+            let wanted = wanted.min(MOST_OF_QUERY);
+            let found = find(items.last(), wanted)?;
+            let is_last = found.len() < wanted;
+            items.extend(found);
+            if is_last || most.is_some_and(|most| items.len() > most) {
+                break;
+            }
+        }
+        let has_more = most.is_some_and(|most| items.len() > most);
+        items.truncate(most.unwrap_or(usize::MAX));
+        let next = items.last().filter(|_| has_more).map(token);
+        Ok(Self { items, next, total: None })
     }
 }
 
@@ -146,5 +173,21 @@ mod tests {
         // An entry that is gone meanwhile is a place all the same.
         let second = paging(2, first.next.as_deref()).cut(vec![4, 100], place).unwrap();
         assert_eq!((second.items, second.next), (vec![100], None));
+    }
+
+    #[test]
+    fn queries_go_on_until_the_list_is_long_enough_or_ends() {
+        let part = |paging: &Paging, count: usize| {
+            let find =
+                |last: Option<&usize>, limit| Ok((0..count).skip(last.map_or(0, |n| n + 1)).take(limit).collect());
+            let part = Part::of_queries(paging, usize::to_string, find).unwrap();
+            (part.items.len(), part.next)
+        };
+        assert_eq!(part(&paging(2, None), 3), (2, Some("1".to_owned())));
+        assert_eq!(part(&paging(2, None), 2), (2, None));
+        assert_eq!(part(&paging(MOST_OF_QUERY, None), MOST_OF_QUERY + 1), (MOST_OF_QUERY, Some("9999".to_owned())));
+        let all = Paging { all: true, ..paging(2, None) };
+        assert_eq!(part(&all, 2 * MOST_OF_QUERY + 1), (2 * MOST_OF_QUERY + 1, None));
+        assert_eq!(part(&all, 0), (0, None));
     }
 }

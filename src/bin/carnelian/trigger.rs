@@ -56,7 +56,7 @@ fn done(output: Output, trigger: &TriggerKey, what: &str) -> Outcome {
 
 /// The error for a trigger that is not there.
 pub fn missing(trigger: &TriggerKey) -> Failure {
-    Failure::Refused(format!("trigger `{trigger}` does not exist"))
+    Failure::missing("trigger", trigger.group(), trigger.name())
 }
 
 fn existing(store: &JobStore, trigger: &TriggerKey) -> Outcome {

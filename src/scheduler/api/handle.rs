@@ -45,8 +45,9 @@ impl Scheduler {
     }
 
     /// Another handle of the same node, by which a person acts, such as one who is logged in at a
-    /// web page: what this handle changes is written down under that name. Actions of other handles
-    /// are written down under the name of the program. Property `carnelian.actor`.
+    /// web page. The name is written down for all that this handle changes: in the log of actions,
+    /// and with drains, the blacklist, limits, cancels and the recovery mode. Actions of other
+    /// handles are written down under the name of the program. Property `carnelian.actor`.
     ///
     /// ```
     /// use carnelian::Scheduler;
@@ -95,6 +96,11 @@ impl Scheduler {
     #[doc(hidden)]
     pub fn store(&self) -> &JobStore {
         self.acting.as_deref().unwrap_or(&self.inner.node.store)
+    }
+
+    /// The name under which this handle's actions and orders are written down.
+    pub(super) fn actor(&self) -> &str {
+        self.store().actor()
     }
 
     /// Creates or upgrades the tables; safe to repeat, and to race with other nodes. Tables that

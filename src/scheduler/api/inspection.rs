@@ -232,7 +232,7 @@ impl Scheduler {
     }
 
     /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or was asked
-    /// before. Another node learns it with its next look, or hears of it. A run on a node of Quartz
+    /// before. Another node learns it at once, or with its next poll. A run on a node of Quartz
     /// cannot be reached.
     ///
     /// # Errors
@@ -241,8 +241,7 @@ impl Scheduler {
         if self.interrupt_fire(fire_id) {
             return Ok(true);
         }
-        let who = format!("instance {}", self.instance_id());
-        Ok(self.open_store()?.upkeep().request_cancels(&[fire_id.to_owned()], &who)? > 0)
+        Ok(self.open_store()?.upkeep().request_cancels(&[fire_id.to_owned()], self.actor())? > 0)
     }
 
     /// Declares a running fire failed, wherever in the cluster it is: it ends in the history with

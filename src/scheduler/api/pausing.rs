@@ -6,7 +6,9 @@ use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::scheduler::run::stop_reason::StopReason;
 
-/// Each may fail with what can go wrong with the store.
+/// Each may fail with what can go wrong with the store. A resumed trigger that is late is treated
+/// as a misfire at once if this scheduler is started; else it keeps its old fire time, and a node
+/// that runs jobs finds it, as in Quartz.
 impl Scheduler {
     /// Pauses a trigger; false if nothing changed.
     pub fn pause_trigger(&self, key: &TriggerKey) -> Result<bool> {
@@ -16,7 +18,7 @@ impl Scheduler {
         Ok(count > 0)
     }
 
-    /// Resumes a trigger; what it missed is treated as a misfire. False if nothing changed.
+    /// Resumes a trigger. False if nothing changed.
     pub fn resume_trigger(&self, key: &TriggerKey) -> Result<bool> {
         let count = self.open_store()?.catalogue().resume_triggers(std::slice::from_ref(key), self.is_started())?;
         self.wake();
@@ -34,11 +36,11 @@ impl Scheduler {
 
     /// Pauses the triggers of a job and asks its runs to stop, wherever in the cluster they are,
     /// with the reason [`StopReason::Paused`]; returns how many runs were asked. Other nodes learn
-    /// it with their next heartbeat.
+    /// it at once, or with their next poll.
     pub fn pause_job_and_stop(&self, key: &JobKey) -> Result<usize> {
         self.pause_job(key)?;
         // Nothing of it begins from here on.
-        let asked = self.open_store()?.upkeep().stop_runs(key, &format!("instance {}", self.instance_id()))?;
+        let asked = self.open_store()?.upkeep().stop_runs(key, self.actor())?;
         for fire in self.inner.node.running_fires.all().iter().filter(|fire| fire.job == *key) {
             self.stop_here(fire, StopReason::Paused);
         }

@@ -16,7 +16,7 @@ impl Scheduler {
     /// [`Error::Invalid`](crate::Error::Invalid) for a name that cannot be;
     /// [`Error::Refused`](crate::Error::Refused) if a thousand nodes take no work already.
     pub fn drain(&self, node: &str) -> Result<()> {
-        self.open_store()?.placement().drain(node, false, &self.who())?;
+        self.open_store()?.placement().drain(node, false, self.actor())?;
         self.check_in_soon();
         Ok(())
     }
@@ -28,7 +28,7 @@ impl Scheduler {
     /// # Errors
     /// As [`Scheduler::drain`].
     pub fn drain_and_stop(&self, node: &str) -> Result<()> {
-        self.open_store()?.placement().drain(node, true, &self.who())?;
+        self.open_store()?.placement().drain(node, true, self.actor())?;
         self.check_in_soon();
         Ok(())
     }
@@ -45,7 +45,7 @@ impl Scheduler {
     /// # Errors
     /// As [`Scheduler::drain`].
     pub fn blacklist(&self, entry: &BlacklistEntry) -> Result<()> {
-        self.open_store()?.placement().blacklist(entry, &self.who())?;
+        self.open_store()?.placement().blacklist(entry, self.actor())?;
         self.check_in_soon();
         Ok(())
     }
@@ -67,7 +67,7 @@ impl Scheduler {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for a group that cannot be, or neither number.
     pub fn set_group_limit(&self, group: &str, per_node: Option<u32>, per_cluster: Option<u32>) -> Result<()> {
-        self.open_store()?.placement().set_group_limit(group, per_node, per_cluster, &self.who())?;
+        self.open_store()?.placement().set_group_limit(group, per_node, per_cluster, self.actor())?;
         self.check_in_soon();
         Ok(())
     }
@@ -93,10 +93,6 @@ impl Scheduler {
     /// The jobs that no living node may run, for the sake of their placement.
     pub fn unplaceable_jobs(&self) -> Result<Vec<UnplaceableJob>> {
         self.store().placement().unplaceable_jobs()
-    }
-
-    fn who(&self) -> String {
-        format!("instance {}", self.instance_id())
     }
 
     fn check_in_soon(&self) {

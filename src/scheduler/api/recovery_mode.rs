@@ -12,7 +12,7 @@ impl Scheduler {
     /// `carnelian.recovery.rate`. The mode ends by itself when nothing is overdue. Other nodes
     /// learn it with their monitor's next look (`carnelian.monitor.interval`), this one at once.
     pub fn start_recovery(&self) -> Result<RecoveryModeRow> {
-        let row = self.open_store()?.outages().start_recovery(self.instance_id())?;
+        let row = self.open_store()?.outages().start_recovery(self.actor())?;
         self.recovery_has_changed();
         Ok(row)
     }

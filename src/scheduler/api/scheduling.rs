@@ -40,6 +40,8 @@ impl Scheduler {
     ///
     /// # Errors
     /// As [`Scheduler::schedule_job`]; what exists is replaced if [`IfExists::Replace`] says so.
+    /// [`Error::Refused`] for a job without a trigger that is not durable, and for a trigger of
+    /// another job than the one it is given with.
     pub fn schedule_jobs(&self, work: Vec<(JobDetail, Vec<Trigger>)>, if_exists: IfExists) -> Result<Vec<Trigger>> {
         let store = self.open_store()?;
         let jobs: Vec<JobDetail> = work.iter().map(|(job, _)| job.clone()).collect();
@@ -112,7 +114,10 @@ impl Scheduler {
     /// Stores a durable job without a trigger.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] with [`IfExists::Refuse`], and what can go wrong with the store.
+    /// [`Error::Refused`] for a job that is not durable, as none is by default
+    /// ([`JobDetailBuilder::durable`](crate::JobDetailBuilder::durable); or
+    /// [`Scheduler::add_job_awaiting_trigger`]); [`Error::AlreadyExists`] with
+    /// [`IfExists::Refuse`], and what can go wrong with the store.
     pub fn add_job(&self, job: &JobDetail, if_exists: IfExists) -> Result<()> {
         self.open_store()?.catalogue().add_job(job, if_exists.replaces())?;
         self.tell("job_added", |listener| listener.job_added(job));
@@ -255,7 +260,8 @@ impl Scheduler {
         self.inner.node.import(file, &|job_type| self.inner.registry.job(job_type)?.flags())
     }
 
-    /// Deletes all jobs, triggers and pauses of the scheduler; running fires end as usual.
+    /// Deletes all jobs, triggers, calendars and pauses of the scheduler; running fires end as
+    /// usual.
     ///
     /// # Errors
     /// What can go wrong with the store.

@@ -130,7 +130,7 @@ impl List {
         let samples = states.map(|(state, n)| (label("state", state), Value::Gauge(n as f64)));
         self.add("carnelian_workers", "Worker threads: busy, free, and given up but not ended.", samples);
         let unrecorded = node.completions.count() as f64;
-        self.gauge("carnelian_unrecorded_fires", "OwnedCompletion fires that are not recorded yet.", unrecorded);
+        self.gauge("carnelian_unrecorded_fires", "Ended fires that are not recorded yet.", unrecorded);
         self.gauge(
             "carnelian_quarantined_rows",
             "Triggers that cannot be read, or whose strategy has no answer.",

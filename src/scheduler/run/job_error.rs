@@ -56,8 +56,8 @@ pub struct JobError {
 }
 
 impl JobError {
-    /// A failure after which the trigger goes on as scheduled. True if the work is tried again is
-    /// for the [`RetryPolicy`](crate::RetryPolicy) of the job.
+    /// A failure after which the trigger goes on as scheduled. The
+    /// [`RetryPolicy`](crate::RetryPolicy) of the job says whether the work is tried again.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

@@ -1,6 +1,6 @@
 //! `RunShell`: one fire on its worker, in the order of Quartz: trigger listeners, veto, job
-//! listeners, the job, job listeners, instruction, trigger listeners, and the hand-over to the
-//! completer.
+//! listeners, the job, job listeners, instruction, trigger listeners, all that again if the job
+//! asks for it, and the hand-over to the completer.
 
 use super::capture_log::RunLines;
 use super::completion_queue::OwnedCompletion;
@@ -153,14 +153,9 @@ impl RunShell {
         let node = &*self.node;
         let Run { mut ctx, begun, mut entry, broken, is_vetoed } = run;
         let handle = Arc::clone(&entry.handle);
-        let end = if is_vetoed {
-            lifecycle_log::vetoed(&ctx.event());
-            node.listeners.job_execution_vetoed(&ctx.event());
-            node.count_fire(&handle.job, FireOutcome::Vetoed, None);
-            let end = FireEnd { outcome: FireOutcome::Vetoed, error: None, run_time: Duration::ZERO, result: None };
-            handle.begin_end().then_some(RunEnd { instruction: CompletionInstruction::NoInstruction, end, rerun: None })
-        } else {
-            self.execute(&mut ctx, &handle, broken.as_ref())
+        let end = match is_vetoed {
+            true => self.veto(&ctx, &handle),
+            false => self.execute(&mut ctx, &handle, broken.as_ref()),
         };
         let Some(RunEnd { instruction, end, rerun }) = end else {
             entry.is_accounted = true;
@@ -196,8 +191,18 @@ impl RunShell {
         }
     }
 
-    /// Runs the job, again and again if it asks for it; none if the fire was ended in its place
-    /// meanwhile. Data that could not be upgraded it does not see.
+    /// Ends a fire that a listener has vetoed; none if it was ended in the job's place meanwhile.
+    fn veto(&self, ctx: &JobContext, handle: &RunHandle) -> Option<RunEnd> {
+        let node = &*self.node;
+        lifecycle_log::vetoed(&ctx.event());
+        node.listeners.job_execution_vetoed(&ctx.event());
+        node.count_fire(&handle.job, FireOutcome::Vetoed, None);
+        let end = FireEnd { outcome: FireOutcome::Vetoed, error: None, run_time: Duration::ZERO, result: None };
+        handle.begin_end().then_some(RunEnd { instruction: CompletionInstruction::NoInstruction, end, rerun: None })
+    }
+
+    /// Runs the job, again and again if it asks for it and no listener vetoes that; none if the
+    /// fire was ended in its place meanwhile. Data that could not be upgraded it does not see.
     fn execute(&self, ctx: &mut JobContext, handle: &RunHandle, broken: Option<&JobError>) -> Option<RunEnd> {
         let node = &*self.node;
         let job = self.registry.job(ctx.job().job_type());
@@ -241,6 +246,9 @@ impl RunShell {
                 return Some(RunEnd { instruction, end, rerun: None });
             }
             handle.run_again();
+            if node.listeners.trigger_fired(&ctx.event()) {
+                return self.veto(ctx, handle);
+            }
         }
     }
 }

@@ -234,3 +234,19 @@ fn a_drained_active_node_hands_over() {
     cluster.await_quiet();
     cluster.assert_sound();
 }
+
+#[test]
+fn orders_have_the_name_of_who_gives_them() {
+    let cluster = cluster();
+    let program = node(&cluster, "n1", "");
+    let ada = program.as_actor("ada");
+    program.drain("n7").unwrap();
+    ada.drain("n8").unwrap();
+    ada.blacklist(&BlacklistEntry::new("n9")).unwrap();
+    ada.set_group_limit("g", Some(1), None).unwrap();
+    let orders = program.blacklist_rows().unwrap().into_iter().map(|row| (row.node, row.who));
+    let expected = [("n7", "n1"), ("n8", "ada"), ("n9", "ada")].map(|(node, who)| (node.to_owned(), who.to_owned()));
+    assert_eq!(orders.collect::<BTreeMap<_, _>>(), BTreeMap::from(expected));
+    assert_eq!(program.group_limits().unwrap()[0].who, "ada");
+    assert_eq!(ada.start_recovery().unwrap().begun_by, "ada");
+}

@@ -2,7 +2,7 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
-use carnelian::history::FireOutcome;
+use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::listener::{FireEnd, FireEvent, JobListener, SchedulerListener, TriggerListener};
 use carnelian::store::CompletionInstruction;
 use carnelian::{
@@ -139,6 +139,43 @@ fn a_veto_keeps_the_job_from_running_and_the_fire_still_ends() {
     cluster.assert_sound();
 }
 
+/// As in Quartz, listeners are told and asked again before a job runs again in the same fire.
+#[test]
+fn a_veto_ends_a_job_that_asks_for_ever_to_run_again() {
+    struct Enough;
+    impl TriggerListener for Enough {
+        fn name(&self) -> &str {
+            "enough"
+        }
+        fn veto_job_execution(&self, fire: &FireEvent<'_>) -> bool {
+            fire.refire_count() == 2
+        }
+    }
+    let (cluster, recorder) = (Cluster::new(), Recorder::default());
+    let node = cluster
+        .node("n1", 1)
+        .job_fn("for ever", |_: &mut JobContext| Err::<(), _>(JobError::new("again").refire_immediately()))
+        .job_listener(recorder.clone())
+        .trigger_listener(recorder.clone())
+        .trigger_listener(Enough)
+        .build()
+        .unwrap();
+    node.start().unwrap();
+    let job = job("stubborn", "for ever");
+    node.schedule_job(job.clone(), now("t", &job)).unwrap();
+    wait_until("it was vetoed", LONG, || node.health().counters.vetoed == 1);
+    cluster.await_quiet();
+    let round = ["fired", "asked", "to be executed", "was executed: failed None", "complete: NoInstruction"];
+    assert_eq!(recorder.heard(), [&round[..], &round[..], &["fired", "asked", "vetoed"]].concat());
+    let ended = node.history(&HistoryQuery::new()).unwrap();
+    assert_eq!(
+        ended.iter().map(|run| (run.outcome, run.run_ms.is_some())).collect::<Vec<_>>(),
+        [(FireOutcome::Vetoed, true)]
+    );
+    assert!(!node.trigger_exists(&TriggerKey::new("g", "t")).unwrap());
+    cluster.assert_sound();
+}
+
 struct Clumsy;
 impl JobListener for Clumsy {
     fn name(&self) -> &str {
@@ -211,7 +248,7 @@ fn what_a_job_error_asks_for_is_done() {
     cluster.await_quiet();
     wait_until("it was repeated", LONG, || node.health().counters.succeeded == 1);
     assert_eq!(node.health().counters.failed, 3);
-    assert_eq!(recorder.heard().iter().filter(|line| *line == "fired").count(), 1);
+    assert_eq!(recorder.heard().iter().filter(|line| *line == "fired").count(), 4, "before each run");
 
     let for_ever = |name: &str, job: &JobDetail| {
         Trigger::builder(TriggerKey::new("g", name), job.key().clone())

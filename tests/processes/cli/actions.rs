@@ -32,9 +32,16 @@ fn actions_of_the_command_line_are_listed_with_who_did_them() {
     assert_eq!(place.json("actions --actor bob"), json!([]));
     assert_eq!(place.json("actions --until -1h"), json!([]));
     let first = place.json("actions --limit 3");
-    let after = text(&first[2], "action_id");
+    let after = text(&first, "next");
+    assert_eq!((subjects(&first["items"]).len(), after), (3, text(&first["items"][2], "action_id")));
     assert_eq!(subjects(&place.json(&format!("actions --after {after}"))), ["g.a"]);
-    assert!(place.fine("actions").contains("rack7"));
+    assert_eq!(place.json("actions --limit 4"), all);
+    assert_eq!(place.json("actions --all"), all);
+    let table = place.fine("actions --limit 3");
+    assert!(
+        table.contains("rack7") && table.contains(&format!("3 shown; --all shows all, --after {after}")),
+        "{table}"
+    );
     place.fine("job resume g.a");
     let shown = place.json("job show g.a");
     assert_eq!((text(&shown["last_action"], "action"), &shown["last_runs"]), ("resume", &json!([])));

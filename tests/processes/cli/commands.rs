@@ -419,3 +419,22 @@ fn a_backfill_is_planned_stored_and_not_repeated() {
     assert!(place.refused(2, &format!("{range} --most 2")).contains("at most 2 fires"));
     assert!(place.refused(1, &range.replace("g.noon", "g.none")).contains("g.none"));
 }
+
+/// Groups of Quartz are often Java packages.
+#[test]
+fn a_group_with_dots_is_named_by_json() {
+    let place = Place::new();
+    place.fine("migrate");
+    let (job, trigger) = (r#"["com.acme.billing","nightly"]"#, r#"["com.acme","t.1"]"#);
+    place.fine(&format!("schedule --job {job} --type t --trigger {trigger} --at 2040-01-01T00:00:00Z --durable"));
+    let shown = place.json(&format!("job show {job}"));
+    assert_eq!((text(&shown, "job"), &shown["triggers"]), ("com.acme.billing.nightly", &json!(["com.acme.t.1"])));
+    assert_eq!(place.json(&format!("trigger list --job {job}")).as_array().unwrap().len(), 1);
+    for (key, way_out) in [("job delete com.acme.billing.nightly", job), ("trigger pause com.acme.t.1", "acme.t")] {
+        let complaint = place.refused(1, key);
+        assert!(complaint.contains("its group would be `com`") && complaint.contains(way_out), "{complaint}");
+    }
+    place.fine(&format!("trigger pause {trigger}"));
+    place.fine(&format!("job delete {job}"));
+    assert_eq!(place.json("job list"), json!([]));
+}

@@ -79,7 +79,8 @@ pub struct Schedule {
     /// The first moment it may fire: ISO 8601 with offset, `now`, or `+30s` [default: now]
     #[arg(long, help_heading = "When", value_name = "TIME", conflicts_with = "at", value_parser = value::moment)]
     pub start: Option<Moment>,
-    /// The moment after which it does not fire
+    /// The moment after which it does not fire; at the moment itself --cron and --rrule do, --every
+    /// and --calendar-interval do not, and --daily-every goes on until the end of that day
     #[arg(long, help_heading = "When", value_name = "TIME", value_parser = value::moment)]
     pub end: Option<Moment>,
     /// The treatment of a fire that could not happen in time

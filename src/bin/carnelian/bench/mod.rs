@@ -40,7 +40,7 @@ pub struct Bench {
     /// The number of triggers that are stored beside, due tomorrow
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub stored: u32,
-    /// True if fires are written into the history [default: as the settings say]
+    /// The history is written, or not [default: as the settings say]
     #[arg(long, value_name = "WHETHER", value_enum)]
     pub history: Option<History>,
     /// The jobs request recovery: what a fire was is kept until its job has ended
