@@ -7,8 +7,6 @@ use carnelian::store::CompletionOutcome::{Fenced, Recorded};
 use carnelian::store::faults::Fault;
 use carnelian::store::{AcquireRequest, Acquisition, Completion, CompletionOutcome};
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn turn(node: &Node, ended: &[Completion], max: usize) -> carnelian::Result<(Vec<CompletionOutcome>, Acquisition)> {
     let (types, none) = (vec!["work".to_owned()], BTreeSet::new());
@@ -89,10 +87,16 @@ fn a_node_that_was_declared_dead_has_no_turn() {
     }
 }
 
+#[cfg(feature = "test-util")]
 on_each_database!(what_another_node_passes_over_tells_of_no_ends);
 /// The commit is lost with the ends in it. Before the node asks, another one passes over the same
 /// time of the same trigger.
+#[cfg(feature = "test-util")]
 fn what_another_node_passes_over_tells_of_no_ends() {
+    use carnelian::Overlap;
+    use carnelian::store::faults::Fault;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     let cluster = Cluster::new(open());
     let (mut a, b) = (cluster.node("A"), cluster.node("B"));
     cluster.schedule(job("a").durable(true), [minutely("s", "a", NOW).overlap(Overlap::Skip), once("u", "a", NOW)]);
