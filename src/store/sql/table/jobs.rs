@@ -216,7 +216,7 @@ impl JobRows for SqlSession<'_, '_> {
         let mut row = values(job);
         row.extend([self.name(), job.key.name().into(), job.key.group().into()]);
         if self.execute(text, &row)? == 0 {
-            // The last run of the job has ended since the job was seen, beside a caller's transaction.
+            // The last run of the job has ended since it was seen, beside a caller's transaction.
             return self.insert_jobs(std::slice::from_ref(job));
         }
         let side_tables = [JobPolicyRow::DEF, TagRow::DEF, JobMarksRow::DEF];
