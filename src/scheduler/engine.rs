@@ -97,6 +97,8 @@ impl Engine {
         node.firing.leave_standby();
         node.services.acquirer.wake();
         node.services.misfire.wake();
+        // In active-passive mode a check-in makes it active again, and tells its deputy.
+        node.services.cluster.wake();
     }
 
     /// Starts the threads; true if there were none.

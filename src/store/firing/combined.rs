@@ -38,7 +38,7 @@ impl Firing<'_> {
                 let recorded = self.complete_in_session(s, ended)?;
                 Ok((recorded, self.acquire_in_session(s, owner, request, None)?))
             },
-            &mut |s, (_, acquisition)| self.is_committed(s, owner, ended, acquisition),
+            &mut |s, (recorded, acquisition)| self.is_committed(s, owner, ended, recorded, acquisition),
         )?;
         match outcome {
             TxOutcome::Done(answer) => Ok(answer),

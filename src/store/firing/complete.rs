@@ -126,8 +126,7 @@ impl Firing<'_> {
     ///
     /// Without `ends_heartbeats` the rows of their heartbeats are left to their node, which goes on
     /// writing them with those of its other fires: a transaction of a job's may last. The rows of
-    /// last runs are too, since those of other fires are the same. Jobs that are idle now are left
-    /// as well: such a transaction takes no lock, and does not see a trigger that is being stored.
+    /// last runs are too, since those of other fires are the same.
     pub(super) fn record_ends(
         &self,
         s: &mut dyn Session,
@@ -168,7 +167,7 @@ impl Firing<'_> {
         if !triggers.is_empty() {
             s.delete_finished_triggers(&distinct(triggers.iter()))?;
         }
-        if ends_heartbeats && !jobs.is_empty() {
+        if !jobs.is_empty() {
             s.delete_idle_jobs(&distinct(jobs.iter()))?;
         }
         if !effects.let_go.is_empty() {
@@ -280,7 +279,11 @@ fn ended_ms(end: &Completion, now_ms: i64, now: Duration) -> i64 {
 }
 
 /// The ends that had this outcome.
-fn of_outcome(ends: &[Completion], outcomes: &[CompletionOutcome], wanted: CompletionOutcome) -> Vec<Completion> {
+pub(super) fn of_outcome(
+    ends: &[Completion],
+    outcomes: &[CompletionOutcome],
+    wanted: CompletionOutcome,
+) -> Vec<Completion> {
     ends.iter().zip(outcomes).filter(|(_, outcome)| **outcome == wanted).map(|(end, _)| end.clone()).collect()
 }
 

@@ -1,8 +1,9 @@
 //! `Doubt`: what was taken by a transaction whose commit's answer was lost, kept until the store
 //! can be asked for it.
 
+use super::complete::of_outcome;
 use super::overlap::is_written;
-use super::{Acquisition, Completion, CompletionReport, Doubt};
+use super::{Acquisition, Completion, CompletionOutcome, CompletionReport, Doubt};
 use crate::error::Result;
 use crate::store::row::FiredSelection;
 use crate::store::transaction::{TxOutcome, fenced};
@@ -47,7 +48,7 @@ pub(super) fn is_there(s: &mut dyn Session, acquisition: &Acquisition) -> Result
 }
 
 impl Firing<'_> {
-    /// True if the transaction was committed that has recorded these ends and taken this.
+    /// True if the transaction was committed that has recorded ends, as told, and taken this.
     ///
     /// Triggers that were passed over tell only where nothing has ended: others may have passed
     /// over the same triggers since.
@@ -56,15 +57,17 @@ impl Firing<'_> {
         s: &mut dyn Session,
         owner: &Owner,
         ended: &[Completion],
+        recorded: &CompletionReport,
         acquisition: &Acquisition,
     ) -> Result<bool> {
+        let ended = of_outcome(ended, &recorded.outcomes, CompletionOutcome::Recorded);
         if ended.is_empty() {
             return Ok(is_there(s, acquisition)?.unwrap_or(true));
         }
         // A reservation may have been taken back since.
         let ids = acquisition.ids();
         let is_there = !ids.is_empty() && !s.fired_ids(FiredSelection::Ids(&ids))?.is_empty();
-        Ok(is_there || self.are_completed(s, owner, ended)?)
+        Ok(is_there || self.are_completed(s, owner, &ended)?)
     }
 
     /// These ends are recorded, where nobody could say so when they were to be.
@@ -87,7 +90,7 @@ impl Firing<'_> {
     /// have taken it over. The error of the database that is left after the bounded retries; then
     /// it is in doubt still.
     pub fn settle_doubt(&self, owner: &Owner, doubt: &mut Doubt) -> Result<bool> {
-        let Doubt { acquisition, ended, .. } = &*doubt;
+        let Doubt { acquisition, ended, recorded, .. } = &*doubt;
         let (happened, there) = self.store.retrying(
             "settle what is in doubt",
             TxMode::Exclusive(Lock::TriggerAccess),
@@ -98,7 +101,7 @@ impl Firing<'_> {
                     true => BTreeSet::new(),
                     false => s.fired_ids(FiredSelection::Ids(&ids))?,
                 };
-                Ok((self.is_committed(s, owner, ended, acquisition)?, there))
+                Ok((self.is_committed(s, owner, ended, recorded, acquisition)?, there))
             },
             &mut |_, _| Ok(true),
         )?;

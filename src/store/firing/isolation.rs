@@ -22,7 +22,8 @@ impl FireBundle {
 }
 
 impl Completion {
-    /// The end of the fire touches no row but its own.
+    /// The end of the fire touches no row but its own, and a complete trigger that was put back for
+    /// it, which nobody else takes.
     pub(super) fn is_isolated(&self) -> bool {
         let tells = self.failed || self.revived || self.has_heartbeat || self.by_job || self.may_be_waited_for;
         let writes =

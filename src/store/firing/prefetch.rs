@@ -210,18 +210,21 @@ impl Firing<'_> {
     pub(in crate::store) fn restore_gone(&self, s: &mut dyn Session, instance: &str) -> Result<()> {
         let held = s.fired(FiredSelection::OfInstance(instance))?;
         let left = self.prefetched_by(s, instance, &held)?;
-        let gone = gone_rows(&held, &left);
+        // A trigger may have been stored anew under its key, and have gone with a fire again.
+        let gone: BTreeMap<TriggerKey, TriggerRow> =
+            gone_rows(&held, &left).into_iter().map(|row| (row.key.clone(), row)).collect();
         if gone.is_empty() {
             return Ok(());
         }
-        let keys: Vec<TriggerKey> = gone.iter().map(|row| row.key.clone()).collect();
+        let keys: Vec<TriggerKey> = gone.keys().cloned().collect();
         let stored: BTreeSet<TriggerKey> = s.trigger_keys(TriggerSelection::Keys(&keys))?.into_iter().collect();
-        let jobs: BTreeSet<JobKey> = s.existing_jobs(&distinct(gone.iter().map(|row| &row.job)))?.into_iter().collect();
+        let jobs: BTreeSet<JobKey> =
+            s.existing_jobs(&distinct(gone.values().map(|row| &row.job)))?.into_iter().collect();
         let is_missing = |row: &TriggerRow| !stored.contains(&row.key) && jobs.contains(&row.job);
         let state = TriggerState::Complete.name().to_owned();
         let complete =
             |row: TriggerRow| TriggerRow { state: state.clone(), previous_ms: row.next_ms, next_ms: None, ..row };
-        s.insert_triggers(&gone.into_iter().filter(is_missing).map(complete).collect::<Vec<_>>())
+        s.insert_triggers(&gone.into_values().filter(is_missing).map(complete).collect::<Vec<_>>())
     }
 
     /// Takes back the prefetched fires that a node has not begun, since it is dead or has forgotten

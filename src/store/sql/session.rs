@@ -30,6 +30,8 @@ pub(super) struct SqlSession<'a, 'c> {
     held: Option<Lock>,
     /// The transaction is a caller's: it may last.
     is_joined: bool,
+    /// See [`SqlSession::sees_all_triggers`].
+    sees_all: bool,
     notified: Vec<Notification>,
     /// The function that stores new work was called.
     uses_fast_path: bool,
@@ -62,6 +64,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             lost: None,
             held: None,
             is_joined: false,
+            sees_all: true,
             notified: Vec::new(),
             uses_fast_path: false,
             statements: 0,
@@ -237,12 +240,19 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     /// From now on rows may be changed, in a transaction of a caller's: those of a fire of its own,
     /// and triggers by guarded writes, as beside claims.
     pub(super) fn note_joined(&mut self) {
+        self.sees_all = self.backend() == Backend::Sqlite || self.held == Some(Lock::TriggerAccess);
         self.held = Some(Lock::TriggerAccess);
         self.is_joined = true;
     }
 
     pub(super) fn is_joined(&self) -> bool {
         self.is_joined
+    }
+
+    /// Nobody else stores triggers before this transaction ends. A caller's transaction has this
+    /// only where it holds the lock after all.
+    pub(super) fn sees_all_triggers(&self) -> bool {
+        self.sees_all
     }
 
     /// Takes a lock, perhaps beside others.

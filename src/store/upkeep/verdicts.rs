@@ -150,11 +150,14 @@ impl Upkeep<'_> {
     /// in since, or has lost its lease.
     fn is_known(&self, me: &Membership, seen: &MembersSeen, dead: &BTreeSet<&str>, now: Duration) -> bool {
         let Comeback::Since(since_ms, since) = me.comeback else { return true };
-        let settings = &self.store.settings.job_store;
-        let window = settings.checkin_interval.saturating_add(settings.checkin_misfire_threshold);
+        let tolerance_ms = millis(self.store.settings.job_store.checkin_misfire_threshold);
+        let waited_ms = millis(now.saturating_sub(since));
         let others = seen.instances.iter().filter(|row| row.name != me.instance && row.incarnation.is_some());
-        let knows = |row: &InstanceRow| row.last_checkin_ms >= since_ms || dead.contains(row.name.as_str());
-        now.saturating_sub(since) > window || others.into_iter().all(knows)
+        let knows = |row: &InstanceRow| {
+            let window_ms = row.checkin_interval_ms.saturating_add(tolerance_ms);
+            row.last_checkin_ms >= since_ms || dead.contains(row.name.as_str()) || waited_ms > window_ms
+        };
+        others.into_iter().all(knows)
     }
 
     /// Recovers the suspects, a page of each in its turn, as long as one check-in may take for it:

@@ -115,7 +115,8 @@ fn a_trigger_that_is_put_in_the_place_of_a_due_one_stays(app: &App) {
         let one_runs = || scheduler.running_fires().unwrap().len() == 1;
         support::wait_until("a worker is free", LONG, one_runs);
         // The node waits for the row of the trigger now, and nothing tells of that.
-        std::thread::sleep(Duration::from_millis(300));
+        let (clock, free) = super::watch();
+        support::wait_until("the node waits", LONG, || clock.ticks() > free + Duration::from_millis(300));
         Ok(())
     })
     .unwrap();

@@ -1,10 +1,8 @@
 //! Turns: one transaction that records ended fires and takes due triggers.
 
 use super::*;
-use carnelian::Overlap;
 use carnelian::store::CompletionInstruction::NoInstruction;
 use carnelian::store::CompletionOutcome::{Fenced, Recorded};
-use carnelian::store::faults::Fault;
 use carnelian::store::{AcquireRequest, Acquisition, Completion, CompletionOutcome};
 use std::collections::BTreeSet;
 

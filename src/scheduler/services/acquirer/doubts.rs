@@ -139,12 +139,12 @@ impl Doubts {
         let mut again = AGAIN;
         if !twice.is_empty() {
             let recovered = node.store.upkeep().recover_unknown(owner, &twice)?;
-            if recovered.is_empty() {
-                // Jobs hold them in transactions of their own, which may last.
-                again = self.again.saturating_mul(2).clamp(AGAIN, AGAIN_AT_LAST);
-            } else {
+            if !recovered.is_empty() {
                 node.note_forgotten(&recovered);
                 node.services.acquirer.wake();
+            } else if twice == unknown {
+                // Jobs hold them in transactions of their own, which may last.
+                again = self.again.saturating_mul(2).clamp(AGAIN, AGAIN_AT_LAST);
             }
         }
         let wait = match unknown.is_empty() {

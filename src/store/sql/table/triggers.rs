@@ -15,6 +15,7 @@ use crate::store::row::{Advance, Candidate, CandidateSelection, Selection, Trigg
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{and_guard, by_job, by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
+use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Count, Value};
 use crate::trigger::TriggerState;
@@ -86,6 +87,10 @@ impl SqlSession<'_, '_> {
     ) -> Result<usize> {
         let keys: Vec<TriggerKey> = ending.iter().map(|(key, _)| key.clone()).collect();
         self.delete_beside(&keys, true)?;
+        if self.backend() == Backend::Postgres {
+            // Here the row that was put in the place of another is not found.
+            return self.delete_rows("TRIGGERS", &BARE_KEY, &trigger_keys(&keys), &is_in(state));
+        }
         let row = |(key, ms): &(TriggerKey, i64)| vec![key.name().into(), key.group().into(), (*ms).into()];
         let rows: Vec<Vec<Value>> = ending.iter().map(row).collect();
         self.delete_rows("TRIGGERS", &["trigger_name", "trigger_group", "next_fire_time"], &rows, &is_in(state))
@@ -132,6 +137,13 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize> {
         self.assert_trigger_access();
+        if only_in.is_none() && self.is_joined() {
+            // In the order of those who delete finished triggers: the trigger first.
+            let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group \
+                 FROM {p}TRIGGERS WHERE sched_name = ? AND";
+            let hold = dialect::hold(self.backend());
+            self.load_for_keys_and::<KeyRow>(head, &[self.name()], &BARE_KEY, &trigger_keys(keys), hold)?;
+        }
         self.delete_beside(keys, only_in.is_some())?;
         let state = only_in.map_or(String::new(), is_in);
         self.delete_rows("TRIGGERS", &BARE_KEY, &trigger_keys(keys), &state)
