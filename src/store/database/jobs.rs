@@ -18,7 +18,9 @@ pub trait JobRows {
     fn delete_jobs(&mut self, keys: &[JobKey]) -> Result<usize>;
     /// Deletes those of these jobs that are not durable, have no trigger and no fired row; returns
     /// them. A caller's transaction, which may not see a trigger that is just being stored, deletes
-    /// none, unless it excludes all others. The rows of side tables for a job go with it, here as with [`JobRows::delete_jobs`].
+    /// none, unless it excludes all others.
+    ///
+    /// The rows of side tables for a job go with it, here as with [`JobRows::delete_jobs`].
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>>;
 
     /// At most `limit` jobs that are of none of these types, or have data of a later version, with

@@ -1,5 +1,6 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
+use super::completion::of_outcome;
 use super::release::take_back_reservations;
 use super::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, EndedRuns};
 use crate::epoch::millis;
@@ -276,15 +277,6 @@ impl Firing<'_> {
 /// long ago, its node knows by its own clock.
 fn ended_ms(end: &Completion, now_ms: i64, now: Duration) -> i64 {
     now_ms - end.ending.at.map_or(0, |at| millis(now.saturating_sub(at)))
-}
-
-/// The ends that had this outcome.
-pub(super) fn of_outcome(
-    ends: &[Completion],
-    outcomes: &[CompletionOutcome],
-    wanted: CompletionOutcome,
-) -> Vec<Completion> {
-    ends.iter().zip(outcomes).filter(|(_, outcome)| **outcome == wanted).map(|(end, _)| end.clone()).collect()
 }
 
 impl Completion {

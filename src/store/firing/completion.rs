@@ -141,3 +141,12 @@ pub enum CompletionOutcome {
     /// again is right.
     Held,
 }
+
+/// The ends that had this outcome.
+pub(super) fn of_outcome(
+    ends: &[Completion],
+    outcomes: &[CompletionOutcome],
+    wanted: CompletionOutcome,
+) -> Vec<Completion> {
+    ends.iter().zip(outcomes).filter(|(_, outcome)| **outcome == wanted).map(|(end, _)| end.clone()).collect()
+}

@@ -1,7 +1,7 @@
 //! `Doubt`: what was taken by a transaction whose commit's answer was lost, kept until the store
 //! can be asked for it.
 
-use super::complete::of_outcome;
+use super::completion::of_outcome;
 use super::overlap::is_written;
 use super::{Acquisition, Completion, CompletionOutcome, CompletionReport, Doubt};
 use crate::error::Result;
