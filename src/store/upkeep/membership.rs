@@ -37,8 +37,8 @@ pub struct Membership {
     pub(crate) attempted: Option<String>,
     /// The last statement of the node about its job types that is published; 0 for none.
     pub(crate) published: u64,
-    /// Whether, and since when, the node takes work again after a check-in at which it took none:
-    /// see [`Checkin::is_active`](crate::store::Checkin::is_active).
+    /// The way of the node back to work, after a check-in at which it took none: see
+    /// [`Checkin::is_active`](crate::store::Checkin::is_active).
     pub(crate) comeback: Comeback,
     /// The node took work at its last check-in.
     pub(crate) worked: bool,

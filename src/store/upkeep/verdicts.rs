@@ -146,8 +146,8 @@ impl Upkeep<'_> {
         Verdicts { suspects, nearest, observer, planned }
     }
 
-    /// The others know that this node takes work again: whoever was its deputy meanwhile has checked
-    /// in since, or has lost its lease.
+    /// The others know that this node takes work again: its deputy of the time between, whoever that
+    /// was, has checked in since, or has lost its lease.
     fn is_known(&self, me: &Membership, seen: &MembersSeen, dead: &BTreeSet<&str>, now: Duration) -> bool {
         let Comeback::Since(since_ms, since) = me.comeback else { return true };
         let tolerance_ms = millis(self.store.settings.job_store.checkin_misfire_threshold);
@@ -390,7 +390,7 @@ impl Checkin {
 /// served longest.
 ///
 /// Two must not be active at once. Another that is drained or blacklisted has to know it: it has
-/// checked in since. One that stands by, or ends, has said so itself.
+/// checked in since. A node that stands by, or ends, has said so itself.
 fn is_active(me: &Membership, seen: &MembersSeen, dead: &BTreeSet<&str>) -> bool {
     let nodes: BTreeMap<&str, &NodeIdentity> = seen.nodes.iter().map(|node| (node.instance.as_str(), node)).collect();
     let fires = |row: &&InstanceRow| {

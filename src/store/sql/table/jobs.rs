@@ -254,8 +254,8 @@ impl JobRows for SqlSession<'_, '_> {
             rows_of_job(JobMarksRow::DEF),
             job_executes(self.backend(), "{p}JOB_DETAILS")
         );
-        // Who holds a job stores a trigger for it. Whoever did so before is seen by the next
-        // statement.
+        // A transaction that holds a job stores a trigger for it. The next statement sees what was
+        // stored before.
         let free = format!(
             "SELECT job_name AS job_name, job_group AS job_group FROM {{p}}JOB_DETAILS \
              WHERE {not_durable} AND sched_name = ? AND"

@@ -158,7 +158,7 @@ impl TriggerRows for SqlSession<'_, '_> {
              FROM {{p}}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' AND {} = 0 AND t.sched_name = ? AND",
             trigger_executes(self.backend(), "t")
         );
-        // Who holds one puts another in its place.
+        // A transaction that holds one puts another in its place.
         let tail = self.hold_free()?;
         let rows: Vec<FinishedRow> = self.load_for_keys_and(&head, &[self.name()], &KEY, &trigger_keys(keys), tail)?;
         let with_options = rows.iter().any(|row| row.options > 0);
