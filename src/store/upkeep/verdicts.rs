@@ -146,8 +146,8 @@ impl Upkeep<'_> {
         Verdicts { suspects, nearest, observer, planned }
     }
 
-    /// The others know that this node takes work again: its deputy of the time between, whoever that
-    /// was, has checked in since, or has lost its lease.
+    /// The others know that this node takes work again: each of them, one of whom was its deputy,
+    /// has checked in since, or has lost its lease.
     fn is_known(&self, me: &Membership, seen: &MembersSeen, dead: &BTreeSet<&str>, now: Duration) -> bool {
         let Comeback::Since(since_ms, since) = me.comeback else { return true };
         let tolerance_ms = millis(self.store.settings.job_store.checkin_misfire_threshold);
