@@ -58,6 +58,11 @@ impl NodeActivity {
     pub fn takes_work(self) -> bool {
         matches!(self, Self::Starting | Self::Firing | Self::Passive)
     }
+
+    /// True if the node fires, or will as soon as it can: it takes part in ticks.
+    pub(crate) fn fires(self) -> bool {
+        matches!(self, Self::Starting | Self::Firing)
+    }
 }
 
 #[cfg(test)]

@@ -74,16 +74,18 @@ pub(crate) fn may_be_tick(trigger: &TriggerKey) -> bool {
     groups_of_one().all(|group| group != trigger.group())
 }
 
-/// The living nodes that may run the job now, in order of their instance ids. A node that does not
-/// say what types it has counts as one that has any.
+/// The living nodes that may run the job now, in order of their instance ids, as the node `me` sees
+/// them, which fires. A node that does not say what types it has counts as one that has any.
 pub(crate) fn eligible(
+    me: &str,
     job: &JobDetail,
     view: &ClusterView,
     types: &BTreeMap<String, BTreeSet<String>>,
     now_ms: i64,
 ) -> Vec<String> {
     let takes = |node: &&crate::rules::placement::NodeIdentity| {
-        takes_any(node, &view.blacklist, now_ms).is_ok()
+        (node.instance == me || node.activity.fires())
+            && takes_any(node, &view.blacklist, now_ms).is_ok()
             && job.policy().placed().is_none_or(|placement| may_run(placement, node).is_ok())
             && types.get(&node.instance).is_none_or(|types| types.contains(job.job_type()))
     };
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
     use crate::job::{EveryNode, JobPolicy, Placement, Strategy, StrategyError};
     use crate::key::JobKey;
-    use crate::node::{NodeInfo, NodeRole};
+    use crate::node::{NodeActivity, NodeInfo, NodeRole};
     use crate::rules::placement::NodeIdentity;
     use crate::store::row::{BlacklistKind, BlacklistRow};
     use chrono::DateTime;
@@ -239,11 +241,15 @@ mod tests {
             until_ms,
             made_ms: 0,
         };
+        let does = |instance, activity| NodeIdentity { activity, ..node(instance, NodeRole::Worker) };
         let alive = vec![
             node("c", NodeRole::Worker),
-            node("a", NodeRole::Worker),
+            // The node that asks may have begun to fire since its last check-in.
+            does("a", NodeActivity::Passive),
             node("b", NodeRole::Worker),
             node("watcher", NodeRole::Observer),
+            does("deputy", NodeActivity::Passive),
+            does("standby", NodeActivity::Standby),
         ];
         let any = BTreeMap::new();
         let other = BTreeMap::from([("b".to_owned(), BTreeSet::from(["other".to_owned()]))]);
@@ -258,7 +264,7 @@ mod tests {
             (vec![], Placement::new(), &other, vec!["a", "c"]),
         ] {
             let view = ClusterView { alive: alive.clone(), blacklist, ..ClusterView::default() };
-            assert_eq!(eligible(&job(placement), &view, types, 10), expected);
+            assert_eq!(eligible("a", &job(placement), &view, types, 10), expected);
         }
     }
 

@@ -356,6 +356,23 @@ fn a_queue_that_ran_empty_misleads_nobody(kind: Kind, server: String) {
     place.end(kind);
 }
 
+/// A server keeps each text that has been prepared on a connection, for as long as the connection
+/// lives, and has room for some thousands of all connections.
+fn batches_of_all_sizes_have_few_texts(kind: Kind, server: String) {
+    let place = Place::on(kind, server);
+    let node = Node::open(&place.url, "texts");
+    let nobody = BTreeSet::new();
+    node.database.plans().begin();
+    for max in 1..=60 {
+        let request = AcquireRequest { max, ..node.request(0, &nobody) };
+        assert!(node.store.firing().acquire(&node.owner, &request).unwrap().fired.is_empty());
+    }
+    let texts: BTreeSet<String> = node.database.plans().take().into_iter().map(|one| one.text).collect();
+    assert!(texts.len() < 20, "{} texts: {texts:#?}", texts.len());
+    drop(node);
+    place.end(kind);
+}
+
 /// Has a node do whatever it does, and judges the plans of all statements that it has sent.
 fn look_at_plans(node: &mut Node, state: &str) {
     // The large fill may have taken longer than a node may be silent.
@@ -399,6 +416,16 @@ fn no_statement_reads_more_than_its_batch_on_postgres() {
 #[test]
 fn no_statement_reads_more_than_its_batch_on_mysql() {
     no_statement_reads_more_than_its_batch(Kind::Mysql, support::mysql_url());
+}
+
+#[test]
+fn batches_of_all_sizes_have_few_texts_on_postgres() {
+    batches_of_all_sizes_have_few_texts(Kind::Postgres, support::postgres_url());
+}
+
+#[test]
+fn batches_of_all_sizes_have_few_texts_on_mysql() {
+    batches_of_all_sizes_have_few_texts(Kind::Mysql, support::mysql_url());
 }
 
 #[test]

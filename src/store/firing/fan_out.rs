@@ -77,7 +77,7 @@ impl Firing<'_> {
         let followed: Vec<JobKey> =
             distinct(ticks.iter().filter(|tick| tick.candidate.job_is_followed).map(|tick| &tick.job.key));
         for firable in ticks {
-            let mut takers = eligible(&firable.job, &nodes.view, &nodes.types, now_ms);
+            let mut takers = eligible(&batch.owner.instance, &firable.job, &nodes.view, &nodes.types, now_ms);
             leave_busy(s, &firable, self.store.settings.cluster.skip_busy_nodes, &mut takers)?;
             let parts = match self.ask_for_parts(&firable, &takers, &nodes.infos, now_ms) {
                 Ok(parts) => parts,

@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 
 /// Collects what a batch of fires writes, so that each table is written once.
 pub(super) struct FireBatch<'a> {
-    owner: &'a Owner,
+    pub(super) owner: &'a Owner,
     pub(super) ids: FireIds,
     now_ms: i64,
     /// Jobs begin at the times of their triggers, where those are still to come.

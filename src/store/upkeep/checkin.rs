@@ -84,9 +84,8 @@ impl Upkeep<'_> {
         me.last_checkin = Some(begun);
         let verdicts = self.judge(me, &seen, begun, &mut checkin);
         self.recover_dead(me, &seen, verdicts, &mut checkin);
-        if checkin.refusal.is_some()
-            && let Err(error) = self.store.firing().abandon_parts_of_living(&me.instance)
-        {
+        let fires = checkin.refusal.is_none() && me.node.as_ref().is_none_or(|node| node.info.activity.fires());
+        if !fires && let Err(error) = self.store.firing().abandon_parts_of_living(&me.instance) {
             log::warn!("parts not given up yet instance={} error={error}", me.instance);
         }
         self.note_last_work(me, checkin.refusal.is_none());

@@ -3,6 +3,7 @@
 use super::beside_quartz::java_joins;
 use super::*;
 use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::node::{NodeActivity, NodeReport};
 use carnelian::placement::BlacklistEntry;
 use carnelian::placement::{Placement, Strategy};
 use carnelian::recovery::RerunReason;
@@ -218,6 +219,26 @@ fn parts_that_could_not_be_given_up_are_given_up_later() {
     cluster.advance(SECOND);
     assert!(a.check_in().refusal.is_some());
     assert_eq!(parts(&c.acquire().fired), ["0/2"]);
+}
+
+on_each_database!(who_does_not_fire_takes_no_part);
+/// Nodes in standby, and passive ones, take nothing: parts of theirs would stay. Parts that they
+/// have are given up.
+fn who_does_not_fire_takes_no_part() {
+    for activity in [NodeActivity::Standby, NodeActivity::Passive] {
+        let cluster = Cluster::new(open());
+        let (a, mut b) = (cluster.node("A"), cluster.node("B"));
+        let mut report = NodeReport::default();
+        report.info.activity = activity;
+        cluster.schedule(sharded("k"), [secondly("u", "k", NOW)]);
+        assert_eq!((a.acquire().fanned_out, waiting(&cluster)), (1, 2));
+        b.me.node = Some(report);
+        b.check_in();
+        assert_eq!(parts(&a.acquire().fired), ["0/2", "1/2"]);
+        cluster.advance(SECOND);
+        assert_eq!((a.acquire().fanned_out, waiting(&cluster)), (1, 1));
+        assert_eq!(parts(&a.acquire().fired), ["0/1"]);
+    }
 }
 
 on_each_database!(a_part_that_is_reserved_is_given_up_with_its_reservation);

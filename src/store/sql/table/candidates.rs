@@ -65,9 +65,9 @@ impl SqlSession<'_, '_> {
         let mut rows: Vec<CandidateRow> = Vec::new();
         for (triggers, among, keys) in self.searched(query.among) {
             // MySQL plans each time anyway, and gives its rows in no order: it is told how many
-            // exactly.
+            // exactly, by a value, since it keeps each text that it has prepared.
             let is_ordered = self.backend() != Backend::Mysql;
-            let page = if is_ordered { page_size(query.limit) } else { query.limit };
+            let page = if is_ordered { page_size(query.limit).to_string() } else { "?".to_owned() };
             let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
             let head = |columns: &str| {
                 format!(
@@ -94,6 +94,9 @@ impl SqlSession<'_, '_> {
             values.extend(excluded.iter().cloned());
             values.extend(after);
             values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
+            if !is_ordered {
+                values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
+            }
             if query.offset > 0 {
                 values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
             }
