@@ -47,6 +47,18 @@ fn a_request_is_taken_once_whoever_asks_again() {
     );
     assert_eq!(second["next_fire_ms"], json!(2_208_988_800_000_i64));
     assert_eq!(only(&place.json("trigger list"))["trigger"], json!("g.soon"));
+    // Another request of the same job adds a trigger to it, and is taken once too.
+    let more = ask.replace("g.soon", "g.more").replace("order-17", "order-18");
+    for is_new in [true, false] {
+        let third = place.json(&more);
+        assert_eq!(
+            (&third["is_new"], text(&third, "trigger"), text(&third, "job")),
+            (&json!(is_new), "g.more", "g.work")
+        );
+    }
+    assert_eq!(place.json("job show g.work")["triggers"], json!(["g.more", "g.soon"]));
+    let complaint = place.refused(1, &more.replace("demo.sleep", "demo.append").replace("order-18", "order-19"));
+    assert!(complaint.contains("another type"), "{complaint}");
 }
 
 #[test]
