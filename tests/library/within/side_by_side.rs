@@ -26,14 +26,34 @@ fn in_an_hour(key: TriggerKey, job: &JobDetail) -> Trigger {
     Trigger::builder(key, job.key().clone()).start_at(at).build().unwrap()
 }
 
+/// The code of a job.
+trait Work: Fn(&mut JobContext) -> Result<(), JobError> + Send + Sync + 'static {}
+
+impl<F: Fn(&mut JobContext) -> Result<(), JobError> + Send + Sync + 'static> Work for F {}
+
 /// A job that says that it runs, and goes on when it may.
-fn gated() -> (impl Fn(&mut JobContext) -> Result<(), JobError> + Send + Sync + 'static, Receiver<String>, Sender<()>) {
+fn gated() -> (impl Work, Receiver<String>, Sender<()>) {
     let ((runs, running), (go, gate)) = (unbounded(), unbounded());
     let work = move |ctx: &mut JobContext| {
         runs.send(ctx.job().key().name().to_owned())?;
         Ok(gate.recv()?)
     };
     (work, running, go)
+}
+
+/// A job that ends in a transaction of its own, says that it is in there, and commits when it may.
+fn ends_in_a_transaction(app: &App) -> (impl Work, Receiver<()>, Sender<()>) {
+    let its = app.clone();
+    let ((inside, is_inside), (go, gate)) = (unbounded(), unbounded::<()>());
+    let work = move |ctx: &mut JobContext| {
+        let end = |connection: CallersConnection<'_>| {
+            ctx.complete_in(connection)?;
+            inside.send(())?;
+            Ok(gate.recv()?)
+        };
+        its.write_and(&mut { end }).map_err(failed)
+    };
+    (work, is_inside, go)
 }
 
 fn nothing_runs(scheduler: &Scheduler) {
@@ -69,16 +89,7 @@ fn a_job_stays_for_a_trigger_that_is_stored_while_its_run_ends(app: &App) {
 /// The run ends in a transaction of its own. Until that is committed, others see a job that is
 /// there.
 fn a_job_stays_for_a_trigger_that_is_stored_while_its_end_is_open(app: &App) {
-    let its = app.clone();
-    let ((inside, is_inside), (go, gate)) = (unbounded(), unbounded::<()>());
-    let work = move |ctx: &mut JobContext| {
-        let end = |connection: CallersConnection<'_>| {
-            ctx.complete_in(connection)?;
-            inside.send(())?;
-            Ok(gate.recv()?)
-        };
-        its.write_and(&mut { end }).map_err(failed)
-    };
+    let (work, is_inside, go) = ends_in_a_transaction(app);
     let scheduler = app.scheduler().job_fn("work", work).build().unwrap();
     scheduler.start().unwrap();
     let (job, trigger) = recoverable("j");
@@ -158,16 +169,7 @@ fn a_trigger_that_is_put_in_the_place_of_a_running_one_stays(app: &App) {
 /// A child runs once at a time, and does when its parent ends in a transaction of its own. The
 /// child's run ends before that is committed, and does not see who waits for it.
 fn a_child_that_waits_for_a_run_of_its_own_is_let_go(app: &App) {
-    let its = app.clone();
-    let ((inside, is_inside), (go, gate)) = (unbounded(), unbounded::<()>());
-    let parent = move |ctx: &mut JobContext| {
-        let end = |connection: CallersConnection<'_>| {
-            ctx.complete_in(connection)?;
-            inside.send(())?;
-            Ok(gate.recv()?)
-        };
-        its.write_and(&mut { end }).map_err(failed)
-    };
+    let (parent, is_inside, go) = ends_in_a_transaction(app);
     let (child, running, end_child) = gated();
     let scheduler = app.scheduler().job_fn("parent", parent).job_fn("child", child).build().unwrap();
     scheduler.start().unwrap();
