@@ -46,8 +46,7 @@ impl CronTimes {
     /// The end of the excluded second, or of the minute, hour or day if the expression does not
     /// tell their parts apart.
     pub(super) fn skip(&self, ms: i64, zone: Tz) -> Option<i64> {
-        let open_fields = self.expression.text().split_whitespace().take_while(|field| *field == "*").count();
-        let units = match open_fields {
+        let units = match self.expression.open_fields() {
             0 => &[SECOND][..],
             1 => &[MINUTE, SECOND][..],
             2 => &[HOUR, MINUTE, SECOND][..],

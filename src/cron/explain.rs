@@ -64,7 +64,7 @@ fn time(plan: &Plan) -> String {
     if words.starts_with("every") { words } else { format!("at {words}") }
 }
 
-fn is_every(kind: FieldKind, values: Values) -> bool {
+pub(super) fn is_every(kind: FieldKind, values: Values) -> bool {
     (kind.min()..=kind.max()).all(|value| values.contains(value))
 }
 

@@ -23,6 +23,8 @@ use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 pub use self::error::CronParseError;
+use self::explain::is_every;
+use self::kind::FieldKind;
 use self::parse::Plan;
 pub(crate) use self::time_change::TimeChange;
 use self::wall::Wall;
@@ -157,6 +159,13 @@ impl CronExpression {
         };
         let before = second.checked_sub(1000);
         before.and_then(|before| self.next_ms_after(before, zone, now_year)) == Some(second)
+    }
+
+    /// How many of the first fields, seconds, minutes and hours, have every value.
+    pub(crate) fn open_fields(&self) -> usize {
+        let Plan { seconds, minutes, hours, .. } = &self.plan;
+        let fields = [(FieldKind::Second, seconds), (FieldKind::Minute, minutes), (FieldKind::Hour, hours)];
+        fields.iter().take_while(|(kind, values)| is_every(*kind, **values)).count()
     }
 
     /// The expression in English words.

@@ -48,7 +48,13 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn at_or_after(&self, from: NaiveDateTime) -> Option<NaiveDateTime> {
-        let local = to_local(self.zone, from)?;
+        let mut local = to_local(self.zone, from)?;
+        if self.change.at_gap_end {
+            // The end of a gap stands for all times in it.
+            let second = TimeDelta::seconds(1);
+            let unmoved = to_local(self.zone, from.checked_sub_signed(second)?)?.checked_add_signed(second)?;
+            local = local.min(unmoved);
+        }
         if !self.change.both_passes {
             return self.along(local, from);
         }

@@ -56,9 +56,7 @@ pub(crate) fn apply(trigger: &mut Trigger, calendar: Option<&Calendar>, now_ms: 
             let due = trigger.next_ms;
             wait_for_next(trigger, calendar, now_ms);
             let missed = missed_between(trigger, due, trigger.next_ms);
-            if let Schedule::Simple(simple) = &mut trigger.schedule {
-                simple.times_triggered = simple.times_triggered.saturating_add(missed);
-            }
+            trigger.schedule.count_fires(missed);
         }
         RescheduleNowWithExistingCount => start_again(trigger, 0, now_ms),
         RescheduleNowWithRemainingCount => {

@@ -1,7 +1,7 @@
 //! The effect of a new calendar on the triggers that name it.
 
 use crate::calendar::Calendar;
-use crate::trigger::Trigger;
+use crate::trigger::{Overlap, Trigger};
 
 /// The largest number of excluded past times that are gone through one by one.
 const MAX_STEPS: usize = 100_000;
@@ -9,10 +9,13 @@ const MAX_STEPS: usize = 100_000;
 /// Quartz's `updateWithNewCalendar`: the next fire time becomes the first after the last fire, or
 /// after now if there was none, that the calendar includes.
 ///
+/// Beyond Quartz, what is due and has no later time stays as it is. A time that counts from the end
+/// of a run stays, and times that an overlap has passed over do not come back.
+///
 /// Of excluded times that are long past Quartz leaves out every second one without asking the
 /// calendar; so it is here, since nodes of both kinds must agree.
 pub(crate) fn update(trigger: &mut Trigger, calendar: &Calendar, now_ms: i64, threshold_ms: i64) {
-    let mut next = trigger.fire_ms_after(trigger.previous_ms.unwrap_or(now_ms), now_ms);
+    let mut next = first_candidate(trigger, now_ms);
     for _ in 0..MAX_STEPS {
         let Some(excluded) = next.filter(|at| !calendar.includes(*at)) else { break };
         next = trigger.fire_ms_after(excluded, now_ms);
@@ -26,7 +29,23 @@ pub(crate) fn update(trigger: &mut Trigger, calendar: &Calendar, now_ms: i64, th
             None => break,
         }
     }
-    trigger.next_ms = next.filter(|at| calendar.includes(*at));
+    // A trigger without a later time is not kept from that which is due.
+    let due = trigger.next_ms.filter(|at| next.is_none() && *at <= now_ms);
+    trigger.next_ms = next.or(due).filter(|at| calendar.includes(*at));
+}
+
+/// The first time that the new calendar is asked for.
+fn first_candidate(trigger: &Trigger, now_ms: i64) -> Option<i64> {
+    let after_last = || trigger.fire_ms_after(trigger.previous_ms.unwrap_or(now_ms), now_ms);
+    let Some(next_ms) = trigger.next_ms.filter(|_| trigger.previous_ms.is_some()) else { return after_last() };
+    let is_delayed = trigger.schedule.is_fixed_delay();
+    let is_passed_over = trigger.policies.overlap != Overlap::AllowAll;
+    match is_delayed || is_passed_over {
+        true if is_delayed || next_ms <= now_ms => Some(next_ms),
+        // Times before now have fired, or were passed over while the job ran.
+        true => trigger.fire_ms_after(now_ms, now_ms),
+        false => after_last(),
+    }
 }
 
 #[cfg(test)]
@@ -70,6 +89,32 @@ mod tests {
         let first = Calendar::new(MonthDays::excluding([2]).expect("a day"));
         assert_eq!(next(hourly(NOW - 2 * HOUR, None), &first), Some(NOW + HOUR));
         assert_eq!(next(hourly(NOW + 2 * HOUR, None), &first), Some(NOW + 2 * HOUR));
+    }
+
+    #[test]
+    fn what_is_due_and_has_no_later_time_stays_due() {
+        let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).start_at(moment(NOW - 1_000));
+        let mut once = builder.build().expect("a trigger");
+        once.set_history(Some(moment(NOW - 1_000)), None, 0);
+        let saturdays = Calendar::new(Weekdays::excluding([chrono::Weekday::Sat]));
+        assert_eq!(next(once.clone(), &saturdays), Some(NOW - 1_000));
+        assert_eq!(next(once, &Calendar::new(Weekdays::weekend())), None, "the new calendar excludes it");
+    }
+
+    #[test]
+    fn a_time_that_counts_from_the_end_of_a_run_stays_and_passed_over_times_do_not_come_back() {
+        let first = Calendar::new(MonthDays::excluding([2]).expect("a day"));
+        for fixed_delay in [true, false] {
+            let mut trigger = hourly(NOW - 48 * HOUR, Some(NOW - HOUR));
+            match fixed_delay {
+                true => trigger.schedule = SimpleSchedule::fixed_delay(Duration::from_secs(3600)).into(),
+                false => trigger.policies.overlap = Overlap::Skip,
+            }
+            // At half past eleven a run was under way, until ten to twelve.
+            trigger.next_ms = Some(if fixed_delay { NOW + 5 * HOUR / 6 } else { NOW + HOUR });
+            trigger.previous_ms = Some(NOW - 3 * HOUR / 2);
+            assert_eq!(next(trigger.clone(), &first), trigger.next_ms, "{fixed_delay}");
+        }
     }
 
     #[test]

@@ -47,7 +47,7 @@ fn count_rest(trigger: &mut Trigger, from_ms: i64, before_ms: i64) -> u64 {
         simple.repeat_count.saturating_add(1).saturating_sub(simple.times_triggered)
     };
     let rest = ((before_ms.saturating_sub(from_ms) - 1).max(0) / interval_ms + 1).min(left);
-    simple.times_triggered = simple.times_triggered.saturating_add(rest);
+    trigger.schedule.count_fires(rest);
     rest.unsigned_abs()
 }
 

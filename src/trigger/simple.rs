@@ -132,8 +132,10 @@ impl SimpleSchedule {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        if self.repeat_count < FOREVER {
-            return Err(Error::invalid("repeat count", self.repeat_count, "expected -1 (for ever), 0 or more"));
+        // Quartz reads the count as 32 bits.
+        if self.repeat_count < FOREVER || self.repeat_count > i64::from(i32::MAX) {
+            let expected = format!("expected -1 (for ever), or 0 to {}", i32::MAX);
+            return Err(Error::invalid("repeat count", self.repeat_count, expected));
         }
         if self.interval_ms < 0 || (self.repeat_count != 0 && self.interval_ms < 1) {
             return Err(Error::invalid(

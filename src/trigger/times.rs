@@ -8,9 +8,9 @@ use crate::epoch::moment;
 use crate::local;
 use chrono::Datelike;
 
-/// The excluded spans that a trigger is stepped over before it counts as without a time left:
-/// decades of days.
-const MAX_STEPS: usize = 20_000;
+/// The excluded spans that a trigger is stepped over before it counts as without a time left: a day
+/// of seconds, two months of minutes, centuries of days.
+const MAX_STEPS: usize = 100_000;
 
 /// As many of the times that only single steps find, each of which costs a search from the start: a
 /// decade of days.
@@ -58,7 +58,7 @@ impl Trigger {
 
     /// As [`Trigger::triggered`], in epoch milliseconds.
     pub(crate) fn move_on(&mut self, calendar: Option<&Calendar>, now_ms: i64) {
-        self.schedule.count_fire();
+        self.schedule.count_fires(1);
         self.previous_ms = self.next_ms;
         // A run of this fire cannot end before now.
         let end_ms = |fired: i64| if self.schedule.is_fixed_delay() { fired.max(now_ms) } else { fired };
@@ -274,6 +274,26 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
+    /// An expression may name each second, or the second at which a trigger fires.
+    #[test]
+    fn a_trigger_gets_past_hours_of_seconds_and_a_month_of_minutes() {
+        let every_second = cron("2026-03-02T08:59:58Z", None, "* * * * * ?");
+        for by_day in ["0-59 0-59 9-17 ? * *", "*/1 0/1 9-17 ? * *", "* * 9-17 ? * *"] {
+            let mut trigger = every_second.clone();
+            let calendar = Calendar::new(CronTimes::excluding(by_day).unwrap());
+            let first = trigger.compute_first_ms(Some(&calendar), ms("2026-03-02T08:00:00Z"));
+            assert_eq!(first, Some(ms("2026-03-02T08:59:58Z")));
+            let next =
+                trigger.included_time_after(ms("2026-03-02T08:59:59Z"), Some(&calendar), ms("2026-03-02T08:00:00Z"));
+            assert_eq!(next, Some(ms("2026-03-02T18:00:00Z")), "{by_day}");
+        }
+        let every_minute = cron("2026-03-02T08:00:00Z", None, "0 * * * * ?");
+        let august = Calendar::new(CronTimes::excluding("0 * * * 8 ?").unwrap());
+        let next =
+            every_minute.included_time_after(ms("2026-07-31T23:59:00Z"), Some(&august), ms("2026-07-31T23:59:00Z"));
+        assert_eq!(next, Some(ms("2026-09-01T00:00:00Z")));
+    }
+
     #[test]
     fn a_trigger_of_every_second_gets_past_a_year_that_is_excluded() {
         let year = Calendar::new(CronTimes::excluding("* * * * * ? 2026").unwrap());
@@ -331,7 +351,7 @@ mod tests {
     fn times_beyond_all_dates_are_none() {
         let trigger = simple(NOW, None, SimpleSchedule::every(Duration::from_millis(u64::MAX)));
         assert_eq!(trigger.fire_ms_after(ms(NOW), ms(NOW)), None);
-        for schedule in [hourly(), SimpleSchedule::once(), hourly().repeat(u32::MAX)] {
+        for schedule in [hourly(), SimpleSchedule::once(), hourly().repeat(i32::MAX.unsigned_abs())] {
             for extreme in [i64::MIN, i64::MAX] {
                 simple(NOW, None, schedule.clone()).fire_ms_after(extreme, extreme);
                 simple(NOW, None, schedule.clone()).apply_misfire(None, moment(extreme));

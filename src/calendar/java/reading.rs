@@ -156,7 +156,8 @@ impl Objects {
         }
         let id = self.graph.object(value).and_then(|zone| self.graph.field(zone, TIME_ZONE, "ID"));
         let id = self.text(id.unwrap_or(Value::Null), "time zone's ID")?;
-        id.parse().map(Some).map_err(|_| format!("its time zone `{id}` is not known here"))
+        let known = crate::zone::named(id);
+        known.map(Some).ok_or_else(|| format!("its time zone `{id}` is not known here"))
     }
 }
 

@@ -155,6 +155,20 @@ fn far_from_clock_changes_all_are_equal() {
     }
 }
 
+/// A search that begins in the last second before a gap finds what the gap would leave out.
+#[test]
+fn a_search_may_begin_right_before_a_gap() {
+    let expression = CronExpression::parse("59 59 1,2 * * ?").unwrap();
+    let before = ms("2026-03-29T01:59:59+01:00");
+    for (change, expected) in [
+        (GAP_END, "2026-03-29T03:00:00+02:00"),
+        (BOTH, "2026-03-29T03:00:00+02:00"),
+        (QUARTZ, "2026-03-30T01:59:59+02:00"),
+    ] {
+        assert_eq!(expression.next_with(before, Berlin, 2026, change), Some(ms(expected)), "{change:?}");
+    }
+}
+
 #[test]
 fn each_option_changes_one_thing() {
     let half_past_two = CronExpression::parse("0 30 2 * * ?").unwrap();

@@ -30,8 +30,9 @@ impl Catalogue<'_> {
     /// cannot be stored.
     pub fn add_calendar(&self, name: &str, calendar: &Calendar, replace: bool, update_triggers: bool) -> Result<()> {
         check_name("calendar name", name)?;
-        let row = CalendarRow { name: name.to_owned(), bytes: calendar.to_java_bytes()? };
+        // A holiday is stored as the instant at which it begins in its zone.
         let calendar = calendar.clone().with_default_zone(self.store.settings.scheduler.time_zone);
+        let row = CalendarRow { name: name.to_owned(), bytes: calendar.to_java_bytes()? };
         self.store.write("store a calendar", |s| {
             self.note(s, "put", "calendar", &[name])?;
             if s.row::<CalendarRow>(name)?.is_none() {

@@ -36,7 +36,7 @@ impl RecurrenceSchedule {
         let mut found = added.min();
         let last = self.last_shown();
         let times =
-            self.rule.times(to_local(self.zone, start)?, from).take(MAX_TIMES).skip_while(|shown| *shown < from);
+            self.rule.times(to_local(self.zone, start)?, from).skip_while(|shown| *shown < from).take(MAX_TIMES);
         for shown in times.take_while(|shown| shown.year() <= last_year) {
             let is_over = last.is_some_and(|last| shown > last + MOST_MOVED);
             let is_later = found.and_then(|found| to_local(self.zone, found)).is_some_and(|at| shown > at + MOST_MOVED);
@@ -206,6 +206,15 @@ mod tests {
         assert_eq!(hourly.fire_time_after(start, None, late, 2027), Some(ms("2090-01-01T00:00:00Z")));
         let never = RecurrenceSchedule::new("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30").unwrap();
         assert_eq!(never.fire_time_after(start, None, start, 2027), None);
+        // More than twenty thousand times in each year, of which the last are found too.
+        let minutes: Vec<String> = (0..60).step_by(5).map(|minute| minute.to_string()).collect();
+        let often = format!(
+            "FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=8,9,10,11,12,13,14,15,16,17,18;BYMINUTE={}",
+            minutes.join(",")
+        );
+        let often = RecurrenceSchedule::new(&often).unwrap();
+        let november = ms("2027-11-02T09:02:00Z");
+        assert_eq!(often.fire_time_after(start, None, november, 2027), Some(ms("2027-11-02T09:05:00Z")));
         let far = RecurrenceSchedule::new("FREQ=YEARLY;INTERVAL=500").unwrap();
         assert_eq!(far.fire_time_after(start, None, start, 2027), None);
         for (start, after) in [(0, i64::MAX), (i64::MIN, i64::MIN), (i64::MAX, 0)] {

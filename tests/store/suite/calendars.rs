@@ -1,7 +1,7 @@
 //! Calendars: stored, replaced and deleted, and their effect on triggers.
 
 use super::*;
-use carnelian::calendar::{Calendar, CalendarRule, CronTimes, MonthDays, Weekdays};
+use carnelian::calendar::{Calendar, CalendarRule, CronTimes, Holidays, MonthDays, Weekdays};
 use carnelian::store::CompletionInstruction;
 use carnelian::store::row::CalendarRow;
 use carnelian::{CronSchedule, Error, GroupMatcher, MisfireInstruction};
@@ -403,4 +403,37 @@ fn a_calendar_that_leaves_out_nothing_changes_nothing() {
     cluster.schedule(job("a"), [guarded("t", "a", NOW)]);
     a.fire_one();
     assert_eq!(cluster.next("t"), Some(NOW + MINUTE));
+}
+
+on_each_database!(a_holiday_without_a_zone_is_a_day_of_the_schedulers_zone);
+/// As in Java, where a holiday is the midnight of the virtual machine's zone. It was midnight of UTC
+/// once, which is no midnight elsewhere, so that nothing was excluded.
+fn a_holiday_without_a_zone_is_a_day_of_the_schedulers_zone() {
+    let berlin = chrono_tz::Europe::Berlin;
+    let cluster = Cluster::with(open(), |settings| settings.scheduler.time_zone = berlin);
+    let holidays = || Calendar::new(Holidays::on(["2026-12-25".parse().unwrap()]));
+    add(&cluster, "bank", &holidays());
+    add(&cluster, "over", &Calendar::new(Weekdays::excluding([])).over(holidays()));
+    for name in ["bank", "over"] {
+        let calendar = cluster.store.catalogue().calendar(name).unwrap().unwrap();
+        let at = |text: &str| calendar.is_time_included(text.parse().unwrap());
+        assert!(!at("2026-12-24T23:00:00Z") && !at("2026-12-25T12:00:00Z") && !at("2026-12-25T22:59:59Z"), "{name}");
+        assert!(at("2026-12-24T22:59:59Z") && at("2026-12-25T23:00:00Z"), "{name}");
+    }
+    let daily =
+        once("t", "a", NOW).schedule(CronSchedule::new("0 0 12 * * ?").unwrap().in_zone(berlin)).calendar("bank");
+    cluster.schedule(job("a"), [daily.start_at("2026-12-24T12:00:00Z".parse().unwrap())]);
+    assert_eq!(cluster.next("t").map(|ms| at(ms).to_string()), Some("2026-12-26 11:00:00 UTC".to_owned()));
+}
+
+on_each_database!(a_one_shot_that_is_due_outlives_a_new_calendar);
+/// A one-shot has no time after its own: what the new calendar includes stays due.
+fn a_one_shot_that_is_due_outlives_a_new_calendar() {
+    let cluster = Cluster::new(open());
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    cluster.schedule(job("a").durable(true), [once("t", "a", NOW).calendar("c"), once("u", "a", NOW).calendar("c")]);
+    update(&cluster, "c", &minutes("40"));
+    assert_eq!((cluster.next("t"), cluster.next("u")), (Some(NOW), Some(NOW)));
+    assert_eq!(a.acquire_with(10, |_| {}).unwrap().fired.len(), 2);
 }

@@ -338,7 +338,7 @@ on_each_database!(sub_second_intervals_and_far_ends_are_kept);
 fn sub_second_intervals_and_far_ends_are_kept() {
     let cluster = Cluster::new(open());
     let trigger = once("t", "a", NOW + 1)
-        .schedule(SimpleSchedule::every(Duration::from_millis(7)).repeat(u32::MAX))
+        .schedule(SimpleSchedule::every(Duration::from_millis(7)).repeat(i32::MAX.unsigned_abs()))
         .end_at(at(253_402_300_799_000));
     let stored = cluster.schedule(job("a"), [trigger]);
     assert_eq!(cluster.store.catalogue().trigger(&trigger_key("t")).unwrap(), Some(stored[0].clone()));
