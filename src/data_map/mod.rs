@@ -47,6 +47,20 @@ pub enum DataValue {
 }
 
 impl DataValue {
+    /// The same number in the Java type of another; none if it is not exactly the same, or not two
+    /// numbers.
+    fn as_kind_of(&self, other: &Self) -> Option<Self> {
+        match (other, self) {
+            (Self::Int(_), Self::Long(v)) => i32::try_from(*v).ok().map(Self::Int),
+            (Self::Long(_), Self::Int(v)) => Some(Self::Long(i64::from(*v))),
+            (Self::Float(_), Self::Double(v)) => {
+                Some(*v as f32).filter(|short| f64::from(*short) == *v).map(Self::Float)
+            }
+            (Self::Double(_), Self::Float(v)) => Some(Self::Double(f64::from(*v))),
+            _ => None,
+        }
+    }
+
     /// The Java class of the value.
     fn java_class(&self) -> &str {
         match self {
@@ -128,8 +142,23 @@ impl JobDataMap {
     }
 
     /// Sets `key` to `value` and returns what was there.
+    ///
+    /// A number that takes the place of another has its Java type, if it can be told so exactly: a
+    /// node of Quartz whose job asks for `getInt` would fail on a `long`.
+    ///
+    /// ```
+    /// use carnelian::{DataValue, JobDataMap};
+    ///
+    /// let mut data = JobDataMap::new();
+    /// data.put("sent", 1_i32); // as Java's `put("sent", 1)`
+    /// let sent = data.integer("sent").unwrap_or(0);
+    /// data.put("sent", sent + 1); // an i64
+    /// assert_eq!(data.value("sent"), Some(&DataValue::Int(2)));
+    /// ```
     pub fn put(&mut self, key: impl Into<String>, value: impl Into<DataValue>) -> Option<DataValue> {
-        self.entries.insert(key.into(), value.into())
+        let (key, value) = (key.into(), value.into());
+        let value = self.entries.get(&key).and_then(|before| value.as_kind_of(before)).unwrap_or(value);
+        self.entries.insert(key, value)
     }
 
     /// Takes `key` out.
