@@ -13,12 +13,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// The tolerance of nodes of Quartz, which no property changes
+/// (`JobStoreSupport.calcFailedIfAfter`).
+pub(crate) const QUARTZ_TOLERANCE: Duration = Duration::from_millis(7500);
+
 /// Shared by all services and jobs of a node.
 pub(crate) struct Lease {
     clock: Arc<dyn Clock>,
-    window: Duration,
-    /// The tolerance of others, less the time by which a node suspects itself earlier.
-    patience: Duration,
+    checkin_interval: Duration,
+    tolerance: Duration,
+    is_beside_quartz: AtomicBool,
     state: Mutex<State>,
     /// Raised, once after each check-in, when the node is seen to suspect itself: the next check-in
     /// is to come at once.
@@ -36,15 +40,31 @@ struct State {
 impl Lease {
     /// The lease of a node that has not checked in yet.
     pub(crate) fn new(clock: Arc<dyn Clock>, checkin_interval: Duration, tolerance: Duration) -> Self {
-        let patience = patience(tolerance);
         Self {
             clock,
-            window: checkin_interval.saturating_add(patience),
-            patience,
+            checkin_interval,
+            tolerance,
+            is_beside_quartz: AtomicBool::new(false),
             state: Mutex::default(),
             ask: Arc::default(),
             asked: AtomicBool::new(false),
         }
+    }
+
+    /// Notes whether a node of Quartz is a member, which may take this one for dead earlier than
+    /// the settings say.
+    pub(crate) fn set_beside_quartz(&self, is_beside_quartz: bool) {
+        self.is_beside_quartz.store(is_beside_quartz, Ordering::SeqCst);
+    }
+
+    /// The tolerance of others, less the time by which a node suspects itself earlier.
+    fn patience(&self) -> Duration {
+        let is_beside_quartz = self.is_beside_quartz.load(Ordering::SeqCst);
+        patience(if is_beside_quartz { self.tolerance.min(QUARTZ_TOLERANCE) } else { self.tolerance })
+    }
+
+    fn window(&self) -> Duration {
+        self.checkin_interval.saturating_add(self.patience())
     }
 
     /// Asks for check-ins by this signal.
@@ -108,12 +128,12 @@ impl Lease {
     /// The time until which a fire is this node's, if its last beat was begun now and it may be
     /// silent for `limit`: others take it for dead later.
     pub(crate) fn holds_until(&self, limit: Duration) -> Duration {
-        self.clock.ticks().saturating_add(limit).saturating_add(self.patience)
+        self.clock.ticks().saturating_add(limit).saturating_add(self.patience())
     }
 
     /// The time at which the node will suspect itself, in ticks.
     pub(crate) fn suspicion_at(&self) -> Option<Duration> {
-        self.state.lock().confirmed.map(|confirmed| confirmed.ticks.saturating_add(self.window))
+        self.state.lock().confirmed.map(|confirmed| confirmed.ticks.saturating_add(self.window()))
     }
 
     /// The time since the last good check-in was begun.
@@ -126,7 +146,7 @@ impl Lease {
     fn is_fresh(&self, state: &State) -> bool {
         let Some(confirmed) = &state.confirmed else { return false };
         let now = Moment::now(&*self.clock);
-        let is_fresh = now.ticks < confirmed.ticks.saturating_add(self.window) && !now.was_paused_since(confirmed);
+        let is_fresh = now.ticks < confirmed.ticks.saturating_add(self.window()) && !now.was_paused_since(confirmed);
         if !is_fresh && !self.asked.swap(true, Ordering::SeqCst) {
             self.ask.raise();
         }
@@ -170,6 +190,22 @@ mod tests {
         assert!(lease.confirm(owner("a"), now(&clock)));
         assert!(lease.is_held_by(&owner("a")));
         assert!(!lease.confirm(owner("a"), now(&clock)));
+    }
+
+    /// Quartz waits for 7.5 s whatever the settings of this node say.
+    #[test]
+    fn suspicion_comes_before_the_conviction_by_a_node_of_quartz() {
+        let clock = Arc::new(ManualClock::default());
+        let shared: Arc<dyn Clock> = clock.clone();
+        let lease = Lease::new(shared, Duration::from_secs(10), Duration::from_secs(20));
+        lease.confirm(owner("a"), now(&clock));
+        clock.advance(Duration::from_secs(16));
+        assert!(lease.is_held_by(&owner("a")));
+        lease.set_beside_quartz(true);
+        assert!(!lease.is_held_by(&owner("a")));
+        assert_eq!(lease.suspicion_at(), Some(Duration::from_secs(16)));
+        lease.set_beside_quartz(false);
+        assert!(lease.is_held_by(&owner("a")));
     }
 
     #[test]

@@ -144,8 +144,14 @@ pub(crate) fn foreign_clock(instance: &str, skew_ms: i64) {
     );
 }
 
-pub(crate) fn joined_by_quartz(instance: &str) {
+pub(crate) fn joined_by_quartz(instance: &str, earlier: Duration) {
     info!("a node of Quartz is in the cluster instance={instance}");
+    if !earlier.is_zero() {
+        warn!(
+            "nodes of Quartz take this one for dead {earlier:?} earlier than its \
+             clusterCheckinMisfireThreshold says: it stops its work in time for them"
+        );
+    }
 }
 
 pub(crate) fn polling_strategy(wanted: &str, used: &str, is_beside_quartz: bool) {

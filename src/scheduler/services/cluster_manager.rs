@@ -7,6 +7,7 @@ use super::service::{Next, Service};
 use crate::clock::Moment;
 use crate::error::{Error, FailureClass, Result};
 use crate::listener::lifecycle_log;
+use crate::scheduler::lease::QUARTZ_TOLERANCE;
 use crate::scheduler::node::Node;
 use crate::settings::{ClusterMode, PollingStrategy};
 use crate::signal::{Signal, Woken};
@@ -107,6 +108,7 @@ impl ClusterManager {
             }
         }
         self.name_twin(checkin.twin);
+        node.lease.set_beside_quartz(node.store.is_beside_quartz());
         self.name_foreign(&checkin.foreign_clocks);
         self.name_strategy();
         let before = node.lease.since_checkin();
@@ -199,7 +201,8 @@ impl ClusterManager {
         for (instance, skew_ms) in clocks {
             let known = before.get(instance).copied();
             if known.is_none() {
-                lifecycle_log::joined_by_quartz(instance);
+                let tolerance = self.node.store.settings().job_store.checkin_misfire_threshold;
+                lifecycle_log::joined_by_quartz(instance, tolerance.saturating_sub(QUARTZ_TOLERANCE));
             }
             let off = skew_ms.abs() > NOTABLE_SKEW_MS;
             if off && known != Some(true) {
