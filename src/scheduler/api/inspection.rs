@@ -157,14 +157,15 @@ impl Scheduler {
         self.open_store()?.history().prune(pruning)
     }
 
-    /// Runs the work of a fire of the history again at once, in a fire of its own, with the data of
-    /// its trigger, if that is still there. Returns the trigger, which is in the group
-    /// `RETRYING_JOBS`.
+    /// Runs the work of a fire of the history again at once, in a fire of its own. It has the data
+    /// of its trigger, or of that of the first fire of its chain, if one of these is still there: a
+    /// one-shot goes with its run, and the data of its job are what is left. Returns the trigger,
+    /// which is in the group `RETRYING_JOBS`.
     ///
     /// # Errors
     /// [`Error::NotFound`](crate::Error::NotFound) if the history has no such fire, or its job is
-    /// gone; [`Error::Refused`](crate::Error::Refused) if it succeeded, never began, or is going to
-    /// be run again anyway.
+    /// gone; [`Error::Refused`](crate::Error::Refused) if it succeeded, never began, is going to be
+    /// run again anyway, or was a part of a tick, or followed another job, and its trigger is gone.
     pub fn retry(&self, fire_id: &str) -> Result<TriggerKey> {
         let key = self.open_store()?.firing().retry_fire(fire_id)?;
         self.wake();

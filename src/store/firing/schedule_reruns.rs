@@ -5,7 +5,7 @@ use super::{Completion, RerunOrder, RerunReason};
 use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::job::FireOutcome;
-use crate::key::{JobKey, TriggerKey, distinct};
+use crate::key::{BROADCAST_GROUP, FOLLOWING_GROUP, JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::recovery::recovery_keys;
@@ -69,12 +69,14 @@ impl Firing<'_> {
     }
 
     /// Runs the work of a fire of the history again, at once, in a fire of its own: with the data
-    /// of its trigger, if that is still there, and with the checkpoint of its chain, if there is
-    /// one. Returns the trigger.
+    /// of its trigger, or of that of the first fire of its chain, if one of these is still there,
+    /// and with the checkpoint of its chain, if there is one. Returns the trigger.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the history has no such fire, or its job is gone; [`Error::Refused`]
-    /// if it succeeded, never began, or is going to be run again anyway.
+    /// if it succeeded, never began, is going to be run again anyway, or was a part of a tick, or
+    /// followed another job, and its trigger is gone: the trigger said which part, and what the
+    /// other job left.
     pub fn retry_fire(&self, fire_id: &str) -> Result<TriggerKey> {
         self.store.write("run a fire again", |s| {
             let not_found = |what, key: String| Error::NotFound { what, key, hint: "" };
@@ -97,8 +99,7 @@ impl Firing<'_> {
                 Some(key) => s.job(key)?.ok_or_else(|| not_found("job", key.to_string()))?,
                 None => return Err(not_found("job", fire.trigger.to_string())),
             };
-            let original = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&fire.trigger)))?.into_iter().next();
-            let original = original.map(|row| self.store.trigger_value(&row)).transpose()?;
+            let original = self.trigger_of_chain(s, &fire, &root, &job.key)?;
             let now_ms = s.now_ms()?;
             let order = RerunOrder {
                 reason: RerunReason::Failed,
@@ -123,6 +124,39 @@ impl Firing<'_> {
             self.store.note_action(s, Action::new("retry", "fire").detail(&job.key.to_string()), [fire_id])?;
             Ok(key)
         })
+    }
+}
+
+impl Firing<'_> {
+    /// The trigger of a fire of the history, or of the first fire of its chain, if it is still
+    /// there.
+    fn trigger_of_chain(
+        &self,
+        s: &mut dyn Session,
+        fire: &HistoryRow,
+        root: &str,
+        job: &JobKey,
+    ) -> Result<Option<Trigger>> {
+        let first: Vec<HistoryRow> =
+            if root == fire.fire_id { Vec::new() } else { s.history(&HistoryFilter::fire(root))? };
+        let keys: Vec<TriggerKey> = [fire].into_iter().chain(&first).map(|row| row.trigger.clone()).collect();
+        let stored = s.triggers(TriggerSelection::Keys(&keys))?;
+        let of_job = |key: &TriggerKey| stored.iter().find(|row| row.key == *key && row.job == *job);
+        if let Some(row) = keys.iter().find_map(of_job) {
+            return self.store.trigger_value(row).map(Some);
+        }
+        let told = |group| match group {
+            BROADCAST_GROUP => Some("which part of the work it was"),
+            FOLLOWING_GROUP => Some("what the job that it followed had left"),
+            _ => None,
+        };
+        match keys.iter().find_map(|key| Some((key, told(key.group())?))) {
+            Some((key, told)) => Err(Error::Refused(format!(
+                "fire `{}` cannot be run again: its trigger `{key}`, which said {told}, is gone: run the job `{job}` anew",
+                fire.fire_id
+            ))),
+            None => Ok(None),
+        }
     }
 }
 

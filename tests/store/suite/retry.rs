@@ -2,12 +2,13 @@
 //! own.
 
 use super::*;
-use carnelian::TriggerKey;
 use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::key::RETRY_GROUP;
+use carnelian::placement::Strategy;
 use carnelian::recovery::RerunReason;
 use carnelian::store::row::CheckpointRow;
 use carnelian::store::{Completion, CompletionInstruction, CompletionOutcome, Ending, FireBundle};
+use carnelian::{Continuation, JobPolicy, RetryPolicy, TriggerKey};
 use std::time::Duration;
 
 fn goes_on(bundle: &FireBundle, reason: RerunReason, delay_ms: u64) -> Completion {
@@ -279,6 +280,48 @@ fn a_fire_of_the_history_is_run_again_by_hand() {
     cluster.store.firing().retry_fire(&bad[0].fire_id).unwrap();
     cluster.store.catalogue().delete_jobs(&[job_key("a")]).unwrap();
     assert!(cluster.store.firing().retry_fire(&bad[0].fire_id).unwrap_err().is_not_found());
+}
+
+on_each_database!(a_retry_by_hand_has_the_data_of_the_first_attempt_or_is_refused);
+/// The trigger of an attempt is gone when a person looks at it, and with it which part of the work
+/// it was, or what its parent had left.
+fn a_retry_by_hand_has_the_data_of_the_first_attempt_or_is_refused() {
+    let cluster = Cluster::new(open());
+    let a = cluster.node("A");
+    let fails = |fire: &FireBundle| {
+        let ending = Ending { outcome: FireOutcome::Failed, ..Ending::default() };
+        a.complete_all(&[Completion { ending, ..fire.completion(CompletionInstruction::NoInstruction, None) }]);
+    };
+    let policy = JobPolicy::new().retry(RetryPolicy::fixed(Duration::ZERO).max_attempts(2));
+    cluster.schedule(job("a").durable(true).policy(policy), [minutely("t", "a", NOW).data("k", "v")]);
+    a.complete_all(&[failed(&a.fire_one())]);
+    cluster.advance(5 * SECOND);
+    let second = a.fire_one();
+    assert_eq!(second.trigger.key().group(), RETRY_GROUP);
+    fails(&second);
+    cluster.store.firing().retry_fire(&second.fire_id).unwrap();
+    let by_hand = a.fire_one();
+    assert_eq!(by_hand.trigger.data().text("k"), Some("v"), "the trigger of the first attempt is there");
+    a.complete(&by_hand);
+
+    let sharded = job("s").durable(true).policy(JobPolicy::new().strategy(Strategy::Sharded));
+    cluster.schedule(sharded, [once("u", "s", NOW)]);
+    let mut parts = a.acquire().fired;
+    if parts.is_empty() {
+        parts = a.acquire().fired; // the first look has spread the tick
+    }
+    fails(&parts[0]);
+    let refused = cluster.store.firing().retry_fire(&parts[0].fire_id).unwrap_err().to_string();
+    assert!(refused.contains("which part of the work it was"), "{refused}");
+
+    cluster.schedule(job("p"), [once("v", "p", cluster.now())]);
+    cluster.store.catalogue().add_job(&job("c").durable(true).build().unwrap(), false).unwrap();
+    cluster.store.catalogue().follow(&Continuation::new(job_key("p"), job_key("c"))).unwrap();
+    a.complete(&a.fire_one());
+    let child = a.fire_one();
+    fails(&child);
+    let refused = cluster.store.firing().retry_fire(&child.fire_id).unwrap_err().to_string();
+    assert!(refused.contains("what the job that it followed had left"), "{refused}");
 }
 
 #[cfg(feature = "test-util")]
