@@ -36,7 +36,7 @@ pub use changes::{ChangeRows, NotificationSource};
 pub use executions::{ExecutionRows, IfThere};
 pub use fast_path::FastPath;
 pub use fences::{Fences, LostCommits};
-pub use fires::{EndingTriggers, FiredRows};
+pub use fires::{EndingTrigger, EndingTriggers, FiredRows};
 pub use history::HistoryRows;
 pub use instances::ClusterRows;
 pub use jobs::JobRows;

@@ -10,6 +10,7 @@ mod census;
 mod dashboard;
 mod executions;
 mod first_day;
+mod foreign_keys;
 mod foreign_kinds;
 mod fuzz;
 mod hazards;

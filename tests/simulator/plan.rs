@@ -258,10 +258,12 @@ impl Plan {
         u64::try_from(longest.as_micros()).expect("a short time")
     }
 
-    /// The time that all runs of all grids take, if one run in ten is long.
+    /// The time that all runs of all grids take, if one run in ten is long and, where runs sleep,
+    /// one in six sleeps for half a minute.
     pub fn work(&self) -> u64 {
         let triggers = |grid: &Grid| u64::from(grid.fires) * if grid.has_sibling { 2 } else { 1 };
-        self.grids.iter().map(|grid| triggers(grid) * (grid.length + grid.long / 10)).sum()
+        let sleep = |grid: &Grid| if self.has(Event::Sleep) && !grid.alone { 5 * SECOND } else { 0 };
+        self.grids.iter().map(|grid| triggers(grid) * (grid.length + grid.long / 10 + sleep(grid))).sum()
     }
 
     /// True if this class of events is on.

@@ -389,6 +389,7 @@ impl JobContext {
         // Work that runs again may have a checkpoint that it did not look at.
         let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);
         (completion.has_heartbeat, completion.guarded) = (self.handle.has_heartbeats(), self.handle.is_guarded());
+        completion.has_stop_order = self.handle.has_stop_order();
         completion.log = self.handle.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.data_version = self.upgraded.filter(|_| changed);
         completion.checkpoint = may_have_one.then(|| self.root_fire_id().to_owned());

@@ -128,6 +128,11 @@ impl RunHandle {
         news
     }
 
+    /// True if an order to stop may be in the database: the first reason was somebody's wish.
+    pub(crate) fn has_stop_order(&self) -> bool {
+        matches!(self.stop_reason(), Some(StopReason::Cancelled | StopReason::Paused))
+    }
+
     /// Why the job was asked to stop.
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         *self.stop.lock()

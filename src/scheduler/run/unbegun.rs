@@ -94,6 +94,7 @@ fn interrupted(node: &Node, task: &FireTask, why: &str) -> OwnedCompletion {
         checkpoint: root.filter(|_| rerun.is_none()),
         rerun,
         has_heartbeat: handle.has_heartbeats(),
+        has_stop_order: handle.has_stop_order(),
         ..bundle.completion(CompletionInstruction::NoInstruction, None)
     };
     lifecycle_log::given_back(handle.fire_id(), why);

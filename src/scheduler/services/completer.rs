@@ -120,6 +120,11 @@ impl Completer {
         if self.batch.is_empty() {
             return Ok(());
         }
+        if !self.node.lease.is_held_by(owner) {
+            // Others may have taken the node for dead, and have put triggers back for fires whose
+            // rows were held: as if each job held its own.
+            self.batch.iter_mut().for_each(|completion| completion.guarded = true);
+        }
         match self.node.store.firing().complete(owner, &self.batch) {
             Ok(recorded) => {
                 let batch = std::mem::take(&mut self.batch);

@@ -248,7 +248,7 @@ impl HeartbeatKeeper {
         node.count_fire(&fire.job, end.outcome, Some(run_time));
 
         let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
-        completion.has_heartbeat = fire.has_heartbeats();
+        (completion.has_heartbeat, completion.has_stop_order) = (fire.has_heartbeats(), fire.has_stop_order());
         // The thread may be in a transaction of its own that depends on the fire.
         completion.guarded = true;
         completion.by_job = fire.is_ended_by_job();

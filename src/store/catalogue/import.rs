@@ -11,6 +11,7 @@ use crate::job_file::{FileJob, FileTrigger, JobFile, Start};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::Session;
 use crate::store::calendars::Calendars;
+use crate::store::firing::{delete_idle, drop_submitted, submitted_after};
 use crate::store::row::{JobRow, JobSelection, TriggerRow, TriggerSelection};
 use crate::trigger::Trigger;
 use std::collections::{BTreeMap, BTreeSet};
@@ -233,10 +234,12 @@ fn delete_doomed(s: &mut dyn Session, file: &JobFile, imported: &mut Imported) -
     s.delete_reservations(&going)?;
     s.delete_triggers(&going, None)?;
     imported.deleted_jobs = doomed_jobs.into_iter().collect();
+    let forsaken = submitted_after(s, &imported.deleted_jobs)?;
     s.delete_jobs(&imported.deleted_jobs)?;
+    drop_submitted(s, forsaken.into_iter().collect())?;
 
     let bereft = doomed_triggers.iter().filter_map(|key| triggers.get(key)).cloned().collect::<BTreeSet<_>>();
-    let idle = s.delete_idle_jobs(&bereft.into_iter().collect::<Vec<_>>())?;
+    let idle = delete_idle(s, &bereft.into_iter().collect::<Vec<_>>())?;
     imported.deleted_jobs.extend(idle);
     imported.deleted_triggers = doomed_triggers.into_iter().collect();
     Ok(())

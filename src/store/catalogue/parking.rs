@@ -4,6 +4,7 @@
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::Catalogue;
+use crate::store::firing::delete_idle;
 use crate::store::row::{Parked, ParkedRow};
 
 impl Catalogue<'_> {
@@ -49,7 +50,7 @@ impl Catalogue<'_> {
             let Some(parked) = s.parked_work(key)? else { return Ok(false) };
             s.delete_triggers(std::slice::from_ref(key), None)?;
             s.rows::<ParkedRow>().with("trigger", key).delete()?;
-            s.delete_idle_jobs(&[parked.job])?;
+            delete_idle(s, &[parked.job])?;
             self.note(s, "delete", "parked", std::slice::from_ref(key))?;
             Ok(true)
         })

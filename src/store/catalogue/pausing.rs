@@ -6,6 +6,7 @@ use crate::key::{BROADCAST_GROUP, FOLLOWING_GROUP, JobKey, RERUN_GROUPS, Trigger
 use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
 use crate::rules::new_trigger::PauseState;
+use crate::store::firing::delete_idle;
 use crate::store::row::{FiredSelection, Grouped, JobSelection, ParkedRow, Selection, TriggerRow, TriggerSelection};
 use crate::store::{ALL_GROUPS_PAUSED, MisfirePass, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
@@ -186,7 +187,7 @@ impl Catalogue<'_> {
         // A trigger without a fire time has nothing to wait for.
         let was_in_error = s.change_states(Selection::Triggers(this), &moves(TriggerState::Complete), false)? > 0;
         s.delete_finished_triggers(this)?;
-        s.delete_idle_jobs(std::slice::from_ref(&row.job))?;
+        delete_idle(s, std::slice::from_ref(&row.job))?;
         Ok(was_in_error)
     }
 

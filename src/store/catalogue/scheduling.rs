@@ -11,7 +11,7 @@ use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
 use crate::store::Session;
 use crate::store::calendars::Calendars;
-use crate::store::firing::{drop_submitted, submitted_after, take_back_reservations};
+use crate::store::firing::{delete_idle, drop_submitted, submitted_after, take_back_reservations};
 use crate::store::row::{CalendarName, JobRow, JobVersionRow, TriggerSelection};
 use crate::store::transaction::random_hex;
 use crate::trigger::{Overlap, START_WHEN_STORED, Trigger};
@@ -139,13 +139,7 @@ impl Catalogue<'_> {
                 s.triggers(TriggerSelection::Keys(keys))?.into_iter().map(|row| (row.key, row.job)).unzip();
             s.delete_reservations(keys)?;
             let deleted = s.delete_triggers(keys, None)?;
-            let after: Vec<(JobKey, BTreeSet<JobKey>)> = distinct(jobs.iter())
-                .into_iter()
-                .map(|job| submitted_after(s, std::slice::from_ref(&job)).map(|after| (job, after)))
-                .collect::<Result<_>>()?;
-            let gone = s.delete_idle_jobs(&jobs)?;
-            let forsaken = after.into_iter().filter(|(job, _)| gone.contains(job)).flat_map(|(_, after)| after);
-            drop_submitted(s, forsaken.collect())?;
+            delete_idle(s, &distinct(jobs.iter()))?;
             self.note(s, "delete", "trigger", &there)?;
             Ok(deleted)
         })
@@ -168,7 +162,7 @@ impl Catalogue<'_> {
         let there = s.existing_jobs(keys)?;
         self.note(s, "delete", "job", &there)?;
         let deleted = s.delete_jobs(&there)?;
-        drop_submitted(s, forsaken.into_iter().filter(|job| !keys.contains(job)).collect())?;
+        drop_submitted(s, forsaken.into_iter().collect())?;
         Ok(deleted)
     }
 
@@ -332,7 +326,7 @@ impl Catalogue<'_> {
         jobs_before.retain(|job| triggers.iter().all(|trigger| trigger.job_key != *job));
         match jobs_before.is_empty() {
             true => Ok(()),
-            false => s.delete_idle_jobs(&jobs_before.into_iter().collect::<Vec<_>>()).map(drop),
+            false => delete_idle(s, &jobs_before.into_iter().collect::<Vec<_>>()).map(drop),
         }
     }
 

@@ -7,8 +7,19 @@ use crate::store::row::{EndRow, FiredRow, FiredSelection, ReservationSelection};
 use crate::trigger::TriggerState;
 use std::collections::BTreeMap;
 
-/// Triggers that end with a fire, and its time, by their states.
-pub type EndingTriggers = BTreeMap<TriggerState, Vec<(TriggerKey, i64)>>;
+/// Triggers that end with a fire, by their states.
+pub type EndingTriggers = BTreeMap<TriggerState, Vec<EndingTrigger>>;
+
+/// A trigger that ends with a fire.
+#[derive(Clone, Debug)]
+pub struct EndingTrigger {
+    /// The key.
+    pub key: TriggerKey,
+    /// The time of the fire.
+    pub scheduled_ms: i64,
+    /// True if the row of its kind is in `SIMPLE_TRIGGERS`.
+    pub is_simple: bool,
+}
 
 /// Rows of `FIRED_TRIGGERS` and of our side table of fences.
 pub trait FiredRows {

@@ -21,9 +21,11 @@ pub trait ClusterRows {
 
     /// Deletes the rows of an instance; returns whether there were any that the departure asks for.
     fn delete_instance(&mut self, name: &str, departure: Departure) -> Result<bool>;
-    /// The number of side rows that stand for nothing any longer: their state row, their trigger is
-    /// gone. With `sweeps` they are deleted.
-    fn stray_side_rows(&mut self, sweeps: bool) -> Result<usize>;
+    /// The side tables with rows that stand for nothing any longer: their state row, their trigger
+    /// is gone.
+    fn tables_with_strays(&mut self) -> Result<Vec<String>>;
+    /// Deletes such rows of these tables; returns how many there were.
+    fn delete_strays(&mut self, tables: &[String]) -> Result<usize>;
 
     /// The time, every instance with its executing fires, and the triggers that wait although they
     /// were due before a time, of which at most `most` are looked at; in one statement.

@@ -10,8 +10,8 @@ use crate::job::encode_lines;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::completion::{Deletable, EndedRun, deletable};
 use crate::store::row::{
-    Advance, CheckpointRow, ContinuationSelection, EndRow, FiredSelection, JobVersionRow, LastRunRow, LogRow,
-    Notification, RecoveryRow, Selection, TriggerRow, TriggerSelection,
+    Advance, CancelRow, CheckpointRow, ContinuationSelection, EndRow, FiredSelection, JobVersionRow, LastRunRow,
+    LogRow, Notification, RecoveryRow, Selection, TriggerRow, TriggerSelection,
 };
 use crate::store::{Firing, Owner, Session, TxMode, schedule_row};
 use crate::trigger::{Transition, TriggerState};
@@ -75,7 +75,7 @@ impl Firing<'_> {
         }
         let mut outcomes = not_free(s, &doubtful)?;
         let is_fenced = |c: &&Completion| outcomes.get(&c.fire_id) == Some(&CompletionOutcome::Fenced);
-        delete_heartbeats(s, completions.iter().filter(is_fenced))?;
+        delete_signals(s, completions.iter().filter(is_fenced))?;
         let ended: Vec<&Completion> = completions.iter().filter(is_fenced).filter(|c| c.by_job).collect();
         let let_go = self.tidy_after_joined(s, &ended)?;
         let rest: Vec<Completion> =
@@ -146,7 +146,7 @@ impl Firing<'_> {
         self.write_job_data(s, &recorded)?;
         delete_side_rows(s, &recorded)?;
         if ends_heartbeats {
-            delete_heartbeats(s, recorded.iter().copied())?;
+            delete_signals(s, recorded.iter().copied())?;
         }
         let following = self.go_on(s, &recorded)?;
         let instructed = apply_instructions(s, &recorded)?;
@@ -311,11 +311,20 @@ fn not_free(s: &mut dyn Session, doubtful: &[String]) -> Result<HashMap<String, 
     Ok(outcomes)
 }
 
-/// Deletes the heartbeats of those of these fires that have some.
-fn delete_heartbeats<'a>(s: &mut dyn Session, completions: impl Iterator<Item = &'a Completion>) -> Result<()> {
-    let mut ids: Vec<String> = completions.filter(|c| c.has_heartbeat).map(|c| c.fire_id.clone()).collect();
-    ids.sort();
-    if ids.is_empty() { Ok(()) } else { s.delete_heartbeats(&ids) }
+/// Deletes the heartbeats of these fires, and the orders that asked them to stop.
+fn delete_signals<'a>(s: &mut dyn Session, completions: impl Iterator<Item = &'a Completion> + Clone) -> Result<()> {
+    let ids = |has: fn(&Completion) -> bool| -> Vec<String> {
+        completions.clone().filter(|c| has(c)).map(|c| c.fire_id.clone()).collect()
+    };
+    let (mut beats, orders) = (ids(|c| c.has_heartbeat), ids(|c| c.has_stop_order));
+    beats.sort();
+    if !beats.is_empty() {
+        s.delete_heartbeats(&beats)?;
+    }
+    if !orders.is_empty() {
+        s.rows::<CancelRow>().any_of(&["fire_id"], &orders).delete()?;
+    }
+    Ok(())
 }
 
 /// Deletes what was kept for the sake of these fires: checkpoints of work that is done, recoveries

@@ -68,6 +68,8 @@ pub struct Completion {
     pub revived: bool,
     /// The fire was kept alive by heartbeats.
     pub has_heartbeat: bool,
+    /// The run was asked to stop by an order in the database, as far as its node knows.
+    pub has_stop_order: bool,
     /// The first fire of its chain, if there is a checkpoint under it that goes with the end of the
     /// work.
     pub checkpoint: Option<String>,

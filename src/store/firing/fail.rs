@@ -137,6 +137,7 @@ impl Firing<'_> {
             log: Vec::new(),
             revived: before.is_some() && !is_rerun,
             has_heartbeat: true,
+            has_stop_order: false,
             checkpoint: Some(root.clone().unwrap_or_else(|| fire.fire_id.clone())),
             marks: definition.as_ref().map(|row| row.run_marks(traceparent.as_deref())).unwrap_or_default(),
             traceparent,

@@ -11,6 +11,7 @@ use super::Acquisition;
 use super::ended_part::EndedPart;
 use super::firable::Firable;
 use super::fire_batch::FireBatch;
+use super::following::delete_idle;
 use crate::epoch::moment;
 use crate::error::Result;
 use crate::job::{EligibleNode, JobPolicy, Tick};
@@ -224,7 +225,7 @@ impl Firing<'_> {
         if !given.is_empty() {
             s.insert_triggers(&given)?;
         }
-        s.delete_idle_jobs(&distinct(rows.iter().map(|row| &row.job)))?;
+        delete_idle(s, &distinct(rows.iter().map(|row| &row.job)))?;
         s.notify(Notification::Change)?;
         Ok(rows.len())
     }
@@ -242,7 +243,7 @@ impl FanOut {
             s.put_all(&self.followed)?;
         }
         if !self.idle.is_empty() {
-            s.delete_idle_jobs(&distinct(self.idle.iter()))?;
+            delete_idle(s, &distinct(self.idle.iter()))?;
         }
         if !self.parked.is_empty() {
             let keys: Vec<TriggerKey> = self.parked.iter().map(|parked| parked.key.clone()).collect();

@@ -13,13 +13,13 @@ use crate::key::{RECOVERY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
 use crate::rules::recovery::recovery_keys;
 use crate::rules::strategy::is_rerun;
-use crate::store::database::EndingTriggers;
+use crate::store::database::{EndingTrigger, EndingTriggers};
 use crate::store::row::{
     Advance, Candidate, FiredRow, FiredState, PrefetchedFire, ReservationSelection, Selection, StoredOptionsRow,
 };
 use crate::store::transaction::overtaken;
 use crate::store::{Owner, Session};
-use crate::trigger::{Transition, Trigger, TriggerState};
+use crate::trigger::{Schedule, Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
 /// Collects what a batch of fires writes, so that each table is written once.
@@ -136,7 +136,7 @@ impl<'a> FireBatch<'a> {
                 if candidate.trigger.options.is_some() {
                     self.gone_with_options.push(trigger.key.clone());
                 }
-                self.ending.entry(from).or_default().push((trigger.key.clone(), scheduled_ms));
+                self.end(from, &trigger, scheduled_ms);
             }
             AfterFire::Stays(state) => {
                 let advance = Advance::of(&trigger, (from, Some(scheduled_ms)), state);
@@ -196,11 +196,17 @@ impl<'a> FireBatch<'a> {
             if candidate.trigger.options.is_some() {
                 self.gone_with_options.push(trigger.key.clone());
             }
-            self.ending.entry(from).or_default().push((trigger.key.clone(), scheduled_ms));
+            self.end(from, &trigger, scheduled_ms);
         } else {
             self.advances.push(Advance::of(&trigger, (from, Some(scheduled_ms)), TriggerState::Waiting));
         }
         DueTick { trigger, job, scheduled_ms, is_last }
+    }
+
+    fn end(&mut self, from: TriggerState, trigger: &Trigger, scheduled_ms: i64) {
+        let is_simple = matches!(trigger.schedule, Schedule::Simple(_));
+        let ending = EndingTrigger { key: trigger.key.clone(), scheduled_ms, is_simple };
+        self.ending.entry(from).or_default().push(ending);
     }
 
     /// Writes these rows of fires and reservations, and the triggers: those that stay move on,

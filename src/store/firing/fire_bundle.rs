@@ -73,6 +73,7 @@ impl FireBundle {
             failed: false,
             revived: self.recovering.is_some() && self.trigger.key.group() != RECOVERY_GROUP,
             has_heartbeat: false,
+            has_stop_order: false,
             checkpoint: None,
             job_type: self.job.job_type.clone(),
             attempt: self.rerun.as_ref().map_or(0, |rerun| rerun.attempt),

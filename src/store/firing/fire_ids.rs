@@ -35,9 +35,27 @@ pub(super) fn fence_of(fire_id: &str) -> Option<i64> {
     fire_id.rsplit_once('-').and_then(|(_, fence)| fence.parse().ok())
 }
 
+/// True if the id of a fire is one of ours, whatever a node of Quartz calls its own.
+pub(in crate::store) fn is_fire_id(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let mut is_hex = |digits| {
+        parts.next().is_some_and(|part| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    is_hex(8) && is_hex(16) && parts.next().is_some_and(|fence| fence.parse::<i64>().is_ok()) && parts.next().is_none()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_of_quartz_are_told_from_ours() {
+        let owner = Owner { instance: "n1".to_owned(), incarnation: "0123456789abcdef".to_owned() };
+        assert!(is_fire_id(&FireIds::of(&owner).with(42)) && is_fire_id("00c0ffee-0123456789abcdef-42"));
+        for theirs in ["node-11772366400000", "JAVA1772366400000", "a-b-1", "00c0ffee-0123456789abcdef-42-1", ""] {
+            assert!(!is_fire_id(theirs), "{theirs}");
+        }
+    }
 
     #[test]
     fn ids_are_in_the_order_of_their_fences_and_carry_them() {

@@ -10,7 +10,7 @@ use crate::job::{FireOutcome, On, Parent};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for, read};
 use crate::rules::strategy::{PartId, is_rerun, part_id};
-use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, JobRow, TriggerSelection};
+use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, JobRow, JobSelection, TriggerSelection};
 use crate::store::{Firing, Session};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,13 +111,29 @@ fn begin_submitted(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
     })
 }
 
-/// Deletes submitted work that waits for a run that will not come, with all that follows it.
+/// Deletes those of these jobs that nothing keeps, and submitted work that waits for their runs;
+/// returns the former.
+pub(in crate::store) fn delete_idle(s: &mut dyn Session, jobs: &[JobKey]) -> Result<Vec<JobKey>> {
+    // The children of a job are known as long as the job is stored.
+    let submitted = jobs.iter().filter(|job| job.group() == SUBMITTED_GROUP);
+    let after: Vec<(&JobKey, BTreeSet<JobKey>)> = submitted
+        .map(|job| submitted_after(s, std::slice::from_ref(job)).map(|after| (job, after)))
+        .collect::<Result<_>>()?;
+    let gone = s.delete_idle_jobs(jobs)?;
+    let forsaken = after.into_iter().filter(|(job, _)| gone.contains(job)).flat_map(|(_, after)| after);
+    drop_submitted(s, forsaken.collect())?;
+    Ok(gone)
+}
+
+/// Deletes submitted work that waits for a run that will not come, with all that follows it. Work
+/// that has begun is no longer durable, and goes with its own last run.
 pub(in crate::store) fn drop_submitted(s: &mut dyn Session, jobs: Vec<JobKey>) -> Result<()> {
     if jobs.is_empty() {
         return Ok(());
     }
     let all = submitted_after(s, &jobs)?.into_iter().chain(jobs).collect::<Vec<_>>();
-    s.delete_jobs(&all).map(drop)
+    let waiting = s.jobs(JobSelection::Keys(&all))?.into_iter().filter(|job| job.durable);
+    s.delete_jobs(&waiting.map(|job| job.key).collect::<Vec<_>>()).map(drop)
 }
 
 /// The submitted work that waits for runs of these jobs, or for runs of work that waits for them.

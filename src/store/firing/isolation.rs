@@ -25,11 +25,13 @@ impl Completion {
     /// The end of the fire touches no row but its own, and a complete trigger that was put back for
     /// it, which nobody else takes.
     pub(super) fn is_isolated(&self) -> bool {
-        let tells = self.failed || self.revived || self.has_heartbeat || self.by_job || self.may_be_waited_for;
+        let tells = self.failed || self.revived || self.by_job || self.may_be_waited_for;
+        let has_side_rows = self.has_heartbeat || self.has_stop_order;
         let writes =
             self.job_data.is_some() || self.checkpoint.is_some() || self.rerun.is_some() || self.spread_on.is_some();
         begins_isolated(self.last && self.removed, self.durable, self.nonconcurrent, self.followed)
             && !tells
+            && !has_side_rows
             && !writes
             && self.instruction == CompletionInstruction::NoInstruction
     }

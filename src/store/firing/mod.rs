@@ -41,7 +41,8 @@ pub use prefetch::Unfired;
 pub use rerun::{Recovering, Rerun, RerunOrder, RerunReason};
 pub use skipped::{SkipReason, SkippedFires};
 
-pub(in crate::store) use following::{drop_submitted, submitted_after};
+pub(in crate::store) use fire_ids::is_fire_id;
+pub(in crate::store) use following::{delete_idle, drop_submitted, submitted_after};
 pub(in crate::store) use overlap::EndedRuns;
 pub(in crate::store) use prefetch::gone_rows;
 pub(in crate::store) use release::take_back_reservations;

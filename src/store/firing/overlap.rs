@@ -2,6 +2,7 @@
 //! when the runs before them have ended.
 
 use super::firable::Firable;
+use super::following::delete_idle;
 use super::skipped::skipped;
 use super::{Acquisition, SkipReason, SkippedFires};
 use crate::error::Result;
@@ -93,7 +94,7 @@ pub(super) fn report(s: &mut dyn Session, deferred: Vec<Deferred>, acquisition: 
     if !acquisition.finalized.is_empty() {
         // Triggers that still run go when they have ended.
         s.delete_finished_triggers(&acquisition.finalized)?;
-        s.delete_idle_jobs(&distinct(jobs.iter()))?;
+        delete_idle(s, &distinct(jobs.iter()))?;
     }
     if !cancelling.is_empty() {
         acquisition.cancelled =

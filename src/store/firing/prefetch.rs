@@ -2,6 +2,7 @@
 
 use super::FireBundle;
 use super::fire_ids::fence_of;
+use super::following::delete_idle;
 use crate::epoch::millis;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
@@ -162,7 +163,7 @@ impl Firing<'_> {
         }
         if !ended.is_empty() {
             s.delete_finished_triggers(&distinct(ended.iter().map(|fire| fire.trigger())))?;
-            s.delete_idle_jobs(&distinct(ended.iter().map(|fire| &fire.job)))?;
+            delete_idle(s, &distinct(ended.iter().map(|fire| &fire.job)))?;
         }
         Ok(fires.iter().map(unfired).collect())
     }

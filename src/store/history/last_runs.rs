@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 impl History<'_> {
     /// The last run of a job on each node that has run it, in order of the nodes; none of a job of
     /// which one node runs each tick. The rows are kept as long as the job is, whatever the history
-    /// forgets.
+    /// forgets; those of a node that is not there as long as the history.
     ///
     /// # Errors
     /// Failures of the database after the bounded retries.

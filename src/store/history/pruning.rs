@@ -9,7 +9,7 @@ use crate::key::JobKey;
 use crate::settings::StoreKind;
 use crate::signal::Signal;
 use crate::store::action_log::Action;
-use crate::store::row::{EndedFire, JobSelection, LogRow};
+use crate::store::row::{EndedFire, HistoryOf, JobSelection, LogRow};
 use crate::store::{Rows, Session, TxMode};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,7 +24,7 @@ const OF_JOB_AT_A_TIME: usize = 500;
 /// The most rows that a store in memory keeps, unless the settings say otherwise.
 const IN_MEMORY: u32 = 100_000;
 
-/// The most jobs with too many rows that one plan has; the next plan has the others.
+/// The most jobs without a limit of their own that one plan has; the next plan has the others.
 const MOST_JOBS: usize = 1_000;
 
 /// The word by which policies with a number of kept rows are found.
@@ -172,8 +172,17 @@ impl History<'_> {
                 own.extend(policy.and_then(|policy| policy.kept_history()).map(|rows| (row.key, u64::from(rows))));
             }
             let of_all = Some(u64::from(self.store.settings.history.max_rows_per_job)).filter(|rows| *rows > 0);
-            let Some(least) = own.values().copied().chain(of_all).min() else { return Ok(()) };
-            for (job, rows) in s.history_by_job(before_ms, least, MOST_JOBS)? {
+            let mut counts = Vec::new();
+            if !own.is_empty() {
+                let jobs: Vec<JobKey> = own.keys().cloned().collect();
+                counts.extend(s.history_by_job(before_ms, HistoryOf::Jobs(&jobs))?);
+            }
+            if let Some(rows) = of_all {
+                // Jobs with limits of their own take no place of another.
+                let most = HistoryOf::MoreThan { rows, limit: MOST_JOBS + own.len() };
+                counts.extend(s.history_by_job(before_ms, most)?.into_iter().filter(|(job, _)| !own.contains_key(job)));
+            }
+            for (job, rows) in counts {
                 let Some(kept) = own.get(&job).copied().or(of_all) else { continue };
                 if rows > kept && pruning.job.as_ref().is_none_or(|only| *only == job) {
                     plan.jobs.push((job, kept, rows - kept));

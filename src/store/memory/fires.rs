@@ -91,7 +91,7 @@ impl FiredRows for MemorySession<'_> {
         self.changes()?;
         let mut ended = 0;
         for (state, triggers) in ending {
-            let keys: Vec<TriggerKey> = triggers.iter().map(|(key, _)| key.clone()).collect();
+            let keys: Vec<TriggerKey> = triggers.iter().map(|ending| ending.key.clone()).collect();
             ended += self.delete_triggers(&keys, Some(*state))?;
         }
         for row in rows {

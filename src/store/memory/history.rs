@@ -5,7 +5,7 @@ use super::declared_tables::DeclaredTable;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::HistoryRows;
-use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryRow, LogRow, Table, TableDef};
+use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryOf, HistoryRow, LogRow, Table, TableDef};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,16 +17,21 @@ impl HistoryRows for MemorySession<'_> {
         Ok(self.wanted(filter).into_iter().map(|row| whole.shown(table, &row.cells())).collect())
     }
 
-    fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
+    fn history_by_job(&mut self, since_ms: i64, of: HistoryOf<'_>) -> Result<Vec<(JobKey, u64)>> {
         self.reads()?;
         let mut counts: BTreeMap<&JobKey, u64> = BTreeMap::new();
         for job in self.tables.history.values().filter(|row| row.ended_ms >= since_ms).filter_map(|r| r.job.as_ref()) {
             *counts.entry(job).or_default() += 1;
         }
-        let mut counts: Vec<(JobKey, u64)> =
-            counts.into_iter().filter(|(_, n)| *n > more_than).map(|(job, n)| (job.clone(), n)).collect();
-        counts.sort_by_key(|(_, n)| Reverse(*n));
-        counts.truncate(limit);
+        let mut counts: Vec<(JobKey, u64)> = counts.into_iter().map(|(job, rows)| (job.clone(), rows)).collect();
+        match of {
+            HistoryOf::Jobs(jobs) => counts.retain(|(job, _)| jobs.contains(job)),
+            HistoryOf::MoreThan { rows: more_than, limit } => {
+                counts.retain(|(_, rows)| *rows > more_than);
+                counts.sort_by_key(|(_, rows)| Reverse(*rows));
+                counts.truncate(limit);
+            }
+        }
         Ok(counts)
     }
 

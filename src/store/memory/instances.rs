@@ -7,7 +7,7 @@ use crate::store::database::{ClusterRows, FiredRows, Owner, PlacementRows, Sessi
 use crate::store::row::{
     CancelRow, Cell, CheckpointRow, ClusterMembers, Departure, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow,
     InstanceRow, InstanceSelection, JobTypeRow, Late, LoadRow, NodeRow, ParkedRow, PlacementView, RecoveryModeRow,
-    RecoveryRow, TableDef,
+    RecoveryRow, TableDef, WithFires,
 };
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +15,15 @@ use std::collections::{BTreeMap, BTreeSet};
 impl ClusterRows for MemorySession<'_> {
     fn read_members(&mut self) -> Result<(ClusterMembers, PlacementView)> {
         let (now_ms, instances) = (self.now_ms()?, self.instances(InstanceSelection::All)?);
-        let with_fires: BTreeSet<&String> = self.tables.fired.values().map(|fire| &fire.instance).collect();
-        let with_fires = with_fires.into_iter().cloned().collect();
+        let mut ids: BTreeMap<&String, BTreeSet<&str>> = BTreeMap::new();
+        for fire in self.tables.fired.values() {
+            ids.entry(&fire.instance).or_default().insert(&fire.fire_id);
+        }
+        let with_fires = ids.into_iter().map(|(instance, ids)| {
+            let ids = [ids.first(), ids.last()].map(|id| id.map_or_else(String::new, |id| (*id).to_owned()));
+            WithFires { instance: instance.clone(), ids }
+        });
+        let with_fires = with_fires.collect();
         let fence = FiredRows::draw_fences(self, None, 0)?;
         let members = ClusterMembers { now_ms, instances, with_fires, fence };
         Ok((members, self.placement_view()?))
@@ -62,31 +69,19 @@ impl ClusterRows for MemorySession<'_> {
         Ok(())
     }
 
-    fn stray_side_rows(&mut self, sweeps: bool) -> Result<usize> {
-        if sweeps {
-            self.changes()?;
-        } else {
-            self.reads()?;
-        }
-        // One map holds both rows of an instance. Nodes and types go with their instance, and
-        // versions and orphans with their job: here nobody else deletes those.
-        let state = |key: &TriggerKey| self.tables.triggers.get(key).map(|trigger| trigger.state.clone());
-        let is_over = |fire_id: &String| self.tables.fired.get(fire_id.as_str()).is_none();
-        let recoveries = |row: &RecoveryRow| state(&row.trigger).is_none();
-        let parked = |row: &ParkedRow| state(&row.trigger).as_deref() != Some(TriggerState::Error.name());
-        let checkpoints = |row: &CheckpointRow| !self.is_underway(&row.root_fire_id);
-        let mut stray: Vec<(&'static TableDef, Vec<Vec<Cell>>)> = vec![
-            self.tables.chosen(recoveries),
-            self.tables.chosen(parked),
-            self.tables.chosen(checkpoints),
-            self.tables.chosen(|row: &HeartbeatRow| is_over(&row.fire_id)),
-            self.tables.chosen(|row: &CancelRow| is_over(&row.fire_id)),
-        ];
-        let count = stray.iter().map(|(_, rows)| rows.len()).sum();
-        if sweeps {
-            stray.drain(..).for_each(|(table, rows)| self.tables.remove_chosen(table, &rows));
-        }
-        Ok(count)
+    fn tables_with_strays(&mut self) -> Result<Vec<String>> {
+        self.reads()?;
+        let strays = self.strays().into_iter().filter(|(_, rows)| !rows.is_empty());
+        Ok(strays.map(|(table, _)| table.name.to_owned()).collect())
+    }
+
+    fn delete_strays(&mut self, tables: &[String]) -> Result<usize> {
+        self.changes()?;
+        let strays = self.strays().into_iter().filter(|(table, _)| tables.iter().any(|one| one == table.name));
+        Ok(strays.fold(0, |swept, (table, rows)| {
+            self.tables.remove_chosen(table, &rows);
+            swept + rows.len()
+        }))
     }
 
     fn delete_instance(&mut self, name: &str, departure: Departure) -> Result<bool> {
@@ -151,6 +146,21 @@ impl ClusterRows for MemorySession<'_> {
 }
 
 impl MemorySession<'_> {
+    /// The rows that stand for nothing any longer. One map holds both rows of an instance. Nodes
+    /// and types go with their instance, and versions and orphans with their job: here nobody else
+    /// deletes those.
+    fn strays(&self) -> Vec<(&'static TableDef, Vec<Vec<Cell>>)> {
+        let state = |key: &TriggerKey| self.tables.triggers.get(key).map(|trigger| trigger.state.clone());
+        let is_over = |fire_id: &String| self.tables.fired.get(fire_id.as_str()).is_none();
+        vec![
+            self.tables.chosen(|row: &RecoveryRow| state(&row.trigger).is_none()),
+            self.tables.chosen(|row: &ParkedRow| state(&row.trigger).as_deref() != Some(TriggerState::Error.name())),
+            self.tables.chosen(|row: &CheckpointRow| !self.is_underway(&row.root_fire_id)),
+            self.tables.chosen(|row: &HeartbeatRow| is_over(&row.fire_id)),
+            self.tables.chosen(|row: &CancelRow| is_over(&row.fire_id)),
+        ]
+    }
+
     /// Tells whether the work that began with this fire runs, or waits to be recovered.
     fn is_underway(&self, root_fire_id: &str) -> bool {
         self.tables.fired.get(root_fire_id).is_some()

@@ -4,8 +4,9 @@ use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::key::{check_name, check_text};
 use crate::store::action_log::Action;
-use crate::store::row::{BlacklistKind, BlacklistRow, LimitRow};
+use crate::store::row::{BlacklistKind, BlacklistRow, InstanceSelection, LimitRow, NodeRow};
 use crate::store::{ClusterPlacement, Session};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The most characters of a reason and of a name of a person.
@@ -171,7 +172,7 @@ impl ClusterPlacement<'_> {
         self.store.write("keep a node from work", |s| {
             let made_ms = s.now_ms()?;
             s.rows::<BlacklistRow>().at_most("until_ms", made_ms).delete()?;
-            if s.rows::<BlacklistRow>().count()? >= MOST as u64 {
+            if s.rows::<BlacklistRow>().count()? >= MOST as u64 && !self.make_room(s, made_ms)? {
                 return Err(Error::Refused(format!("`{node}`: {MOST} nodes take no work already: remove some")));
             }
             take_off(s, node, kind)?;
@@ -190,6 +191,21 @@ impl ClusterPlacement<'_> {
                 made_ms,
             })
         })
+    }
+
+    /// Forgets drains as old as the history may be, of nodes that are not there; returns whether
+    /// there were any.
+    fn make_room(&self, s: &mut dyn Session, now_ms: i64) -> Result<bool> {
+        let before_ms = now_ms.saturating_sub(millis(self.store.settings.history.retention));
+        let drains = [BlacklistKind::Drain, BlacklistKind::DrainAndStop];
+        let old: Vec<BlacklistRow> = s.rows().below("made_ms", before_ms).any_of(&["kind"], &drains).list()?;
+        let instances = s.instances(InstanceSelection::All)?.into_iter().map(|row| row.name);
+        let names = s.rows::<NodeRow>().list()?.into_iter().map(|node| node.info.node_name);
+        let there: BTreeSet<String> = instances.chain(names).collect();
+        let gone = old.into_iter().map(|drain| drain.node).filter(|node| !there.contains(node));
+        let gone: Vec<(String, BlacklistKind)> =
+            gone.flat_map(|node| drains.map(|kind| (node.clone(), kind))).collect();
+        Ok(s.rows::<BlacklistRow>().any_of(&["node", "kind"], &gone).delete()? > 0)
     }
 }
 

@@ -36,6 +36,15 @@ pub struct PollResult {
     pub cancels: i64,
 }
 
+/// An instance that has fired rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WithFires {
+    /// Its name.
+    pub instance: String,
+    /// The first and the last id of its fires, in the order of texts.
+    pub ids: [String; 2],
+}
+
 /// The members of the cluster as one read sees them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterMembers {
@@ -43,8 +52,8 @@ pub struct ClusterMembers {
     pub now_ms: i64,
     /// Every instance, in order of name.
     pub instances: Vec<InstanceRow>,
-    /// The names of instances that have fired rows.
-    pub with_fires: Vec<String>,
+    /// The instances that have fired rows.
+    pub with_fires: Vec<WithFires>,
     /// The last fence; none if the scheduler's row is missing.
     pub fence: Option<i64>,
 }

@@ -215,6 +215,20 @@ pub struct HistoryFilter<'a> {
     pub limit: usize,
 }
 
+/// The jobs whose rows of the history are counted.
+#[derive(Clone, Copy, Debug)]
+pub enum HistoryOf<'a> {
+    /// These jobs; one without rows may be left out.
+    Jobs(&'a [JobKey]),
+    /// The jobs with more rows than this, those with most first.
+    MoreThan {
+        /// The number of rows.
+        rows: u64,
+        /// The most jobs.
+        limit: usize,
+    },
+}
+
 impl<'a> HistoryFilter<'a> {
     /// Only this fire.
     pub fn fire(id: &'a str) -> Self {

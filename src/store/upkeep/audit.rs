@@ -4,6 +4,7 @@ use super::AuditPass;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::overlap::may_wait;
+use crate::store::firing::delete_idle;
 use crate::store::row::{FiredSelection, FiredState, Notification, Selection, TriggerSelection};
 use crate::store::schedule_row::stored_policies;
 use crate::store::{Lock, Session, TxMode, Upkeep};
@@ -51,7 +52,7 @@ impl Upkeep<'_> {
                 let jobs: Vec<JobKey> =
                     s.triggers(TriggerSelection::Keys(&found.finished))?.into_iter().map(|t| t.job).collect();
                 s.delete_finished_triggers(&found.finished)?;
-                s.delete_idle_jobs(&jobs)?;
+                delete_idle(s, &jobs)?;
                 s.notify(Notification::Change)?;
                 Ok(found)
             },
@@ -75,7 +76,8 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn sweep(&self) -> Result<usize> {
-        if self.store.glance("look for stray side rows", |s| s.stray_side_rows(false))? == 0 {
+        let tables = self.store.glance("look for stray side rows", |s| s.tables_with_strays())?;
+        if tables.is_empty() {
             return Ok(0);
         }
         // A node registers, and makes recovery triggers, under these locks: half of either is never
@@ -85,7 +87,7 @@ impl Upkeep<'_> {
             TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 s.lock(Lock::TriggerAccess)?;
-                s.stray_side_rows(true)
+                s.delete_strays(&tables)
             },
             &mut |_, _| Ok(false),
         )

@@ -238,7 +238,7 @@ impl Upkeep<'_> {
                 return Ok(());
             }
         }
-        if namesake.is_some() || seen.with_fires.contains(&me.instance) {
+        if namesake.is_some() || seen.with_fires.iter().any(|with| with.instance == me.instance) {
             checkin.recovered.extend(self.recover_left_overs(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
         }
         Ok(())

@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::key::{SUBMITTED_GROUP, distinct};
 use crate::store::action_log::id_of_time;
 use crate::store::row::{
-    ActionRow, CommitRow, IncarnationRow, InstanceSelection, LockRow, RequestRow, TickPartRow, TriggerSelection,
+    ActionRow, CommitRow, IncarnationRow, InstanceSelection, LastRunRow, LockRow, RequestRow, TickPartRow,
+    TriggerSelection,
 };
 use crate::store::{HistoryPruning, Session, TxMode, Upkeep, locks};
 use std::collections::BTreeSet;
@@ -50,8 +51,41 @@ impl Upkeep<'_> {
             }
             history.pause(begun);
         }
+        self.forget_last_runs()?;
         let history = history.prune_by(history.plan_pruning(&HistoryPruning::new())?)?;
         Ok(CleanUpPass { history: usize::try_from(history).unwrap_or(usize::MAX), requests })
+    }
+
+    /// Forgets last runs as old as the history may be, of nodes that are not there.
+    fn forget_last_runs(&self) -> Result<()> {
+        let mut last: Option<LastRunRow> = None;
+        loop {
+            let page = self.store.retrying(
+                "forget last runs of nodes that are gone",
+                TxMode::OwnRows,
+                |s| {
+                    let before_ms = s.now_ms()?.saturating_sub(millis(self.store.settings.history.retention));
+                    let old = s.rows::<LastRunRow>().below("ended_ms", before_ms).by(&PLACE).limit(PAGE);
+                    let page = match &last {
+                        Some(last) => old.behind(&PLACE, &[&last.job, &last.instance]).list()?,
+                        None => old.list()?,
+                    };
+                    if !page.is_empty() {
+                        let instances = s.instances(InstanceSelection::All)?.into_iter().map(|row| row.name);
+                        let there: BTreeSet<String> = instances.collect();
+                        let gone = page.iter().filter(|run| !there.contains(&run.instance));
+                        let gone: Vec<_> = gone.map(|run| (run.job.clone(), run.instance.clone())).collect();
+                        s.rows::<LastRunRow>().any_of(&PLACE, &gone).delete()?;
+                    }
+                    Ok(page)
+                },
+                &mut |_, _| Ok(false), // what was forgotten is not found again
+            )?;
+            if page.len() < PAGE {
+                return Ok(());
+            }
+            last = page.into_iter().next_back();
+        }
     }
 
     /// Forgets a page of old tokens of commits, locks of the application that nobody holds, actions
@@ -78,6 +112,9 @@ impl Upkeep<'_> {
         )
     }
 }
+
+/// The place of a last run in the order of its key.
+const PLACE: [&str; 2] = ["job", "instance"];
 
 /// Forgets the incarnations that began before a time and have ended.
 fn forget_incarnations(s: &mut dyn Session, before_ms: i64) -> Result<()> {

@@ -7,6 +7,7 @@ use crate::key::TriggerKey;
 use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;
+use crate::store::firing::delete_idle;
 use crate::store::row::{Advance, Notification, TriggerRow, TriggerSelection};
 use crate::store::transaction::overtaken;
 use crate::store::{Lock, Session, SkipReason, SkippedFires, TxMode, Upkeep};
@@ -298,7 +299,7 @@ impl Upkeep<'_> {
         if !pass.finalized.is_empty() {
             // Quartz leaves these rows for ever (its issue 586).
             s.delete_finished_triggers(&pass.finalized)?;
-            s.delete_idle_jobs(&jobs)?;
+            delete_idle(s, &jobs)?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::Recovered;
 use crate::epoch::moment;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
-use crate::store::firing::{EndedRuns, gone_rows};
+use crate::store::firing::{EndedRuns, delete_idle, gone_rows};
 use crate::store::row::{FiredRow, FiredSelection, FiredState, Notification, Selection, TriggerSelection};
 use crate::store::transaction::fenced;
 use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
@@ -135,7 +135,7 @@ impl Upkeep<'_> {
         let triggers: Vec<TriggerKey> = distinct(executing.iter().map(|f| &f.trigger));
         s.delete_finished_triggers(&triggers)?;
         let jobs: Vec<JobKey> = distinct(executing.iter().filter_map(|f| f.job.as_ref()));
-        s.delete_idle_jobs(&jobs)?;
+        delete_idle(s, &jobs)?;
         s.notify(Notification::Change)?;
         Ok(done)
     }

@@ -9,16 +9,21 @@ use crate::error::Result;
 use crate::rules::failover::{Observations, window_end};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::neighbours::{self, Neighbour};
-use crate::rules::observer::Observer;
+use crate::rules::observer::{Observer, Suspect};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
+use crate::store::firing::is_fire_id;
 use crate::store::placement::NodeReports;
 use crate::store::row::{
-    BlacklistRow, Departure, FiredSelection, InstanceRow, InstanceSelection, LimitRow, Notification,
+    BlacklistRow, Departure, FiredSelection, InstanceRow, InstanceSelection, LimitRow, Notification, WithFires,
 };
 use crate::store::{JobStore, Lock, Session, TxMode, Upkeep};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+/// The time after which a node of Quartz checks in again whose check-in has failed, at least:
+/// `org.quartz.jobStore.dbRetryInterval`.
+const QUARTZ_RETRY_MS: i64 = 15_000;
 
 /// The time until a recovery that failed is tried again.
 const SOON_MS: i64 = 1_000;
@@ -42,7 +47,7 @@ pub(super) struct MembersSeen {
     pub(super) asked: Duration,
     pub(super) answered: Duration,
     pub(super) instances: Vec<InstanceRow>,
-    pub(super) with_fires: Vec<String>,
+    pub(super) with_fires: Vec<WithFires>,
     /// The last fence.
     pub(super) fence: Option<i64>,
     pub(super) nodes: Vec<NodeIdentity>,
@@ -91,7 +96,10 @@ impl Upkeep<'_> {
         let ends_outage = me.is_cut_off || observer.was_away(last, begun, own_interval);
         me.observations.note_answer(&observer, ends_outage);
         let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
-        me.observations.keep_only(peers.iter().map(|i| i.name.as_str()));
+        let known: BTreeSet<&str> = seen.instances.iter().map(|row| row.name.as_str()).collect();
+        let unknown: Vec<_> = seen.with_fires.iter().filter(|with| !known.contains(with.instance.as_str())).collect();
+        let names = peers.iter().map(|peer| &peer.name).chain(unknown.iter().map(|with| &with.instance));
+        me.observations.keep_only(names.map(String::as_str));
 
         let neighbours = neighbours(&me.instance, seen, observer.tolerance_ms);
         let mut nearest: Option<(i64, &InstanceRow, bool)> = None;
@@ -121,11 +129,16 @@ impl Upkeep<'_> {
             }
         }
         // Fired rows of an instance without a state row belong to nobody (QZ-47, H7: at every
-        // check-in, not only the first). Every node of ours and of Quartz's writes its state row
-        // before its first fired row.
-        let known: BTreeSet<&str> = seen.instances.iter().map(|row| row.name.as_str()).collect();
-        let unknown = seen.with_fires.iter().filter(|name| !known.contains(name.as_str()));
-        suspects.extend(unknown.map(|name| (name.clone(), None)));
+        // check-in, not only the first). A node of ours writes its state row before its first fired
+        // row, and begins nothing once that is gone. A node of Quartz that was declared dead goes on
+        // firing, and writes its state row again at its next check-in.
+        for WithFires { instance, ids } in unknown {
+            let interval_ms = own_interval.max(QUARTZ_RETRY_MS);
+            let missing = Suspect { instance, last_checkin_ms: i64::MAX, interval_ms, foreign: true };
+            if ids.iter().all(|id| is_fire_id(id)) || me.observations.convicts(missing, &observer) {
+                suspects.push((instance.clone(), None));
+            }
+        }
 
         let dead: BTreeSet<&str> = suspects.iter().map(|(name, _)| name.as_str()).collect();
         let lives = |node: &&NodeIdentity| !dead.contains(node.instance.as_str());

@@ -49,6 +49,24 @@ fn java_reserves(cluster: &Cluster, from: TriggerState, scheduled_ms: i64) {
     });
 }
 
+/// As Quartz begins a fire: a fired row of its own, whose id begins with the name of its node.
+fn java_executes(cluster: &Cluster) {
+    let now = cluster.now();
+    let row = FiredRow {
+        fire_id: format!("{JAVA}{now}"),
+        trigger: trigger_key("t"),
+        instance: JAVA.to_owned(),
+        fired_ms: now,
+        scheduled_ms: now,
+        priority: 5,
+        state: FiredState::Executing,
+        job: Some(job_key("a")),
+        nonconcurrent: false,
+        requests_recovery: true,
+    };
+    cluster.tamper(|s| s.insert_fired(vec![row.clone()], &Default::default()).map(drop));
+}
+
 on_each_strategy!(a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved);
 /// H2: a node of Quartz fires a trigger that it has reserved if the trigger is `ACQUIRED` when its
 /// time comes, whoever acquired the trigger, and by the schedule that it had. A reservation that
@@ -264,4 +282,42 @@ fn a_node_whose_name_quartz_takes_learns_it() {
     cluster.tamper(|s| s.touch_instance(&owner, NOW + SECOND, None).map(drop));
     assert!(a.check_in().failed_out);
     assert!(a.check_in().twin);
+}
+
+on_each_database!(what_a_node_of_quartz_fires_after_its_conviction_is_its_own_as_long_as_it_may_come_back);
+/// A node of Quartz whose check-in has failed goes on firing though somebody has declared it dead,
+/// and writes its state row again half a minute later. Only the rows of one that stays away belong
+/// to nobody.
+fn what_a_node_of_quartz_fires_after_its_conviction_is_its_own_as_long_as_it_may_come_back() {
+    for comes_back in [true, false] {
+        let cluster = Cluster::new(open());
+        let mut b = cluster.node("B");
+        cluster.schedule(job("a").requests_recovery(true).durable(true), [minutely("t", "a", NOW + MINUTE)]);
+        java_joins(&cluster, &mut b);
+        let mut recovered = Vec::new();
+        for _ in 0..3 {
+            cluster.advance(10 * SECOND);
+            recovered.extend(b.recovers());
+        }
+        assert_eq!((recovered.len(), recovered[0].instance.as_str()), (1, JAVA));
+        java_executes(&cluster);
+        for _ in 0..3 {
+            assert!(b.recovers().is_empty());
+            cluster.advance(10 * SECOND);
+        }
+        if comes_back {
+            let row = InstanceRow {
+                name: JAVA.to_owned(),
+                last_checkin_ms: cluster.now(),
+                checkin_interval_ms: 15_000,
+                incarnation: None,
+                joined: 0,
+            };
+            let begin = TxMode::Exclusive(Lock::StateAccess);
+            cluster.opened.database.transact("a node of Quartz", begin, &mut |s| s.put_instance(&row)).unwrap();
+        }
+        cluster.advance(10 * SECOND);
+        let later = b.recovers();
+        assert_eq!(later.iter().map(|one| one.recovery_triggers.len()).sum::<usize>(), usize::from(!comes_back));
+    }
 }

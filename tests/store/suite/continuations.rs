@@ -542,3 +542,56 @@ fn what_follows_goes_with_work_that_is_deleted_or_lost() {
     let _b = cluster.node("B");
     assert_eq!(left(&cluster), [""; 0], "this work requests no recovery");
 }
+
+on_each_database!(what_follows_goes_with_parked_work_that_is_deleted);
+/// Work that has killed its nodes, and that somebody deletes, has no end that could be followed.
+fn what_follows_goes_with_parked_work_that_is_deleted() {
+    let cluster = Cluster::with(open(), |settings| settings.recovery.max_takeovers = 1);
+    let mut b = cluster.node("B");
+    let mut pay = submitted("pay", vec![(On::Success, submitted("mail", vec![(On::Any, submitted("tidy", vec![]))]))]);
+    pay.job = JobDetail::builder(pay.job.key().clone(), "work").requests_recovery(true).build().unwrap();
+    cluster.store.catalogue().take_requests(&[pay]).unwrap();
+    for name in ["A1", "A2"] {
+        cluster.node(name).fire_one();
+        cluster.advance(10 * SECOND);
+        b.check_in();
+        cluster.advance(12_501);
+        assert_eq!(b.recovers().len(), 1);
+    }
+    let parked = cluster.store.catalogue().parked().unwrap();
+    assert_eq!((parked.len(), left(&cluster)), (1, vec!["mail".to_owned(), "pay".to_owned(), "tidy".to_owned()]));
+    assert!(cluster.store.catalogue().delete_parked(&parked[0].key).unwrap());
+    assert_eq!(left(&cluster), [""; 0]);
+}
+
+#[cfg(feature = "job-files")]
+on_each_database!(what_follows_goes_with_work_that_a_job_file_deletes);
+/// A job file may delete all triggers of submitted work.
+#[cfg(feature = "job-files")]
+fn what_follows_goes_with_work_that_a_job_file_deletes() {
+    let cluster = Cluster::new(open());
+    let mail = submitted("mail", vec![]);
+    cluster.store.catalogue().take_requests(&[submitted("pay", vec![(On::Success, mail)])]).unwrap();
+    let file = "<job-scheduling-data xmlns='http://www.quartz-scheduler.org/xml/JobSchedulingData'><pre-processing-commands>\
+         <delete-triggers-in-group>SUBMITTED</delete-triggers-in-group></pre-processing-commands></job-scheduling-data>";
+    let file = carnelian::job_file::JobFile::parse("jobs.xml", file.as_bytes(), chrono_tz::UTC).unwrap();
+    cluster.store.catalogue().import(&file).unwrap();
+    assert_eq!(left(&cluster), [""; 0]);
+}
+
+on_each_database!(work_that_has_begun_stays_when_what_it_followed_goes);
+/// Submitted work may run more than once: what has followed its first run is no part of it.
+fn work_that_has_begun_stays_when_what_it_followed_goes() {
+    let cluster = Cluster::new(open());
+    let a = cluster.node("A");
+    let mut pay = submitted("pay", vec![(On::Success, submitted("mail", vec![]))]);
+    let key = pay.trigger.key().clone();
+    pay.trigger = minutely("t", "j", NOW).key(key.clone()).job(pay.job.key().clone()).build().unwrap();
+    cluster.store.catalogue().take_requests(&[pay]).unwrap();
+    let first = a.fire_one();
+    a.complete_all(&[ended(&first, FireOutcome::Succeeded)]);
+    cluster.store.catalogue().unschedule(&[key]).unwrap();
+    assert_eq!(left(&cluster), ["mail"]);
+    assert_eq!(run_due(&a), 1);
+    assert_eq!(left(&cluster), [""; 0]);
+}

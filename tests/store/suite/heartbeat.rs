@@ -4,7 +4,7 @@ use super::*;
 use carnelian::recovery::{DeadFire, DeadFireDecision, DeadFireHandler};
 use carnelian::store::row::Progress;
 use carnelian::store::{
-    CompletionInstruction, CompletionOutcome, FireBundle, FireHeartbeat, HeartbeatPass, Heartbeats,
+    Completion, CompletionInstruction, CompletionOutcome, FireBundle, FireHeartbeat, HeartbeatPass, Heartbeats,
 };
 use carnelian::{JobDetailBuilder, JobPolicy, OnDead, TriggerBuilder};
 use std::sync::{Arc, Mutex};
@@ -250,6 +250,34 @@ fn an_order_to_stop_reaches_the_node_that_runs_it() {
     assert_eq!(a.beat(&[&fire]).cancelled, [(fire.fire_id.clone(), "ada".to_owned())]);
     a.node.complete(&fire);
     assert!(cluster.store.upkeep().audit().unwrap().swept > 0);
+}
+
+on_each_database!(an_order_to_stop_goes_with_the_run_that_it_stopped);
+/// Orders to stop are read with each heartbeat: one that its node knows of is not left to the
+/// audit, and one that is left has the audit sweep the table of orders alone.
+fn an_order_to_stop_goes_with_the_run_that_it_stopped() {
+    let cluster = Cluster::new(open());
+    let mut a = Beating::new(cluster.node("A"));
+    cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW)]);
+    let mut stopped = |knows: bool| {
+        let fire = a.node.fire_one();
+        let id = std::slice::from_ref(&fire.fire_id);
+        assert_eq!(cluster.store.upkeep().request_cancels(id, "ada").unwrap(), 1);
+        a.beat(&[&fire]);
+        let end = fire.completion(CompletionInstruction::NoInstruction, None);
+        let end = Completion { has_heartbeat: true, has_stop_order: knows, ..end };
+        assert_eq!(a.node.complete_all(&[end]), [CompletionOutcome::Recorded]);
+        cluster.advance(MINUTE);
+        a.node.check_in();
+        let before = cluster.opened.database.counts().statements;
+        let swept = cluster.store.upkeep().sweep().unwrap();
+        (swept, cluster.opened.database.counts().statements - before)
+    };
+    let (swept, looked) = stopped(true);
+    assert_eq!(swept, 0, "the end has taken the order");
+    let (swept, statements) = stopped(false);
+    assert_eq!(swept, 1);
+    assert!(statements <= looked + 6, "{statements} statements for one table");
 }
 
 fn die(cluster: &Cluster) -> Node {

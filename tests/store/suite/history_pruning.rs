@@ -9,9 +9,9 @@ use carnelian::settings::StoreKind;
 use carnelian::store::row::{CommitRow, LogRow};
 use std::time::Duration;
 
-/// Rows of a job that ended in these milliseconds after the start, each with a log.
-fn put(cluster: &Cluster, name: &str, ends: impl Iterator<Item = i64>) {
-    let row = |ended: i64| HistoryRow {
+/// A row of a job that ended in this millisecond after the start.
+fn row(name: &str, ended: i64) -> HistoryRow {
+    HistoryRow {
         fire_id: format!("{name}-{ended}"),
         trigger: trigger_key("t"),
         job: Some(job_key(name)),
@@ -28,8 +28,12 @@ fn put(cluster: &Cluster, name: &str, ends: impl Iterator<Item = i64>) {
         result: None,
         marks: RunMarks::default(),
         address: None,
-    };
-    let rows: Vec<HistoryRow> = ends.map(row).collect();
+    }
+}
+
+/// Rows of a job that ended in these milliseconds after the start, each with a log.
+fn put(cluster: &Cluster, name: &str, ends: impl Iterator<Item = i64>) {
+    let rows: Vec<HistoryRow> = ends.map(|ended| row(name, ended)).collect();
     let log = |row: &HistoryRow| LogRow { fire_id: row.fire_id.clone(), lines: "[]".to_owned() };
     let logs: Vec<LogRow> = rows.iter().map(log).collect();
     cluster.tamper(|s| {
@@ -94,6 +98,24 @@ fn without_a_number_for_all_only_policies_count() {
     put(&cluster, "other", 0..4);
     assert_eq!(prune(&cluster, &HistoryPruning::new()), 3);
     assert_eq!((left(&cluster, "own"), left(&cluster, "other").len()), (vec![3], 4));
+}
+
+on_each_database!(a_job_with_a_number_of_its_own_is_seen_beside_a_thousand_with_more_rows);
+/// The jobs with most rows have no limit, and are passed over in each plan: those with one have
+/// their turn all the same.
+fn a_job_with_a_number_of_its_own_is_seen_beside_a_thousand_with_more_rows() {
+    for of_all in [0, 2] {
+        let cluster = Cluster::with(open(), |settings| settings.history.max_rows_per_job = of_all);
+        let kept = if of_all == 0 { 1 } else { 1_000 };
+        let own = job("own").durable(true).policy(JobPolicy::new().keep_history(kept));
+        cluster.store.catalogue().add_job(&own.build().unwrap(), false).unwrap();
+        put(&cluster, "own", 0..if of_all == 0 { 2 } else { 4 });
+        let rows = (0..1_001).flat_map(|n| (0..3).map(move |end| row(&format!("j{n}"), end)));
+        let rows: Vec<HistoryRow> = rows.collect();
+        cluster.tamper(|s| s.put_all(&rows));
+        let counted = cluster.store.history().count_prunable(&HistoryPruning::new()).unwrap();
+        assert_eq!(counted, if of_all == 0 { 1 } else { 1_000 }, "a plan has a thousand");
+    }
 }
 
 on_each_database!(age_and_number_count_together_and_age_alone_if_it_is_given);

@@ -56,6 +56,30 @@ fn each_node_has_a_last_run_of_a_job_that_is_spread() {
     assert_eq!(last(&cluster, "k"), [""; 0]);
 }
 
+on_each_database!(last_runs_of_nodes_that_are_gone_are_kept_as_long_as_the_history);
+/// A node that is there keeps its last runs; those of names that come once only would be more and
+/// more.
+fn last_runs_of_nodes_that_are_gone_are_kept_as_long_as_the_history() {
+    let cluster = Cluster::with(open(), |settings| settings.history.retention = Duration::from_secs(3600));
+    let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
+    cluster.schedule(spread("j"), [minutely("t", "j", NOW)]);
+    run(&a, FireOutcome::Succeeded);
+    run(&b, FireOutcome::Succeeded);
+    cluster.store.catalogue().unschedule(&[trigger_key("t")]).unwrap();
+    cluster.advance(59 * MINUTE);
+    b.check_in();
+    cluster.advance(10 * SECOND);
+    a.check_in();
+    cluster.advance(12_501);
+    assert_eq!(b.recovers().len(), 0, "A is there");
+    b.store.upkeep().leave(&b.owner()).unwrap();
+    cluster.store.upkeep().clean_up().unwrap();
+    assert_eq!(last(&cluster, "j"), ["A succeeded", "B succeeded"]);
+    cluster.advance(MINUTE);
+    cluster.store.upkeep().clean_up().unwrap();
+    assert_eq!(last(&cluster, "j"), ["A succeeded"], "as old as the other one");
+}
+
 on_each_database!(a_lost_part_is_the_last_run_of_its_node);
 /// LT-15: a run that dies with its node was its last.
 fn a_lost_part_is_the_last_run_of_its_node() {

@@ -7,6 +7,7 @@ use carnelian::node::{NodeReport, NodeRole};
 use carnelian::placement::Placement;
 use carnelian::placement::{BlacklistEntry, Refusal};
 use carnelian::store::CompletionOutcome;
+use carnelian::store::row::{BlacklistKind, BlacklistRow};
 use carnelian::{Error, JobDetail, JobDetailBuilder, JobPolicy};
 use std::time::Duration;
 
@@ -458,4 +459,33 @@ fn a_deputy_is_active_though_the_dead_cannot_be_recovered() {
     assert_eq!(checkin.next_suspicion, Some(Duration::from_secs(1)));
     let checkin = b.check_in();
     assert_eq!((checkin.recovered.len(), checkin.is_active), (1, true));
+}
+
+on_each_database!(a_thousand_drains_of_nodes_that_are_gone_make_room_for_one_more);
+/// Nodes whose names come once only are drained before their end, and nobody ends such a drain.
+fn a_thousand_drains_of_nodes_that_are_gone_make_room_for_one_more() {
+    let cluster = Cluster::with(open(), |settings| settings.history.retention = std::time::Duration::from_secs(3600));
+    let _a = cluster.node("A");
+    let placement = cluster.store.placement();
+    placement.drain("A", false, "ann").unwrap();
+    placement.blacklist(&BlacklistEntry::new("old"), "ann").unwrap();
+    let drain = |n: usize| BlacklistRow {
+        node: format!("pod-{n}"),
+        kind: BlacklistKind::DrainAndStop,
+        reason: None,
+        who: "ann".to_owned(),
+        until_ms: None,
+        made_ms: NOW,
+    };
+    cluster.tamper(|s| s.put_all(&(0..998).map(drain).collect::<Vec<_>>()));
+    let refused = placement.drain("one more", false, "ann").unwrap_err().to_string();
+    assert!(refused.contains("`one more`: 1000 nodes take no work already"), "{refused}");
+    cluster.advance(60 * MINUTE + 1);
+    placement.drain("one more", false, "ann").unwrap();
+    let left: Vec<String> = placement.blacklist_rows().unwrap().into_iter().map(|row| row.node).collect();
+    assert_eq!(
+        left,
+        ["A", "old", "one more"],
+        "a node that is there stays drained, and an order of the blacklist stands"
+    );
 }

@@ -2,13 +2,13 @@
 
 use super::declared::{select_of, values, written};
 use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
-use super::texts;
+use super::{JOB_KEY, job_keys, texts};
 use crate::error::{FailureClass, Result};
 use crate::hash::HashMap;
 use crate::job::RunMarks;
 use crate::key::JobKey;
 use crate::store::database::{HistoryRows, Session};
-use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryRow, Table, TableDef};
+use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryOf, HistoryRow, Table, TableDef};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
@@ -293,12 +293,21 @@ impl HistoryRows for SqlSession<'_, '_> {
         rows.into_iter().map(|row| row.cells(table)).collect()
     }
 
-    fn history_by_job(&mut self, since_ms: i64, more_than: u64, limit: usize) -> Result<Vec<(JobKey, u64)>> {
-        let text = "SELECT job_name AS job_name, job_group AS job_group, COUNT(*) AS n FROM {p}CN_HISTORY \
-             WHERE sched_name = ? AND ended_ms >= ? AND job_name IS NOT NULL AND job_group IS NOT NULL \
-             GROUP BY job_name, job_group HAVING COUNT(*) > ? ORDER BY COUNT(*) DESC LIMIT ?";
-        let values = [self.name(), since_ms.into(), whole(more_than), whole(limit as u64)];
-        let rows: Vec<JobCount> = self.load(text, &values)?;
+    fn history_by_job(&mut self, since_ms: i64, of: HistoryOf<'_>) -> Result<Vec<(JobKey, u64)>> {
+        let head = "SELECT job_name AS job_name, job_group AS job_group, COUNT(*) AS n FROM {p}CN_HISTORY \
+             WHERE sched_name = ? AND ended_ms >= ? AND";
+        let by_job = " GROUP BY job_name, job_group";
+        let since = [self.name(), since_ms.into()];
+        let rows: Vec<JobCount> = match of {
+            HistoryOf::Jobs(jobs) => self.load_for_keys_and(head, &since, &JOB_KEY, &job_keys(jobs), by_job)?,
+            HistoryOf::MoreThan { rows, limit } => {
+                let text = format!(
+                    "{head} job_name IS NOT NULL AND job_group IS NOT NULL{by_job} HAVING COUNT(*) > ? \
+                     ORDER BY COUNT(*) DESC LIMIT ?"
+                );
+                self.load(&text, &[&since[..], &[whole(rows), whole(limit as u64)]].concat())?
+            }
+        };
         let count = |row: JobCount| (JobKey::new(row.job_group, row.job_name), u64::try_from(row.n).unwrap_or(0));
         Ok(rows.into_iter().map(count).collect())
     }

@@ -9,7 +9,7 @@ use super::stray::stray_rows;
 use crate::error::Result;
 use crate::store::database::{ClusterRows, Owner, Session};
 use crate::store::row::{
-    ClusterMembers, Departure, InstanceRow, InstanceSelection, Late, LoadRow, NodeRow, PlacementView,
+    ClusterMembers, Departure, InstanceRow, InstanceSelection, Late, LoadRow, NodeRow, PlacementView, WithFires,
 };
 use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
@@ -17,6 +17,12 @@ use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::sql_types::{BigInt, Text};
+
+by_place! {
+    struct SideTable {
+        side_table: String as Text,
+    }
+}
 
 by_place! {
     struct StateCount {
@@ -38,7 +44,8 @@ impl ClusterRows for SqlSession<'_, '_> {
         let now = self.now_in_statement()?;
         let text = format!(
             "{members} UNION ALL {places} \
-             UNION ALL SELECT {shown}, 'fires', f.instance_name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
+             UNION ALL SELECT {shown}, 'fires', f.instance_name, MIN(f.entry_id), MAX(f.entry_id), NULL, NULL, NULL, \
+             NULL, NULL, NULL, NULL \
              FROM {{p}}FIRED_TRIGGERS f WHERE f.sched_name = ? GROUP BY f.instance_name \
              UNION ALL SELECT {shown}, 'fence', '', NULL, NULL, NULL, NULL, NULL, c.fence, NULL, NULL, NULL \
              FROM {{p}}CN_FENCES c WHERE c.sched_name = ?",
@@ -56,7 +63,10 @@ impl ClusterRows for SqlSession<'_, '_> {
         let mut places = Vec::new();
         for row in rows {
             match row.what.as_str() {
-                "fires" => members.with_fires.push(row.name),
+                "fires" => {
+                    let ids = [row.first, row.second].map(Option::unwrap_or_default);
+                    members.with_fires.push(WithFires { instance: row.name, ids });
+                }
                 "fence" => members.fence = row.one,
                 _ => places.push(row),
             }
@@ -104,15 +114,17 @@ impl ClusterRows for SqlSession<'_, '_> {
         self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], vec![side.to_vec()])
     }
 
-    fn stray_side_rows(&mut self, sweeps: bool) -> Result<usize> {
-        if sweeps {
-            let mut deletes = stray_rows().map(|rows| format!("DELETE FROM {rows}"));
-            return deletes.try_fold(0, |swept, text| Ok(swept + self.execute(&text, &[self.name()])?));
-        }
-        let counts: Vec<String> = stray_rows().map(|rows| format!("(SELECT COUNT(*) FROM {rows})")).collect();
-        let values = vec![self.name(); counts.len()];
-        let stray = self.count(&format!("SELECT {} AS n", counts.join(" + ")), &values)?;
-        Ok(usize::try_from(stray).unwrap_or(0))
+    fn tables_with_strays(&mut self) -> Result<Vec<String>> {
+        let has = |(table, rows)| format!("SELECT MAX('{table}') AS side_table FROM {rows} HAVING COUNT(*) > 0");
+        let selects: Vec<String> = stray_rows().map(has).collect();
+        let tables: Vec<SideTable> =
+            SqlSession::load(self, &selects.join(" UNION ALL "), &vec![self.name(); selects.len()])?;
+        Ok(tables.into_iter().map(|row| row.side_table).collect())
+    }
+
+    fn delete_strays(&mut self, tables: &[String]) -> Result<usize> {
+        let mut strays = stray_rows().filter(|(table, _)| tables.iter().any(|one| one == table));
+        strays.try_fold(0, |swept, (_, rows)| Ok(swept + self.execute(&format!("DELETE FROM {rows}"), &[self.name()])?))
     }
 
     fn delete_instance(&mut self, name: &str, departure: Departure) -> Result<bool> {

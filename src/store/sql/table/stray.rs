@@ -75,9 +75,9 @@ const SIDE_ROWS: &[(&str, &[Belongs])] = &[
     ("CN_LAST_RUNS", &[Belongs("JOB_DETAILS", &[("job_name", "job_name"), ("job_group", "job_group")], "")]),
 ];
 
-/// The stray rows of each side table, to be selected or deleted; the value is the name of the
+/// Each side table, and its stray rows to be selected or deleted; the value is the name of the
 /// scheduler.
-pub(super) fn stray_rows() -> impl Iterator<Item = String> {
+pub(super) fn stray_rows() -> impl Iterator<Item = (&'static str, String)> {
     SIDE_ROWS.iter().map(|(table, belongs)| {
         let gone = |Belongs(of, columns, further): &Belongs| {
             let same = |(theirs, ours): &(&str, &str)| format!(" AND x.{theirs} = {{p}}{table}.{ours}");
@@ -86,6 +86,6 @@ pub(super) fn stray_rows() -> impl Iterator<Item = String> {
                 " AND NOT EXISTS (SELECT 1 FROM {{p}}{of} x WHERE x.sched_name = {{p}}{table}.sched_name{same}{further})"
             )
         };
-        format!("{{p}}{table} WHERE sched_name = ?{}", belongs.iter().map(gone).collect::<String>())
+        (*table, format!("{{p}}{table} WHERE sched_name = ?{}", belongs.iter().map(gone).collect::<String>()))
     })
 }

@@ -10,7 +10,7 @@ use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::is_rerun;
-use crate::store::database::TriggerRows;
+use crate::store::database::{EndingTrigger, TriggerRows};
 use crate::store::row::{Advance, Candidate, CandidateSelection, Selection, TriggerRow, TriggerSelection};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{and_guard, by_job, by_primary_key, transpose};
@@ -80,18 +80,14 @@ fn is_in(state: TriggerState) -> String {
 impl SqlSession<'_, '_> {
     /// Deletes triggers that end in this state with a fire of this time. Another trigger that a
     /// caller's transaction has put in the place of one does not fit, but the rows beside it go.
-    pub(super) fn delete_ending_triggers(
-        &mut self,
-        ending: &[(TriggerKey, i64)],
-        state: TriggerState,
-    ) -> Result<usize> {
-        let keys: Vec<TriggerKey> = ending.iter().map(|(key, _)| key.clone()).collect();
+    pub(super) fn delete_ending_triggers(&mut self, ending: &[EndingTrigger], state: TriggerState) -> Result<usize> {
+        let keys: Vec<TriggerKey> = ending.iter().map(|one| one.key.clone()).collect();
         self.delete_beside(&keys, true)?;
         if self.backend() == Backend::Postgres {
             // Here the row that was put in the place of another is not found.
             return self.delete_rows("TRIGGERS", &BARE_KEY, &trigger_keys(&keys), &is_in(state));
         }
-        let row = |(key, ms): &(TriggerKey, i64)| vec![key.name().into(), key.group().into(), (*ms).into()];
+        let row = |one: &EndingTrigger| vec![one.key.name().into(), one.key.group().into(), one.scheduled_ms.into()];
         let rows: Vec<Vec<Value>> = ending.iter().map(row).collect();
         self.delete_rows("TRIGGERS", &["trigger_name", "trigger_group", "next_fire_time"], &rows, &is_in(state))
     }
