@@ -161,7 +161,7 @@ impl CronExpression {
         before.and_then(|before| self.next_ms_after(before, zone, now_year)) == Some(second)
     }
 
-    /// How many of the first fields, seconds, minutes and hours, have every value.
+    /// The number of the first fields, seconds, minutes and hours, that have every value.
     pub(crate) fn open_fields(&self) -> usize {
         let Plan { seconds, minutes, hours, .. } = &self.plan;
         let fields = [(FieldKind::Second, seconds), (FieldKind::Minute, minutes), (FieldKind::Hour, hours)];

@@ -47,7 +47,7 @@ pub enum DataValue {
 }
 
 impl DataValue {
-    /// The same number in the Java type of another; none if it is not exactly the same, or not two
+    /// This number in the Java type of another; none if it is not exactly the same, or not two
     /// numbers.
     fn as_kind_of(&self, other: &Self) -> Option<Self> {
         match (other, self) {

@@ -38,7 +38,7 @@ pub use fast_path::FastPath;
 pub use fences::{Fences, LostCommits};
 pub use fires::{EndingTrigger, EndingTriggers, FiredRows};
 pub use history::HistoryRows;
-pub use instances::ClusterRows;
+pub use instances::{ClusterRows, Strays};
 pub use jobs::JobRows;
 pub use listing::ListingRows;
 pub use locking::{Lock, TxMode};

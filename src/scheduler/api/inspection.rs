@@ -157,8 +157,8 @@ impl Scheduler {
         self.open_store()?.history().prune(pruning)
     }
 
-    /// Runs the work of a fire of the history again at once, in a fire of its own. It has the data
-    /// of its trigger, or of that of the first fire of its chain, if one of these is still there: a
+    /// Runs the work of a fire of the history again at once, in a fire of its own, with the data of
+    /// its trigger, or of that of the first fire of its chain, if one of these is still there. A
     /// one-shot goes with its run, and the data of its job are what is left. Returns the trigger,
     /// which is in the group `RETRYING_JOBS`.
     ///

@@ -241,14 +241,8 @@ impl Catalogue<'_> {
                 s.change_states(Selection::Triggers(&resumed.in_time), &moves, false)?;
             }
             if !resumed.late.is_empty() {
-                self.store.upkeep().apply_misfires(
-                    s,
-                    now_ms,
-                    resumed.late,
-                    &calendars,
-                    state,
-                    &mut MisfirePass::default(),
-                )?;
+                let mut pass = MisfirePass::default();
+                self.store.upkeep().apply_misfires(s, now_ms, resumed.late, &calendars, state, &mut pass)?;
             }
         }
         Ok(resumed)

@@ -6,6 +6,15 @@ use crate::store::row::{
     ClusterMembers, Departure, InstanceRow, InstanceSelection, Late, LoadRow, NodeRow, PlacementView,
 };
 
+/// The pass over side rows that stand for nothing any longer.
+#[derive(Clone, Copy, Debug)]
+pub enum Strays<'a> {
+    /// Counts those of all side tables.
+    Count,
+    /// Deletes those of these tables.
+    Delete(&'a [String]),
+}
+
 /// Rows of `SCHEDULER_STATE` and our side table of instances.
 pub trait ClusterRows {
     /// The time, every instance, the names of instances that have fired rows, and all that decides
@@ -21,11 +30,9 @@ pub trait ClusterRows {
 
     /// Deletes the rows of an instance; returns whether there were any that the departure asks for.
     fn delete_instance(&mut self, name: &str, departure: Departure) -> Result<bool>;
-    /// The side tables with rows that stand for nothing any longer: their state row, their trigger
-    /// is gone.
-    fn tables_with_strays(&mut self) -> Result<Vec<String>>;
-    /// Deletes such rows of these tables; returns how many there were.
-    fn delete_strays(&mut self, tables: &[String]) -> Result<usize>;
+    /// Looks for, or deletes, side rows that stand for nothing any longer: their state row, their
+    /// trigger is gone. Returns the tables that had some, with how many.
+    fn stray_side_rows(&mut self, which: Strays<'_>) -> Result<Vec<(String, usize)>>;
 
     /// The time, every instance with its executing fires, and the triggers that wait although they
     /// were due before a time, of which at most `most` are looked at; in one statement.

@@ -3,7 +3,7 @@
 use super::MemorySession;
 use crate::error::Result;
 use crate::key::TriggerKey;
-use crate::store::database::{ClusterRows, FiredRows, Owner, PlacementRows, Session};
+use crate::store::database::{ClusterRows, FiredRows, Owner, PlacementRows, Session, Strays};
 use crate::store::row::{
     CancelRow, Cell, CheckpointRow, ClusterMembers, Departure, FiredRow, FiredState, HeartbeatRow, InstanceProcessRow,
     InstanceRow, InstanceSelection, JobTypeRow, Late, LoadRow, NodeRow, ParkedRow, PlacementView, RecoveryModeRow,
@@ -69,19 +69,17 @@ impl ClusterRows for MemorySession<'_> {
         Ok(())
     }
 
-    fn tables_with_strays(&mut self) -> Result<Vec<String>> {
-        self.reads()?;
-        let strays = self.strays().into_iter().filter(|(_, rows)| !rows.is_empty());
-        Ok(strays.map(|(table, _)| table.name.to_owned()).collect())
-    }
-
-    fn delete_strays(&mut self, tables: &[String]) -> Result<usize> {
+    fn stray_side_rows(&mut self, which: Strays<'_>) -> Result<Vec<(String, usize)>> {
+        let strays = self.strays().into_iter();
+        let count = |(table, rows): &(&'static TableDef, Vec<Vec<Cell>>)| (table.name.to_owned(), rows.len());
+        let Strays::Delete(tables) = which else {
+            self.reads()?;
+            return Ok(strays.map(|one| count(&one)).filter(|(_, rows)| *rows > 0).collect());
+        };
         self.changes()?;
-        let strays = self.strays().into_iter().filter(|(table, _)| tables.iter().any(|one| one == table.name));
-        Ok(strays.fold(0, |swept, (table, rows)| {
-            self.tables.remove_chosen(table, &rows);
-            swept + rows.len()
-        }))
+        let chosen: Vec<_> = strays.filter(|(table, _)| tables.iter().any(|one| one == table.name)).collect();
+        chosen.iter().for_each(|(table, rows)| self.tables.remove_chosen(table, rows));
+        Ok(chosen.iter().map(count).collect())
     }
 
     fn delete_instance(&mut self, name: &str, departure: Departure) -> Result<bool> {

@@ -39,7 +39,7 @@ pub struct PollResult {
 /// An instance that has fired rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WithFires {
-    /// Its name.
+    /// The name of the instance.
     pub instance: String,
     /// The first and the last id of its fires, in the order of texts.
     pub ids: [String; 2],

@@ -4,6 +4,7 @@ use super::AuditPass;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::overlap::may_wait;
+use crate::store::database::Strays;
 use crate::store::firing::delete_idle;
 use crate::store::row::{FiredSelection, FiredState, Notification, Selection, TriggerSelection};
 use crate::store::schedule_row::stored_policies;
@@ -76,10 +77,11 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn sweep(&self) -> Result<usize> {
-        let tables = self.store.glance("look for stray side rows", |s| s.tables_with_strays())?;
-        if tables.is_empty() {
+        let found = self.store.glance("look for stray side rows", |s| s.stray_side_rows(Strays::Count))?;
+        if found.is_empty() {
             return Ok(0);
         }
+        let tables: Vec<String> = found.into_iter().map(|(table, _)| table).collect();
         // A node registers, and makes recovery triggers, under these locks: half of either is never
         // seen here.
         self.store.retrying(
@@ -87,7 +89,7 @@ impl Upkeep<'_> {
             TxMode::Exclusive(Lock::StateAccess),
             |s| {
                 s.lock(Lock::TriggerAccess)?;
-                s.delete_strays(&tables)
+                Ok(s.stray_side_rows(Strays::Delete(&tables))?.iter().map(|(_, rows)| rows).sum())
             },
             &mut |_, _| Ok(false),
         )

@@ -129,7 +129,6 @@ impl Upkeep<'_> {
         pass: &mut MisfirePass,
     ) -> Result<()> {
         self.apply_misfires(s, now_ms, late, calendars, TriggerState::Waiting, pass)?;
-        self.store.history().record_misfired(s, &pass.handled, now_ms)?;
         if !pass.handled.is_empty() {
             s.notify(Notification::Change)?;
         }
@@ -301,7 +300,7 @@ impl Upkeep<'_> {
             s.delete_finished_triggers(&pass.finalized)?;
             delete_idle(s, &jobs)?;
         }
-        Ok(())
+        self.store.history().record_misfired(s, &pass.handled, now_ms)
     }
 }
 

@@ -130,8 +130,8 @@ impl Upkeep<'_> {
         }
         // Fired rows of an instance without a state row belong to nobody (QZ-47, H7: at every
         // check-in, not only the first). A node of ours writes its state row before its first fired
-        // row, and begins nothing once that is gone. A node of Quartz that was declared dead goes on
-        // firing, and writes its state row again at its next check-in.
+        // row, and begins nothing once that is gone. A node of Quartz that was declared dead goes
+        // on firing, and writes its state row again at its next check-in.
         for WithFires { instance, ids } in unknown {
             let interval_ms = own_interval.max(QUARTZ_RETRY_MS);
             let missing = Suspect { instance, last_checkin_ms: i64::MAX, interval_ms, foreign: true };

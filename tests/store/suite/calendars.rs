@@ -406,8 +406,8 @@ fn a_calendar_that_leaves_out_nothing_changes_nothing() {
 }
 
 on_each_database!(a_holiday_without_a_zone_is_a_day_of_the_schedulers_zone);
-/// As in Java, where a holiday is the midnight of the virtual machine's zone. It was midnight of UTC
-/// once, which is no midnight elsewhere, so that nothing was excluded.
+/// As in Java, where a holiday is the midnight of the virtual machine's zone. A midnight of UTC, as
+/// it was stored once, is none elsewhere: nothing was excluded.
 fn a_holiday_without_a_zone_is_a_day_of_the_schedulers_zone() {
     let berlin = chrono_tz::Europe::Berlin;
     let cluster = Cluster::with(open(), |settings| settings.scheduler.time_zone = berlin);

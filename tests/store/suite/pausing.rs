@@ -246,6 +246,12 @@ fn resuming_applies_misfires_only_in_a_running_scheduler() {
         cluster.advance(5 * MINUTE + 1);
         cluster.store.catalogue().resume_all(running).unwrap();
         assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(next)), "running={running}");
+        let misfired = carnelian::history::HistoryQuery::new().outcome(carnelian::history::FireOutcome::Misfired);
+        assert_eq!(
+            cluster.store.history().find(&misfired).unwrap().len(),
+            usize::from(running),
+            "as of the misfire handler"
+        );
     }
 }
 

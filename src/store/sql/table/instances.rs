@@ -7,7 +7,7 @@
 use super::members;
 use super::stray::stray_rows;
 use crate::error::Result;
-use crate::store::database::{ClusterRows, Owner, Session};
+use crate::store::database::{ClusterRows, Owner, Session, Strays};
 use crate::store::row::{
     ClusterMembers, Departure, InstanceRow, InstanceSelection, Late, LoadRow, NodeRow, PlacementView, WithFires,
 };
@@ -21,6 +21,7 @@ use diesel::sql_types::{BigInt, Text};
 by_place! {
     struct SideTable {
         side_table: String as Text,
+        n: i64 as BigInt,
     }
 }
 
@@ -114,17 +115,23 @@ impl ClusterRows for SqlSession<'_, '_> {
         self.insert_rows("CN_INSTANCES", &["instance_name", "incarnation", "joined"], vec![side.to_vec()])
     }
 
-    fn tables_with_strays(&mut self) -> Result<Vec<String>> {
-        let has = |(table, rows)| format!("SELECT MAX('{table}') AS side_table FROM {rows} HAVING COUNT(*) > 0");
-        let selects: Vec<String> = stray_rows().map(has).collect();
-        let tables: Vec<SideTable> =
-            SqlSession::load(self, &selects.join(" UNION ALL "), &vec![self.name(); selects.len()])?;
-        Ok(tables.into_iter().map(|row| row.side_table).collect())
-    }
-
-    fn delete_strays(&mut self, tables: &[String]) -> Result<usize> {
-        let mut strays = stray_rows().filter(|(table, _)| tables.iter().any(|one| one == table));
-        strays.try_fold(0, |swept, (_, rows)| Ok(swept + self.execute(&format!("DELETE FROM {rows}"), &[self.name()])?))
+    fn stray_side_rows(&mut self, which: Strays<'_>) -> Result<Vec<(String, usize)>> {
+        let Strays::Delete(tables) = which else {
+            let count = |(table, rows)| {
+                format!("SELECT MAX('{table}') AS side_table, COUNT(*) AS n FROM {rows} HAVING COUNT(*) > 0")
+            };
+            let counts: Vec<String> = stray_rows().map(count).collect();
+            let values = vec![self.name(); counts.len()];
+            let strays: Vec<SideTable> = SqlSession::load(self, &counts.join(" UNION ALL "), &values)?;
+            return Ok(strays.into_iter().map(|row| (row.side_table, usize::try_from(row.n).unwrap_or(0))).collect());
+        };
+        let strays = stray_rows().filter(|(table, _)| tables.iter().any(|one| one == table));
+        strays
+            .map(|(table, rows)| {
+                let deleted = self.execute(&format!("DELETE FROM {rows}"), &[self.name()])?;
+                Ok((table.to_owned(), deleted))
+            })
+            .collect()
     }
 
     fn delete_instance(&mut self, name: &str, departure: Departure) -> Result<bool> {
