@@ -386,6 +386,8 @@ impl World {
         known.lost.extend(lost);
         if !is_reserved {
             known.dropped.insert((key.clone(), scheduled_ms));
+            // A run without a row keeps nobody from the next one.
+            known.overlapping.extend(job.disallows_concurrent_execution().then(|| job.key().clone()));
         }
         let (fire_id, data) = (reserved.fire_id.clone(), trigger.data().clone());
         Some(Fired { fire_id, trigger: key.clone(), job, data, scheduled_ms, chain, is_last })
