@@ -3,7 +3,7 @@
 #![cfg(all(feature = "postgres", feature = "mysql"))]
 
 use crate::support;
-use carnelian::clock::SystemClock;
+use carnelian::clock::{Clock as _, SystemClock};
 use carnelian::settings::Settings;
 use carnelian::store::{AcquireRequest, CompletionInstruction, JobStore, Membership, SqlDatabase};
 use carnelian::{
@@ -43,7 +43,7 @@ fn store_with_foreign_keys(url: &str, execute: impl FnOnce(&str)) -> JobStore {
 /// once on PostgreSQL, since the row of a cron trigger was deleted a statement later than the
 /// trigger.
 fn the_last_fires_of_all_kinds_are_taken(store: &JobStore) {
-    let past = chrono::Utc::now() - chrono::TimeDelta::hours(1);
+    let past = SystemClock::default().wall_time() - chrono::TimeDelta::hours(1);
     let past = chrono::DateTime::from_timestamp(past.timestamp(), 0).unwrap();
     let schedules: [(&str, Schedule); 4] = [
         ("simple", SimpleSchedule::once().into()),
