@@ -4,10 +4,11 @@ use crate::value;
 use carnelian::clock::Signal as Wakeup;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::{Job, JobContext, JobDataMap, JobError, Outcome};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpgid};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -124,7 +125,10 @@ impl Plan {
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
-        command.spawn().map_err(|error| JobError::new(format!("{}: cannot be started: {error}", self.program)))
+        command.spawn().map_err(|error| match self.folder.as_deref().filter(|folder| !Path::new(folder).is_dir()) {
+            Some(folder) => JobError::new(format!("data `cwd`: {folder} is no folder here")),
+            None => JobError::new(format!("{}: cannot be started: {error}", self.program)),
+        })
     }
 }
 
@@ -169,10 +173,11 @@ fn attend(child: &mut Child, timeout: Option<Duration>, ctx: &JobContext, mut lo
     }
 }
 
-/// Asks the program and all it started to end, and after a grace makes them.
+/// Asks the program and all it started to end, and after a grace makes them. A shell ends at once,
+/// before what it has started.
 fn end(child: &mut Child) {
     signal_group(child.id(), Signal::TERM);
-    patiently(GRACE, || !matches!(child.try_wait(), Ok(None)));
+    patiently(GRACE, || !matches!(child.try_wait(), Ok(None)) && is_group_gone(child.id()));
     signal_group(child.id(), Signal::KILL);
     if let Err(error) = child.wait() {
         log::warn!("a stopped program cannot be waited for pid={} error={error}", child.id());
@@ -186,6 +191,14 @@ fn patiently(limit: Duration, mut done: impl FnMut() -> bool) {
     while clock.ticks() < end && !done() {
         clock.wait(&nobody, Some((clock.ticks() + POLL).min(end)));
     }
+}
+
+/// True if no process of the group is left, of which the leader was waited for.
+fn is_group_gone(group: u32) -> bool {
+    let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) else { return true };
+    // The first process of a container inherits children, and nobody else waits for them.
+    while let Ok(Some(_)) = waitpgid(group, WaitOptions::NOHANG) {}
+    test_kill_process_group(group).is_err()
 }
 
 fn signal_group(group: u32, signal: Signal) {

@@ -120,6 +120,34 @@ fn a_node_runs_commands_and_stops_on_a_signal() {
     assert_eq!(place.json("doctor --invariants"), serde_json::json!({"findings": []}));
 }
 
+/// A shell dies of SIGTERM at once; what it has started may have something to tidy up.
+#[test]
+fn what_a_command_has_started_has_its_time_to_end() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "");
+    place.fine("migrate");
+    let node = Node::start(&place);
+    let script = "trap 'sleep 1; touch tidy; exit' TERM\ntouch begun\nwhile :; do sleep 0.1; done\n";
+    std::fs::write(place.path("script"), script).unwrap();
+    let folder = format!("cwd={}", place.folder.path().display());
+    let argv = "argv=sh -c 'sh script; true'";
+    let words = ["schedule", "--job", "c.j", "--type", "command", "--trigger", "c.t", "--at", "now", "--data", argv];
+    place.run(&words.into_iter().chain(["--data", &folder, "--data", "timeout=1s"]).collect::<Vec<_>>()).with(0, "c.t");
+    let ended = || place.json("history --job c.j").as_array().is_some_and(|rows| !rows.is_empty());
+    until("it has timed out", ended);
+    assert!(place.path("begun").exists() && place.path("tidy").exists());
+    let error = text(&place.json("history --job c.j")[0], "error").to_owned();
+    assert!(error.contains("stopped after its timeout of 1000 ms"), "{error}");
+
+    let words = ["schedule", "--job", "c.k", "--type", "command", "--trigger", "c.u", "--at", "now"];
+    let nowhere = ["--data", "argv=true", "--data", "cwd=/no/such/folder"];
+    place.run(&words.into_iter().chain(nowhere).collect::<Vec<_>>()).with(0, "c.u");
+    until("it has failed", || place.json("history --job c.k").as_array().is_some_and(|rows| !rows.is_empty()));
+    let error = text(&place.json("history --job c.k")[0], "error").to_owned();
+    assert!(error.contains("cwd") && error.contains("/no/such/folder"), "{error}");
+    assert_eq!(node.stop(), Some(0));
+}
+
 #[test]
 fn the_history_tells_how_fires_ended() {
     let place = Place::new();
