@@ -66,7 +66,7 @@ pub fn running(store: &JobStore, output: Output, options: &Running) -> Outcome {
 
 /// Leaves an order to stop for whichever node runs the fire.
 pub fn cancel(store: &JobStore, output: Output, fire_id: &str) -> Outcome {
-    let asked = store.upkeep().request_cancels(&[fire_id.to_owned()], "carnelian cancel")? > 0;
+    let asked = store.upkeep().request_cancels(&[fire_id.to_owned()], store.actor())? > 0;
     let text = match asked {
         true => format!("asked fire {fire_id} to stop: its node learns it at once, or with its next poll"),
         false => format!("fire {fire_id} does not run, or was asked before"),

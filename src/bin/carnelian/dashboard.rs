@@ -45,6 +45,12 @@ pub fn run(config: &Config, options: &Dashboard) -> Outcome {
              carnelian.dashboard.proxyUserHeader if a proxy does the login"
         )));
     }
+    if !settings.has_login() {
+        log::warn!(
+            "the dashboard has no login: whoever reaches it from this machine is an operator, and so is everybody \
+             behind a proxy here that does not say for whom it asks"
+        );
+    }
     let signals = StopSignals::catch()?;
     let page = Page::of_store(config.open()?)?;
     let server = Server::start(listen, move |request| page.handle(request))?;

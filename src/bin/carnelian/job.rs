@@ -37,7 +37,7 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         JobCommand::Pause { job, stop } => {
             existing(store, job)?;
             let count = store.catalogue().pause_jobs(std::slice::from_ref(job))?;
-            let asked = stop.then(|| store.upkeep().stop_runs(job, "carnelian job pause")).transpose()?;
+            let asked = stop.then(|| store.upkeep().stop_runs(job, store.actor())).transpose()?;
             let document = json!({"job": job.to_string(), "triggers": count, "stopped": asked});
             let text = match asked {
                 None => format!("paused {count} triggers of {job}"),

@@ -6,13 +6,19 @@ use crate::watch::{FOLLOWED, pause};
 use crate::{schedule, value};
 use carnelian::history::{FireOutcome, HistoryQuery, HistoryRow};
 use carnelian::report;
+use carnelian::settings::HistoryRecord;
 use carnelian::store::JobStore;
-use carnelian::{JobKey, TriggerKey};
+use carnelian::{JobKey, TriggerKey, TriggerState};
 use serde_json::json;
 
 /// Runs the job once; with `wait`, exit code 1 unless the run, or the last of its retries,
 /// succeeds.
 pub fn run(store: &JobStore, output: Output, job: &JobKey, data: &[(String, String)], wait: bool) -> Outcome {
+    let record = store.settings().history.record;
+    if wait && record == HistoryRecord::None {
+        let why = "--wait looks for the run in the history, and carnelian.history.record = none keeps none";
+        return Err(Failure::Usage(why.to_owned()));
+    }
     let trigger = store.catalogue().trigger_job(job, value::data_map(data))?;
     if !wait {
         return output.done(
@@ -25,7 +31,10 @@ pub fn run(store: &JobStore, output: Output, job: &JobKey, data: &[(String, Stri
     {
         complain(&format!("warning: {warning}"));
     }
-    let row = last_run(store, job, &trigger)?;
+    let Some(row) = last_run(store, job, &trigger)? else {
+        let document = json!({"job": job.to_string(), "trigger": trigger.to_string(), "run": null});
+        return output.done(document, &format!("{job} succeeded: carnelian.history.record keeps no more of it"));
+    };
     let document = json!({"job": job.to_string(), "trigger": trigger.to_string(), "run": report::run(&row)});
     let time = row.run_ms.map_or(String::new(), |ms| format!(" after {}", span(ms)));
     let node = or_dash(row.instance.as_ref());
@@ -37,8 +46,9 @@ pub fn run(store: &JobStore, output: Output, job: &JobKey, data: &[(String, Stri
     yes_or_no(row.outcome == FireOutcome::Succeeded)
 }
 
-/// Waits until nothing of the work runs or waits any more; returns its last run.
-fn last_run(store: &JobStore, job: &JobKey, trigger: &TriggerKey) -> Outcome<HistoryRow> {
+/// Waits until nothing of the work runs or waits any more; returns its last run. None if it left no
+/// row where only problems are recorded: it has succeeded.
+fn last_run(store: &JobStore, job: &JobKey, trigger: &TriggerKey) -> Outcome<Option<HistoryRow>> {
     let query = HistoryQuery::new().job(job.clone()).trigger(trigger.clone()).running(true).limit(1);
     let mut was_gone = false;
     loop {
@@ -46,24 +56,49 @@ fn last_run(store: &JobStore, job: &JobKey, trigger: &TriggerKey) -> Outcome<His
         let is_gone = !store.catalogue().trigger_exists(trigger)?;
         match store.history().find(&query)?.pop() {
             Some(first) if !first.is_running() => {
-                let record = store.history().run_record(&first.fire_id)?;
-                let is_over = |record: &carnelian::history::RunRecord| {
-                    record.waiting.is_empty() && !record.chain.iter().any(HistoryRow::is_running)
-                };
-                match record {
-                    Some(mut record) if is_over(&record) => return Ok(record.chain.pop().unwrap_or(record.run)),
-                    Some(_) => {}
-                    None => return Ok(first),
+                let Some(mut record) = store.history().run_record(&first.fire_id)? else { return Ok(Some(first)) };
+                let runs = record.chain.iter().any(HistoryRow::is_running);
+                if record.waiting.is_empty() && !runs {
+                    return Ok(Some(record.chain.pop().unwrap_or(record.run)));
+                }
+                if !runs {
+                    let waiting: Vec<TriggerKey> = record.waiting.into_iter().map(|(key, _)| key).collect();
+                    refuse_held(store, job, &waiting)?;
                 }
             }
             Some(_) => {}
             // A run that has begun since the first look is found by the second.
-            None if is_gone && was_gone => {
-                let why = "the trigger is gone, and the history has no run of it: see carnelian.history.record";
-                return Err(Failure::Refused(format!("{job}: {why}")));
+            None if is_gone && was_gone => match store.settings().history.record {
+                HistoryRecord::Problems => return Ok(None),
+                _ => {
+                    let why = "the trigger is gone, and the history has no run of it: see carnelian.history.record";
+                    return Err(Failure::Refused(format!("{job}: {why}")));
+                }
+            },
+            None => {
+                refuse_held(store, job, std::slice::from_ref(trigger))?;
+                was_gone = is_gone;
             }
-            None => was_gone = is_gone,
         }
         pause(FOLLOWED);
+    }
+}
+
+/// Refuses to wait for triggers if each of them stays as it is until a person frees it.
+fn refuse_held(store: &JobStore, job: &JobKey, triggers: &[TriggerKey]) -> Outcome {
+    let mut held = None;
+    for trigger in triggers {
+        held = match store.catalogue().trigger_state(trigger)? {
+            Some(TriggerState::Paused | TriggerState::PausedBlocked) => Some((trigger, "is paused")),
+            Some(TriggerState::Error) => Some((trigger, "is parked, or in the error state")),
+            _ => return Ok(()),
+        };
+    }
+    match held {
+        Some((trigger, how)) => {
+            let why = format!("{trigger} {how}, and runs when it is freed: see `carnelian explain {trigger}`");
+            Err(Failure::Refused(format!("{job}: {why}")))
+        }
+        None => Ok(()),
     }
 }

@@ -47,7 +47,7 @@ pub fn list(store: &JobStore, output: Output, paging: &Paging) -> Outcome {
 /// Begins, ends or shows the recovery mode.
 pub fn recovery(store: &JobStore, output: Output, command: &RecoveryCommand) -> Outcome {
     match command {
-        RecoveryCommand::Start => show(store, output, Some(store.outages().start_recovery("carnelian recovery")?)),
+        RecoveryCommand::Start => show(store, output, Some(store.outages().start_recovery(store.actor())?)),
         RecoveryCommand::Stop if store.outages().stop_recovery(None)? => {
             output.done(json!({"stopped": true}), "the recovery mode is ended")
         }

@@ -32,11 +32,13 @@ pub fn run(store: &JobStore, output: Output, command: &TriggerCommand) -> Outcom
         TriggerCommand::Pause { trigger } => {
             existing(store, trigger)?;
             store.catalogue().pause_triggers(std::slice::from_ref(trigger))?;
+            moved(store, trigger, true)?;
             done(output, trigger, "paused")
         }
         TriggerCommand::Resume { trigger } => {
             existing(store, trigger)?;
             store.catalogue().resume_triggers(std::slice::from_ref(trigger), true)?;
+            moved(store, trigger, false)?;
             done(output, trigger, "resumed")
         }
         TriggerCommand::Reset { trigger } => {
@@ -64,6 +66,18 @@ fn existing(store: &JobStore, trigger: &TriggerKey) -> Outcome {
         Some(_) => Ok(()),
         None => Err(missing(trigger)),
     }
+}
+
+/// Refuses if a pause or its end has left the trigger as it was.
+fn moved(store: &JobStore, trigger: &TriggerKey, is_pause: bool) -> Outcome {
+    let Some(state) = store.catalogue().trigger_state(trigger)? else { return Ok(()) };
+    let is_paused = matches!(state, TriggerState::Paused | TriggerState::PausedBlocked);
+    let way_out = match state {
+        TriggerState::Error => "`carnelian explain` says why, and `carnelian trigger reset` frees it",
+        _ if is_paused != is_pause => "it has no time to come",
+        _ => return Ok(()),
+    };
+    Err(Failure::Refused(format!("trigger `{trigger}` is in state {} as before: {way_out}", state.name())))
 }
 
 // The triggers that are shown; as a doc comment it would be the help of the command.

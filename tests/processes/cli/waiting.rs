@@ -43,6 +43,30 @@ fn a_run_is_waited_for_and_its_outcome_is_the_exit_code() {
     assert_eq!(node.stop(), Some(0));
 }
 
+/// A run that succeeds leaves no row where only problems are kept.
+#[test]
+fn a_run_is_waited_for_by_what_the_history_keeps() {
+    let place = Place::new();
+    write_config(&place.path("carnelian.properties"), "carnelian.history.record = problems\n");
+    place.fine("migrate");
+    let node = Node::start(&place);
+    for (name, argv) in [("good", "argv=true"), ("bad", "argv=false")] {
+        place.run(&["job", "add", &format!("c.{name}"), "--type", "command", "--data", argv]).with(0, name);
+    }
+    let good = place.json("job run c.good --wait");
+    assert_eq!((text(&good, "job"), &good["run"]), ("c.good", &serde_json::Value::Null));
+    place.refused(1, "job run c.bad --wait");
+    assert_eq!(node.stop(), Some(0));
+
+    place.fine("all pause");
+    assert!(place.refused(1, "job run c.good --wait").contains("is paused"));
+    place.fine("all resume");
+    write_config(&place.path("carnelian.properties"), "carnelian.history.record = none\n");
+    let triggers = place.json("trigger list");
+    assert!(place.refused(2, "job run c.good --wait").contains("carnelian.history.record"));
+    assert_eq!(place.json("trigger list"), triggers, "nothing was begun");
+}
+
 #[test]
 fn what_is_watched_is_shown_again_and_again() {
     let place = Place::new();
