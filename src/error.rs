@@ -121,7 +121,7 @@ impl std::fmt::Debug for Error {
 }
 
 /// A failure that came from the database or from the way to it.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("{operation}: {message}{}", class.advice())]
 pub struct DatabaseError {
     /// The operation that failed, such as `acquire triggers`.

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::settings::{DashboardRole, DashboardSettings};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// The person of a request, as the program that mounts the dashboard knows it.
@@ -39,6 +40,8 @@ pub(super) enum Who {
     Known(Login),
     /// Nobody yet: the login page comes first.
     Unknown,
+    /// Somebody who tried too often: the time to wait.
+    TooMany(Duration),
     /// Nobody who could log in.
     Refused(&'static str),
 }
@@ -83,7 +86,8 @@ impl Access {
         if by_header && let Some((name, password)) = basic(request) {
             return match self.log_in(request, &name, &password, now) {
                 Tried::Right(login) => Who::Known(login),
-                Tried::Wrong | Tried::TooMany(_) => Who::Unknown,
+                Tried::Wrong => Who::Unknown,
+                Tried::TooMany(wait) => Who::TooMany(wait),
             };
         }
         if self.has_passwords() {
@@ -110,9 +114,10 @@ impl Access {
         {
             return Tried::Right(Login::new(name, user.role));
         }
-        let peer = request.peer_address().map_or_else(|| "?".to_owned(), |peer| peer.to_string());
-        // Names that nobody has share one count, so that the counts stay few.
-        let who = [user.map_or("", |user| user.name.as_str()), peer.as_str()];
+        let peer = self.asker(request).map_or_else(|| "?".to_owned(), |peer| peer.to_string());
+        // A name counts as any other, also if nobody has it: the answers tell no names.
+        let by_name = self.sessions.fingerprint(name);
+        let who = [by_name.as_str(), peer.as_str()];
         if let Some(wait) = self.rate.wait(&who, now) {
             return Tried::TooMany(wait);
         }
@@ -145,10 +150,21 @@ impl Access {
         Some(Login::new(name, user.role))
     }
 
+    /// The address from which a request comes: for a proxy's, that for which the proxy asks.
+    fn asker(&self, request: &Request) -> Option<IpAddr> {
+        let peer = request.peer_address()?;
+        // What the proxy itself has seen comes last.
+        let seen = request.last("x-forwarded-for").filter(|_| self.is_proxy(peer));
+        seen.and_then(|seen| seen.rsplit(',').next()?.trim().parse().ok()).or(Some(peer))
+    }
+
+    fn is_proxy(&self, peer: IpAddr) -> bool {
+        self.settings.proxy_addresses.iter().any(|proxy| proxy.to_canonical() == peer.to_canonical())
+    }
+
     fn by_proxy(&self, request: &Request) -> Option<Login> {
         let name = request.get(self.settings.proxy_user_header.as_deref()?)?.trim();
-        let peer = request.peer_address()?.to_canonical();
-        if name.is_empty() || !self.settings.proxy_addresses.iter().any(|proxy| proxy.to_canonical() == peer) {
+        if name.is_empty() || !self.is_proxy(request.peer_address()?) {
             return None;
         }
         let is_operator = self.settings.proxy_operators.iter().any(|operator| operator == name || operator == "*");

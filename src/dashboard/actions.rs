@@ -3,7 +3,7 @@
 use super::keys::Subject;
 use super::wish::{Wish, reschedule};
 use crate::data_map::JobDataMap;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result as Stored};
 use crate::matcher::GroupMatcher;
 use crate::store::JobStore;
 
@@ -17,6 +17,22 @@ pub(super) struct Order<'a> {
     /// The schedule of a rescheduling.
     pub(super) wish: Option<&'a Wish>,
 }
+
+/// What stopped an action, and how many of its subjects it had changed by then.
+#[derive(Debug)]
+pub(super) struct Stopped {
+    pub(super) done: usize,
+    pub(super) error: Error,
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self { done: 0, error }
+    }
+}
+
+/// The number of subjects that an action has changed.
+type Result<T> = std::result::Result<T, Stopped>;
 
 /// Something that an operator may do.
 pub(super) struct Action {
@@ -69,7 +85,7 @@ impl Action {
     ///
     /// # Errors
     /// [`Error::Refused`] without subjects or with too many; what the operation of the store
-    /// reports.
+    /// reports, with how far it came.
     pub(super) fn perform(&self, store: &JobStore, order: &Order<'_>) -> Result<usize> {
         let (subjects, actor) = (order.subjects, order.actor);
         if subjects.is_empty() || subjects.len() > MOST_SUBJECTS {
@@ -78,7 +94,8 @@ impl Action {
                 self.word,
                 self.what[1],
                 subjects.len()
-            )));
+            ))
+            .into());
         }
         log::info!("an operator acts action={} subjects={} actor={actor:?}", self.word, subjects.len());
         (self.run)(store, subjects, order)
@@ -103,7 +120,7 @@ pub(super) const ACTIONS: &[Action] = &[
         "Pause",
         TRIGGER,
         "It does not fire until it is resumed. A run in progress goes on.",
-        |store, keys, _| store.catalogue().pause_triggers(&triggers(keys)?),
+        |store, keys, _| Ok(store.catalogue().pause_triggers(&triggers(keys)?)?),
     )
     .undone_by("trigger.resume"),
     action(
@@ -111,7 +128,7 @@ pub(super) const ACTIONS: &[Action] = &[
         "Resume",
         TRIGGER,
         "It fires again. What it missed is handled by its misfire instruction.",
-        |store, keys, _| store.catalogue().resume_triggers(&triggers(keys)?, true),
+        |store, keys, _| Ok(store.catalogue().resume_triggers(&triggers(keys)?, true)?),
     )
     .undone_by("trigger.pause"),
     action(
@@ -126,14 +143,14 @@ pub(super) const ACTIONS: &[Action] = &[
         "Reschedule",
         TRIGGER,
         "It fires by its new schedule from now on. A run in progress goes on.",
-        |store, keys, order| reschedule(store, &triggers(keys)?, order.wish),
+        |store, keys, order| each(&triggers(keys)?, |key| reschedule(store, key, order.wish)),
     ),
     action(
         "trigger.delete",
         "Delete",
         TRIGGER,
         "It is gone, and so is its job if that is left without a trigger and not durable. A run in progress goes on.",
-        |store, keys, _| store.catalogue().unschedule(&triggers(keys)?),
+        |store, keys, _| Ok(store.catalogue().unschedule(&triggers(keys)?)?),
     )
     .grave(),
     action(
@@ -164,7 +181,7 @@ pub(super) const ACTIONS: &[Action] = &[
         "Delete",
         JOB,
         "It is gone, with all its triggers. A run in progress goes on.",
-        |store, keys, _| store.catalogue().delete_jobs(&jobs(keys)?),
+        |store, keys, _| Ok(store.catalogue().delete_jobs(&jobs(keys)?)?),
     )
     .grave(),
     action(
@@ -172,7 +189,7 @@ pub(super) const ACTIONS: &[Action] = &[
         "Stop",
         RUN,
         "Its node asks it to stop; if it does not, it ends as cancelled and its worker is given up.",
-        |store, keys, order| store.upkeep().request_cancels(&names(keys), order.actor),
+        |store, keys, order| Ok(store.upkeep().request_cancels(&names(keys), order.actor)?),
     )
     .grave(),
     action("run.retry", "Retry", RUN, "Its work is run again at once, in a fire of its own.", |store, keys, _| {
@@ -244,7 +261,7 @@ pub(super) const ACTIONS: &[Action] = &[
         "Pause everything",
         ALL,
         "No trigger fires until everything is resumed. Runs in progress go on.",
-        |store, _, _| store.catalogue().pause_all().map(|()| 1),
+        |store, _, _| Ok(store.catalogue().pause_all().map(|()| 1)?),
     )
     .undone_by("all.resume"),
     action(
@@ -252,7 +269,7 @@ pub(super) const ACTIONS: &[Action] = &[
         "Resume everything",
         ALL,
         "Every trigger fires again. What they missed is handled by their misfire instructions.",
-        |store, _, _| store.catalogue().resume_all(true).map(|()| 1),
+        |store, _, _| Ok(store.catalogue().resume_all(true).map(|()| 1)?),
     )
     .undone_by("all.pause"),
 ];
@@ -262,11 +279,11 @@ pub(super) fn find(word: &str) -> Option<&'static Action> {
     ACTIONS.iter().find(|action| action.word == word)
 }
 
-fn triggers(subjects: &[Subject]) -> Result<Vec<crate::TriggerKey>> {
+fn triggers(subjects: &[Subject]) -> Stored<Vec<crate::TriggerKey>> {
     subjects.iter().map(Subject::trigger).collect()
 }
 
-fn jobs(subjects: &[Subject]) -> Result<Vec<crate::JobKey>> {
+fn jobs(subjects: &[Subject]) -> Stored<Vec<crate::JobKey>> {
     subjects.iter().map(Subject::job).collect()
 }
 
@@ -275,15 +292,15 @@ fn names(subjects: &[Subject]) -> Vec<String> {
 }
 
 /// The number of subjects, of an operation that counts their triggers.
-fn changed(subjects: &[Subject], triggers: Result<usize>) -> Result<usize> {
-    triggers.map(|triggers| if triggers > 0 { subjects.len() } else { 0 })
+fn changed(subjects: &[Subject], triggers: Stored<usize>) -> Result<usize> {
+    Ok(triggers.map(|triggers| if triggers > 0 { subjects.len() } else { 0 })?)
 }
 
 /// Does it to one after the other, as far as it goes; returns how many it changed.
-fn each<K>(keys: &[K], mut one: impl FnMut(&K) -> Result<bool>) -> Result<usize> {
+fn each<K>(keys: &[K], mut one: impl FnMut(&K) -> Stored<bool>) -> Result<usize> {
     let mut done = 0;
     for key in keys {
-        done += usize::from(one(key)?);
+        done += usize::from(one(key).map_err(|error| Stopped { done, error })?);
     }
     Ok(done)
 }

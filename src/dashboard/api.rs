@@ -1,7 +1,7 @@
 //! The API: the reads of the command line and its actions, as JSON.
 
-use super::actions::{self, Order};
-use super::errors::{answer, of_store};
+use super::actions::{self, Order, Stopped};
+use super::errors::{answer, of_store, status_of};
 use super::form::Fields;
 use super::hosts;
 use super::keys::Subject;
@@ -15,11 +15,11 @@ use super::view::View;
 use super::visitor::Login;
 use super::wish::Wish;
 use crate::error::Result;
-use crate::history::RunRecord;
 use crate::job::{Continuation, JobDetail};
 use crate::key::{JobKey, TriggerKey};
 use crate::monitoring::FiredState;
 use crate::report;
+use crate::settings::scrub;
 use crate::store::JobStore;
 use serde_json::{Value, json};
 
@@ -46,16 +46,15 @@ const READINGS: &[Reading] = &[
     reading(
         "history",
         "Runs that have ended, the newest first",
-        &["job", "outcome", "node", "error", "since", "after"],
+        &["job", "group", "name", "trigger_group", "trigger_name", "outcome", "node", "error", "since", "after"],
         |view| {
             let found = history::find(view.store, &view.query, view.now_ms)?;
-            let run = |row| without_result(view, report::run(row));
-            paged(found.rows.iter().map(run), found.next)
+            paged(found.rows.iter().map(report::run), found.next)
         },
     ),
     reading("run", "A run", &["fire"], |view| {
         let record = view.query.get("fire").map(|fire| view.store.history().run_record(fire)).transpose()?.flatten();
-        Ok(record.map(|record| run(view, record)))
+        Ok(record.map(|record| report::run_record(&record)))
     }),
     reading("calendars", "The calendars", &[], |view| {
         items(report::calendars(view.store, view.store.catalogue().calendar_names()?)?.iter().map(report::calendar))
@@ -90,7 +89,10 @@ pub(super) fn read(view: &View<'_>, request: &Request, name: &str) -> Response {
         return answer(request, 404, "there is no such read: see /api/openapi.json");
     };
     match (reading.read)(view) {
-        Ok(Some(document)) => Response::json(200, &document),
+        Ok(Some(mut document)) => {
+            veil(&mut document, view.may_act());
+            Response::json(200, &document)
+        }
         Ok(None) => answer(request, 404, "what is asked for does not exist, or is not named: see /api/openapi.json"),
         Err(error) => of_store(request, &error),
     }
@@ -122,7 +124,9 @@ pub(super) fn act(store: &JobStore, request: &Request, login: &Login) -> Respons
     let order = Order { subjects: &subjects, actor: login.name(), wish: wish.as_ref() };
     match action.perform(store, &order) {
         Ok(done) => Response::json(200, &json!({"do": action.word, "done": done})),
-        Err(error) => of_store(request, &error),
+        Err(Stopped { done, error }) => {
+            Response::json(status_of(&error), &json!({"error": error.to_string(), "do": action.word, "done": done}))
+        }
     }
 }
 
@@ -168,7 +172,7 @@ fn trigger(view: &View<'_>) -> Result<Option<Value>> {
     let (Some(trigger), Some(state)) = (catalogue.trigger(&key)?, catalogue.trigger_state(&key)?) else {
         return Ok(None);
     };
-    Ok(Some(without_secrets(view, report::trigger(&trigger, state))))
+    Ok(Some(report::trigger(&trigger, state)))
 }
 
 fn job(view: &View<'_>) -> Result<Option<Value>> {
@@ -179,42 +183,32 @@ fn job(view: &View<'_>) -> Result<Option<Value>> {
     document.insert("data".to_owned(), report::job_data(job.data()));
     let triggers = view.store.catalogue().summaries_of_job(&key)?;
     document.insert("triggers".to_owned(), triggers.iter().map(|trigger| trigger.key.to_string()).collect());
-    Ok(Some(without_secrets(view, Value::Object(document))))
-}
-
-fn run(view: &View<'_>, record: RunRecord) -> Value {
-    let mut document = without_result(view, report::run_record(&record));
-    if let Some(log) = document.get_mut("log").filter(|_| !view.may_act()) {
-        *log = Value::Null;
-    }
-    if let Some(chain) = document.get_mut("chain").and_then(Value::as_array_mut) {
-        *chain = std::mem::take(chain).into_iter().map(|run| without_result(view, run)).collect();
-    }
-    document
+    Ok(Some(Value::Object(document)))
 }
 
 fn continuation(one: &Continuation) -> Value {
     json!({"parent": one.parent().to_string(), "child": one.child().to_string(), "on": one.follows_on().name()})
 }
 
-/// The document with its data only for operators, and with what looks like a secret masked.
-fn without_secrets(view: &View<'_>, mut document: Value) -> Value {
-    match document.get_mut("data") {
-        Some(data) if !view.may_act() => *data = Value::Null,
-        Some(Value::Object(data)) => {
-            for (name, value) in data {
-                *value = Value::String(masked(name, value.as_str().unwrap_or_default()));
+/// Takes from a document what its reader may not see: data, results and logs are for operators, and
+/// what looks like a secret is masked in them and in errors.
+fn veil(document: &mut Value, is_operator: bool) {
+    match document {
+        Value::Array(items) => items.iter_mut().for_each(|item| veil(item, is_operator)),
+        Value::Object(entries) => {
+            for (name, value) in entries.iter_mut() {
+                match (name.as_str(), value) {
+                    ("data" | "result" | "log", value) if !is_operator => *value = Value::Null,
+                    ("data", Value::Object(data)) => {
+                        for (name, value) in data.iter_mut() {
+                            *value = Value::String(masked(name, value.as_str().unwrap_or_default()));
+                        }
+                    }
+                    ("result" | "error" | "message", Value::String(text)) => *text = scrub(text),
+                    (_, value) => veil(value, is_operator),
+                }
             }
         }
         _ => {}
     }
-    document
-}
-
-/// The document with the result of a run only for operators.
-fn without_result(view: &View<'_>, mut document: Value) -> Value {
-    if let Some(result) = document.get_mut("result").filter(|_| !view.may_act()) {
-        *result = Value::Null;
-    }
-    document
 }

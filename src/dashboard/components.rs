@@ -4,6 +4,7 @@ use super::form::link;
 use super::words::span;
 use crate::history::FireOutcome;
 use crate::key::{JobKey, TriggerKey};
+use crate::settings::scrub;
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
@@ -138,8 +139,13 @@ pub(super) fn node_link(name: &str) -> Markup {
     html! { a href=(link("node", [("name", name)])) { (name) } }
 }
 
+/// The first line of an error that everybody may see.
+pub(super) fn error_line(error: Option<&str>) -> String {
+    first_line(&scrub(error.unwrap_or_default()))
+}
+
 /// The first line of a text, and not too much of it.
-pub(super) fn first_line(text: &str) -> String {
+fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let shown: String = line.chars().take(100).collect();
     if shown.len() < text.trim_end().len() { format!("{shown} …") } else { shown }

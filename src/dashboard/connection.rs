@@ -100,7 +100,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
     if !target.starts_with('/') {
         return Err(Refusal::Status(400));
     }
-    let mut request = Request::new(method, target);
+    let mut request = Request::new(method, target).old(parsed.version == Some(0));
     let mut length = None;
     for header in parsed.headers.iter() {
         let value = std::str::from_utf8(header.value).map_err(|_| Refusal::Status(400))?;

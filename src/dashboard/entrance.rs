@@ -62,6 +62,12 @@ pub(super) fn login_page(access: &Access, request: &Request, now: Duration, wron
     with_session(access, request, Response::html(wrong.map_or(200, |(status, _)| status), page), &session)
 }
 
+/// How long to wait after too many wrong tries: in seconds, and in words.
+pub(super) fn wait_words(wait: Duration) -> (u64, String) {
+    let seconds = wait.as_secs() + 1;
+    (seconds, format!("Too many wrong tries: wait {seconds} seconds."))
+}
+
 /// Tries the name and the password of the login form.
 pub(super) fn log_in(access: &Access, request: &Request, now: Duration) -> Response {
     let form = request.form();
@@ -78,8 +84,7 @@ pub(super) fn log_in(access: &Access, request: &Request, now: Duration) -> Respo
         },
         Tried::Wrong => login_page(access, request, now, Some((403, "Name or password is wrong."))),
         Tried::TooMany(wait) => {
-            let seconds = wait.as_secs() + 1;
-            let text = format!("Too many wrong tries: wait {seconds} seconds.");
+            let (seconds, text) = wait_words(wait);
             login_page(access, request, now, Some((429, &text))).with("Retry-After", &seconds.to_string())
         }
     }

@@ -27,12 +27,16 @@ pub(super) fn answer(request: &Request, status: u16, text: &str) -> Response {
 
 /// The answer for an error of the store.
 pub(super) fn of_store(request: &Request, error: &Error) -> Response {
-    let status = match error {
+    answer(request, status_of(error), &error.to_string())
+}
+
+/// The status that tells whose an error of the store is: the caller's, or the server's.
+pub(super) fn status_of(error: &Error) -> u16 {
+    match error {
         Error::Database(_) | Error::Schema(_) => 503,
         Error::NotFound { .. } => 404,
-        Error::Invalid { .. } => 400,
-        Error::Refused(_) => 409,
+        Error::Invalid { .. } | Error::Cron(_) | Error::NeverFires { .. } => 400,
+        Error::Refused(_) | Error::AlreadyExists { .. } | Error::Locked { .. } => 409,
         _ => 500,
-    };
-    answer(request, status, &error.to_string())
+    }
 }

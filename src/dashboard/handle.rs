@@ -1,24 +1,26 @@
 //! `Dashboard`: what every request is answered with.
 
 use super::access::{Access, Who};
-use super::actions::{self, Action, Order};
-use super::entrance::{log_in, login_page, session_of, to_login, with_session};
+use super::actions::{self, Action, Order, Stopped};
+use super::entrance::{log_in, login_page, session_of, to_login, wait_words, with_session};
 use super::errors::{answer, of_store};
 use super::flashes::Flashes;
 use super::keys::Subject;
-use super::layout::{self, Flash, Undo, hidden};
+use super::layout::{self, Flash, hidden};
+use super::once::Once;
 use super::reads::Reads;
 use super::request::Request;
 use super::response::Response;
 use super::session::Session;
 use super::trends::Trends;
+use super::undo::Undo;
 use super::view::{Page, View};
 use super::visitor::{Login, Visitor};
-use super::wish::{self, Wish};
-use super::{api, assets, hosts, metrics, pages, rescheduling};
+use super::wish::Wish;
+use super::{api, assets, hosts, pages, rescheduling};
 use crate::clock::{Clock, SystemClock};
 use crate::error::Result;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, cluster_metrics_text};
 use crate::store::JobStore;
 use maud::html;
 use std::time::Duration;
@@ -33,6 +35,7 @@ pub struct Dashboard {
     reads: Reads,
     trends: Trends,
     flashes: Flashes,
+    once: Once,
     clock: SystemClock,
 }
 
@@ -56,6 +59,7 @@ impl Dashboard {
             reads: Reads::default(),
             trends: Trends::default(),
             flashes: Flashes::default(),
+            once: Once::default(),
             clock: SystemClock::default(),
         })
     }
@@ -103,6 +107,10 @@ impl Dashboard {
             Who::Unknown if request.path() == "/login" && request.is_post() => log_in(&self.access, request, now),
             Who::Unknown if request.path() == "/login" => login_page(&self.access, request, now, None),
             Who::Unknown => to_login(request),
+            Who::TooMany(wait) => {
+                let (seconds, text) = wait_words(wait);
+                answer(request, 429, &text).with("Retry-After", &seconds.to_string())
+            }
             Who::Known(_) if request.path() == "/login" => Response::see_other("./"),
             Who::Known(login) => self.serve(request, login, session, now),
         }
@@ -148,12 +156,16 @@ impl Dashboard {
         if !request.is_get() {
             return answer(request, 405, "Only GET, HEAD and POST are understood.").with("Allow", "GET, HEAD, POST");
         }
+        // The metrics of a node need no database.
+        if let (Some(scheduler), "/metrics") = (&self.scheduler, request.path()) {
+            return Response::metrics(scheduler.metrics_text());
+        }
         let view = match self.view(request, visitor, now) {
             Ok(view) => view,
             Err(error) => return of_store(request, &error),
         };
         if request.path() == "/metrics" {
-            return metrics::text(self.scheduler.as_ref(), &view);
+            return Response::metrics(cluster_metrics_text(&view.load));
         }
         if let Some(name) = request.path().strip_prefix("/api/") {
             return api::read(&view, request, name);
@@ -206,41 +218,52 @@ impl Dashboard {
                     return answer(request, 400, "There is no such action.");
                 };
                 if subjects.is_empty() {
-                    let flash = Flash { text: "Nothing was ticked.".to_owned(), is_error: true, undo: None };
-                    self.flashes.put(&visitor.token, flash);
-                    return Response::see_other(&back);
+                    return self.refuse(visitor, "Nothing was ticked.".to_owned(), &back);
                 }
                 let wish = Wish::of_form(&form).filter(|_| action.takes_wish());
                 if form.get("sure").is_none() {
                     return self.confirm(request, visitor, action, (&subjects, wish.as_ref()), &back, now);
                 }
-                self.flashes.put(&visitor.token, self.perform(visitor, action, subjects, wish.as_ref()));
+                if form.get("once").is_some_and(|number| !self.once.is_first(number)) {
+                    let text = format!("{}: this was done already; ask for it anew to do it again.", action.label);
+                    return self.refuse(visitor, text, &back);
+                }
+                self.flashes.put(&visitor.token, self.perform(visitor, action, &subjects, wish.as_ref()));
                 Response::see_other(after(action, &back))
             }
             _ => answer(request, 404, "There is nothing to send a form to."),
         }
     }
 
-    fn perform(
-        &self,
-        visitor: &Visitor,
-        action: &'static Action,
-        subjects: Vec<Subject>,
-        wish: Option<&Wish>,
-    ) -> Flash {
-        let before = wish.and_then(|_| wish::taking_back(&self.store, &subjects));
-        let order = Order { subjects: &subjects, actor: visitor.login.name(), wish };
+    /// Sends the visitor back with a word of why nothing was done.
+    fn refuse(&self, visitor: &Visitor, text: String, back: &str) -> Response {
+        self.flashes.put(&visitor.token, Flash { text, is_error: true, undo: None });
+        Response::see_other(back)
+    }
+
+    fn perform(&self, visitor: &Visitor, action: &'static Action, subjects: &[Subject], wish: Option<&Wish>) -> Flash {
+        let undo = Undo::of(&self.store, action, subjects);
+        let order = Order { subjects, actor: visitor.login.name(), wish };
         let done = action.perform(&self.acting(visitor), &order);
         self.reads.forget();
         match done {
             Ok(n) => {
-                let others = if n == subjects.len() { "" } else { "; the others were so already, or are gone" };
-                let undo = action.undo.and_then(actions::find).or(before.is_some().then_some(action));
+                let is_all = n == subjects.len();
+                let others = if is_all { "" } else { "; the others were so already, or are gone" };
                 let text = format!("{}: {}{others}.", action.label, action.counted(n));
-                let undo = undo.filter(|_| n > 0).map(|action| Undo { action, subjects, wish: before });
-                Flash { text, is_error: n == 0, undo }
+                Flash { text, is_error: n == 0, undo: undo.filter(|_| is_all) }
             }
-            Err(error) => Flash { text: format!("{}: {error}", action.label), is_error: true, undo: None },
+            Err(Stopped { done: 0, error }) => {
+                Flash { text: format!("{}: {error}", action.label), is_error: true, undo: None }
+            }
+            Err(Stopped { done, error }) => {
+                let of = subjects.len();
+                Flash {
+                    text: format!("{}: {done} of {of} done, then {error}", action.label),
+                    is_error: true,
+                    undo: None,
+                }
+            }
         }
     }
 
@@ -260,11 +283,11 @@ impl Dashboard {
         };
         let preview = match action.takes_wish().then(|| rescheduling::preview(&view, subjects, wish)).transpose() {
             Ok(preview) => preview,
-            Err(error) => {
-                let flash = Flash { text: format!("{}: {error}", action.label), is_error: true, undo: None };
-                self.flashes.put(&visitor.token, flash);
-                return Response::see_other(back);
-            }
+            Err(error) => return self.refuse(visitor, format!("{}: {error}", action.label), back),
+        };
+        let once = match Once::number() {
+            Ok(number) => number,
+            Err(error) => return of_store(request, &error),
         };
         let title = format!("{}: {}?", action.label, action.counted(subjects.len()));
         let page = Page::new(
@@ -278,6 +301,7 @@ impl Dashboard {
                         (hidden(&view, action.word, subjects))
                         @if let Some(wish) = wish { (wish.hidden()) }
                         input type="hidden" name="sure" value="yes";
+                        input type="hidden" name="once" value=(once);
                         button.(if action.is_grave { "grave" } else { "main" }) autofocus { (action.label) } " "
                         a.cancel href=(back) { "Leave it" }
                     }

@@ -17,12 +17,14 @@ pub(super) fn is_allowed(request: &Request, hosts: &[String], has_login: bool) -
 }
 
 /// The headers by which a proxy says for whom it asks.
-const FORWARDED: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+const FORWARDED: [&str; 6] =
+    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via"];
 
 /// True if the request names the machine itself and comes from it, for nobody else.
 pub(super) fn is_of_this_machine(request: &Request) -> bool {
     request.get("host").map(without_port).is_some_and(is_own)
         && request.peer_address().is_some_and(|peer| peer.to_canonical().is_loopback())
+        && !request.is_old()
         && FORWARDED.iter().all(|header| request.get(header).is_none())
 }
 
@@ -86,6 +88,7 @@ mod tests {
     fn a_proxy_on_this_machine_asks_for_others() {
         let own = || request("localhost:8080").peer(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
         assert!(is_of_this_machine(&own()));
+        assert!(!is_of_this_machine(&own().old(true)), "a proxy that says nothing of itself");
         for header in FORWARDED {
             assert!(!is_of_this_machine(&own().header(header, "203.0.113.7")), "{header}");
         }

@@ -1,11 +1,11 @@
 //! The layout: the frame of every page, with the way to the others and what needs attention.
 
-use super::actions::{Action, find};
+use super::actions::find;
 use super::form::link;
 use super::keys::Subject;
 use super::search::SINCE;
+use super::undo::Undo;
 use super::view::{Page, View};
-use super::wish::Wish;
 use maud::{DOCTYPE, Markup, html};
 
 /// The pages of the navigation: address, name.
@@ -29,13 +29,6 @@ pub(super) struct Flash {
     pub(super) text: String,
     pub(super) is_error: bool,
     pub(super) undo: Option<Undo>,
-}
-
-/// The action that takes another one back.
-pub(super) struct Undo {
-    pub(super) action: &'static Action,
-    pub(super) subjects: Vec<Subject>,
-    pub(super) wish: Option<Wish>,
 }
 
 /// The document of a page. All pages are in one folder, so that addresses are relative and the
@@ -222,7 +215,7 @@ pub(super) fn within(view: &View<'_>) -> Markup {
     html! {
         label { "Within" select name="since" {
             option value="" { "all time" }
-            @for (name, _) in SINCE { option value=(name) selected[chosen(name)] { (name) } }
+            @for name in SINCE { option value=(name) selected[chosen(name)] { (name) } }
         } }
     }
 }

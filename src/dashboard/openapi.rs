@@ -2,6 +2,8 @@
 
 use super::actions::ACTIONS;
 use super::reading::Reading;
+use crate::history::FireOutcome;
+use crate::trigger::{Schedule, TriggerState};
 use serde_json::{Map, Value, json};
 
 /// The description.
@@ -31,7 +33,7 @@ fn path(name: &str) -> String {
 }
 
 fn read(reading: &Reading) -> Value {
-    let parameter = |name: &&str| json!({"name": name, "in": "query", "required": false, "schema": {"type": "string"}});
+    let parameter = |name: &&str| json!({"name": name, "in": "query", "required": false, "schema": values(name)});
     let parameters: Vec<Value> = reading.parameters.iter().map(parameter).collect();
     json!({
         "operationId": reading.name,
@@ -39,11 +41,24 @@ fn read(reading: &Reading) -> Value {
         "parameters": parameters,
         "responses": {
             "200": {"description": reading.gives, "content": {"application/json": {"schema": {"type": "object"}}}},
+            "400": {"description": "A value is none of those that are accepted"},
             "401": {"description": "Nobody is logged in"},
             "404": {"description": "It does not exist"},
             "503": {"description": "The database cannot be used"},
         },
     })
+}
+
+/// The values that a field of a query may have.
+fn values(name: &str) -> Value {
+    match name {
+        "outcome" => json!({"type": "string", "enum": FireOutcome::ALL.map(FireOutcome::name)}),
+        "state" => json!({"type": "string", "enum": TriggerState::ALL.map(TriggerState::name)}),
+        "type" => json!({"type": "string", "enum": Schedule::KINDS}),
+        "since" => json!({"type": "string", "description": "A span back from now, such as 2h, or a moment"}),
+        "after" => json!({"type": "string", "description": "The `next` of the part before"}),
+        _ => json!({"type": "string"}),
+    }
 }
 
 fn act() -> Value {
@@ -74,7 +89,7 @@ fn act() -> Value {
                 "properties": {"do": {"type": "string"}, "done": {"type": "integer"}},
             }}}},
             "403": {"description": "The visitor is no operator"},
-            "409": {"description": "The scheduler refuses it"},
+            "409": {"description": "The scheduler refuses it; `done` says how many it changed before"},
         },
     })
 }

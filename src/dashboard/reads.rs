@@ -1,6 +1,7 @@
 //! Reads that pages have in common: each is made at most every five seconds, for all pages.
 
-use crate::error::Result;
+use crate::clock::{Clock, SystemClock};
+use crate::error::{DatabaseError, Error, Result};
 use crate::history::{FireOutcome, HistoryQuery, HistoryRow};
 use crate::store::{ClusterLoad, ClusterNow, JobStore, TriggerSummary};
 use parking_lot::Mutex;
@@ -16,9 +17,13 @@ const FEW: usize = 8;
 /// The fires that are looked through for failures.
 pub(super) const LAST_FIRES: usize = 500;
 
+/// The time for which a failure of the database is every page's: whoever waited for the read does
+/// not wait for another one.
+const FAILED: Duration = Duration::from_secs(1);
+
 /// The last result of a read, and when it was made.
 #[derive(Debug)]
-struct Fresh<T>(Mutex<Option<(Duration, Arc<T>)>>);
+struct Fresh<T>(Mutex<Option<(Duration, std::result::Result<Arc<T>, DatabaseError>)>>);
 
 impl<T> Default for Fresh<T> {
     fn default() -> Self {
@@ -31,12 +36,25 @@ impl<T> Fresh<T> {
     /// comes meanwhile gets this answer.
     fn get(&self, now: Duration, read: impl FnOnce() -> Result<T>) -> Result<(Duration, Arc<T>)> {
         let mut last = self.0.lock();
-        let known = match last.take().filter(|(seen, _)| now.saturating_sub(*seen) < FRESH) {
-            Some(fresh) => fresh,
-            None => (now, Arc::new(read()?)),
-        };
-        *last = Some(known.clone());
-        Ok(known)
+        let age = |seen: &Duration| now.saturating_sub(*seen);
+        match &*last {
+            Some((seen, Ok(known))) if age(seen) < FRESH => return Ok((*seen, Arc::clone(known))),
+            Some((seen, Err(error))) if age(seen) < FAILED => return Err(error.clone().into()),
+            _ => *last = None,
+        }
+        let took = SystemClock::default();
+        match read() {
+            Ok(known) => {
+                let known = Arc::new(known);
+                *last = Some((now, Ok(Arc::clone(&known))));
+                Ok((now, known))
+            }
+            Err(Error::Database(error)) => {
+                *last = Some((now + took.ticks(), Err(error.clone())));
+                Err(error.into())
+            }
+            Err(other) => Err(other),
+        }
     }
 }
 
@@ -92,6 +110,7 @@ impl Reads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::FailureClass;
 
     #[test]
     fn a_read_serves_for_a_while() {
@@ -104,5 +123,20 @@ mod tests {
             *fresh.get(Duration::from_secs(seconds), read).unwrap().1
         };
         assert_eq!([get(10), get(14), get(15), get(19), get(20)], [1, 1, 2, 2, 3]);
+    }
+
+    #[test]
+    fn whoever_waited_for_a_read_that_failed_does_not_wait_for_another() {
+        let (fresh, mut reads) = (Fresh::<()>::default(), 0);
+        let mut get = |ms| {
+            let read = || {
+                reads += 1;
+                let message = format!("away {reads}");
+                Err(DatabaseError { operation: "look".to_owned(), message, class: FailureClass::Unavailable }.into())
+            };
+            let error: Error = fresh.get(Duration::from_millis(ms), read).unwrap_err();
+            error.to_string().contains("away 1")
+        };
+        assert_eq!([get(0), get(0), get(900), get(5_000)], [true, true, true, false]);
     }
 }

@@ -19,6 +19,7 @@ pub struct Request {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     peer: Option<IpAddr>,
+    is_old: bool,
 }
 
 impl Request {
@@ -48,6 +49,16 @@ impl Request {
         self
     }
 
+    /// In HTTP/1.0, which no browser speaks, and nginx as a proxy unless it is told otherwise.
+    pub(super) fn old(mut self, is_old: bool) -> Self {
+        self.is_old = is_old;
+        self
+    }
+
+    pub(super) fn is_old(&self) -> bool {
+        self.is_old
+    }
+
     /// The path, without the query.
     pub fn path(&self) -> &str {
         &self.path
@@ -73,6 +84,11 @@ impl Request {
     /// The value of a header; of several the first.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a header; of several the last.
+    pub(super) fn last(&self, name: &str) -> Option<&str> {
+        self.headers.iter().rfind(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     pub(super) fn contents(&self) -> &[u8] {

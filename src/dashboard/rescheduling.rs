@@ -21,7 +21,7 @@ pub(super) fn preview(view: &View<'_>, subjects: &[Subject], wish: Option<&Wish>
         return Err(Error::Refused("expected a new schedule: `kind` and `when`".to_owned()));
     };
     let old = stored(view.store, &subject.trigger()?)?;
-    let new = wish.trigger(&old, moment(view.now_ms))?;
+    let new = wish.trigger(&old, moment(view.now_ms), view.store.settings().scheduler.time_zone)?;
     let calendar = new.calendar_name().and_then(|name| view.store.catalogue().calendar(name).ok()?);
     let zone = zone(new.schedule());
     let times: Vec<_> = new.upcoming(calendar.as_ref(), moment(view.now_ms - 1)).take(TIMES).collect();

@@ -1,8 +1,10 @@
 //! Search: a part of a long list that a query asks for, found within a bounded number of rows.
 
 use super::form::Fields;
-use crate::epoch::moment;
+use crate::epoch::{millis, moment};
+use crate::error::{Error, Result};
 use crate::listing::Page;
+use crate::report::read_span;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
@@ -16,14 +18,31 @@ pub(super) fn rows_to_read(is_filtered: bool) -> usize {
     if is_filtered { MOST_READ } else { PAGE }
 }
 
-/// The spans of time back from now that can be chosen, in milliseconds.
-pub(super) const SINCE: [(&str, i64); 5] =
-    [("15m", 900_000), ("1h", 3_600_000), ("6h", 21_600_000), ("1d", 86_400_000), ("7d", 604_800_000)];
+/// The spans of time back from now that can be chosen on a page.
+pub(super) const SINCE: [&str; 5] = ["15m", "1h", "6h", "1d", "7d"];
 
-/// The time from which on a query asks, if it says one of the spans.
-pub(super) fn since(fields: &Fields, now_ms: i64) -> Option<DateTime<Utc>> {
-    let (_, back_ms) = SINCE.iter().find(|(name, _)| fields.get("since") == Some(name))?;
-    Some(moment(now_ms - back_ms))
+/// The time from which on a query asks: a span back from now, or a moment.
+pub(super) fn since(fields: &Fields, now_ms: i64) -> Result<Option<DateTime<Utc>>> {
+    let Some(text) = fields.get("since") else { return Ok(None) };
+    if let Ok(back) = read_span(text) {
+        return Ok(Some(moment(now_ms.saturating_sub(millis(back)))));
+    }
+    let expected = "expected a span back from now, such as 15m, 2h or 1d, or a time such as 2030-01-31T08:00:00Z";
+    let time = DateTime::parse_from_rfc3339(text).map_err(|_| Error::invalid("since", text, expected))?;
+    Ok(Some(time.with_timezone(&Utc)))
+}
+
+/// The value of a field that is one of these words, in whatever case.
+pub(super) fn one_of(fields: &Fields, field: &'static str, words: &[&'static str]) -> Result<Option<&'static str>> {
+    let Some(text) = fields.get(field) else { return Ok(None) };
+    let found = words.iter().find(|word| word.eq_ignore_ascii_case(text));
+    let wrong = || Error::invalid(field, text, format!("expected one of {}", words.join(", ")));
+    Ok(Some(found.ok_or_else(wrong)?))
+}
+
+/// The error for a place that no page has named.
+pub(super) fn no_place(text: &str) -> Error {
+    Error::invalid("after", text, "expected the `next` of the part of the list before")
 }
 
 /// The place after which a page goes on: name and group, as the table's key has them.
@@ -35,9 +54,10 @@ pub(super) struct Spot {
 
 impl Spot {
     /// The spot of a field: `["name","group"]`; none for the beginning.
-    pub(super) fn read(fields: &Fields) -> Option<Self> {
-        let (name, group) = fields.get("after").and_then(|text| serde_json::from_str(text).ok())?;
-        Some(Self { name, group })
+    pub(super) fn read(fields: &Fields) -> Result<Option<Self>> {
+        let Some(text) = fields.get("after") else { return Ok(None) };
+        let (name, group) = serde_json::from_str(text).map_err(|_| no_place(text))?;
+        Ok(Some(Self { name, group }))
     }
 
     pub(super) fn to_field(&self) -> String {

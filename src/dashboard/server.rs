@@ -7,6 +7,10 @@ use crate::clock::{Clock, Signal, SystemClock, Woken};
 use crate::error::{Error, Result};
 use crate::guarded::guarded;
 use crossbeam_channel::{Receiver, TrySendError, bounded};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +21,10 @@ use std::time::Duration;
 const WORKERS: usize = 8;
 /// The connections that wait for a thread; more are closed at once.
 const WAITING: usize = 64;
+/// The connections that have said nothing yet; for more, the oldest are closed.
+const MOST_SILENT: usize = 256;
+/// The time for which a connection may say nothing.
+const SILENCE: Duration = Duration::from_secs(10);
 /// The wait after a connection could not be taken, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -52,6 +60,7 @@ impl Server {
     pub fn start(listen: SocketAddr, handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Result<Self> {
         let cannot = |why: std::io::Error| Error::invalid("address to listen on", listen.to_string(), why.to_string());
         let listener = TcpListener::bind(listen).map_err(cannot)?;
+        listener.set_nonblocking(true).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let stopped = Arc::new(AtomicBool::new(false));
         let handler: Arc<dyn Fn(&Request) -> Response + Send + Sync> = Arc::new(handler);
@@ -104,31 +113,67 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     own
 }
 
-/// Takes connections until the server is stopped. The queue goes with this thread, and then the
-/// workers end.
+/// Takes connections until the server is stopped, and hands each over when it says something: one
+/// that says nothing, as browsers keep them, holds no worker. The queue goes with this thread, and
+/// then the workers end.
 fn accept(
     listener: &TcpListener,
     stopped: &AtomicBool,
     hand_over: impl Fn(TcpStream) -> std::result::Result<(), TrySendError<TcpStream>>,
 ) {
-    let (clock, nobody) = (SystemClock::default(), Signal::default());
+    let clock = SystemClock::default();
+    let mut silent: VecDeque<(Duration, TcpStream)> = VecDeque::new();
     loop {
-        let taken = listener.accept();
+        let heard = match wait(listener, &silent, &clock) {
+            Ok(heard) => heard,
+            Err(error) => {
+                pause(&clock, error);
+                continue;
+            }
+        };
         if stopped.load(Ordering::SeqCst) {
             return;
         }
-        match taken {
-            Ok((stream, _)) => {
-                if hand_over(stream).is_err() {
-                    log::warn!("the web server is busy: a connection was closed");
-                }
-            }
-            Err(error) => {
-                log::warn!("the web server cannot take a connection error={error}");
-                let _: Woken = clock.wait(&nobody, Some(clock.ticks() + PAUSE));
+        let now = clock.ticks();
+        for ((end, stream), is_heard) in std::mem::take(&mut silent).into_iter().zip(heard) {
+            if !is_heard && now < end {
+                silent.push_back((end, stream));
+            } else if is_heard && hand_over(stream).is_err() {
+                log::warn!("the web server is busy: a connection was closed");
             }
         }
+        match listener.accept().and_then(|(stream, _)| stream.set_nonblocking(false).map(|()| stream)) {
+            Ok(stream) => {
+                if silent.len() >= MOST_SILENT {
+                    silent.pop_front();
+                }
+                silent.push_back((now + SILENCE, stream));
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) => pause(&clock, error),
+        }
     }
+}
+
+/// Waits for a connection, for a word on one of those that were silent, or until the oldest was so
+/// for too long; says of each whether there is a word.
+fn wait(
+    listener: &TcpListener,
+    silent: &VecDeque<(Duration, TcpStream)>,
+    clock: &SystemClock,
+) -> std::io::Result<Vec<bool>> {
+    let streams = silent.iter().map(|(_, stream)| PollFd::new(stream, PollFlags::IN));
+    let mut all: Vec<PollFd<'_>> = std::iter::once(PollFd::new(listener, PollFlags::IN)).chain(streams).collect();
+    let left = silent.front().and_then(|(end, _)| Timespec::try_from(end.saturating_sub(clock.ticks())).ok());
+    match poll(&mut all, left.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(all.iter().skip(1).map(|one| !one.revents().is_empty()).collect()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn pause(clock: &SystemClock, error: std::io::Error) {
+    log::warn!("the web server cannot take a connection error={error}");
+    let _: Woken = clock.wait(&Signal::default(), Some(clock.ticks() + PAUSE));
 }
 
 fn answer(waiting: &Receiver<TcpStream>, stopped: &AtomicBool, handler: &(dyn Fn(&Request) -> Response + Send + Sync)) {

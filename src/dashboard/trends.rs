@@ -94,11 +94,11 @@ impl Trends {
         let last = now_ms.div_euclid(STEP_MS);
         let first = last - STEPS + 1;
         if known.read.is_none_or(|read| now.saturating_sub(read) >= FRESH) {
+            known.minutes.retain(|minute, _| *minute >= first);
             // The minute before the last one once more: a row may be committed later than it says.
             let newest = known.minutes.last_key_value().map_or(first, |(minute, _)| *minute - 1);
             let from = newest.clamp(first, last);
             known.read_on(&store.history().samples_since(from * STEP_MS, MOST_ROWS)?, from, now_ms);
-            known.minutes.retain(|minute, _| *minute >= first);
             known.read = Some(now);
         }
         let steps = (first..=last).map(|minute| known.minutes.get(&minute).copied().unwrap_or_default()).collect();
@@ -109,11 +109,14 @@ impl Trends {
 
 impl Known {
     /// Takes in the rows from this minute on, the newest first; the oldest minute is estimated if
-    /// there were more.
+    /// there were more, and if minutes before it were not read, nothing is known before it.
     fn read_on(&mut self, samples: &[TrendSample], from: i64, now_ms: i64) {
         let cut_ms = samples.last().filter(|_| samples.len() == MOST_ROWS).map(|row| row.ended_ms);
         let cut = cut_ms.map(|ms| ms.div_euclid(STEP_MS));
-        self.since = Some(self.since.unwrap_or(from).max(cut.filter(|_| self.minutes.is_empty()).unwrap_or(i64::MIN)));
+        let newest = self.minutes.last_key_value().map(|(minute, _)| *minute);
+        let gap = cut.filter(|cut| newest.is_none_or(|newest| newest + 1 < *cut));
+        self.since = gap.or(self.since).or(Some(from));
+        self.minutes.retain(|minute, _| gap.is_none_or(|gap| gap <= *minute));
         let mut minutes: BTreeMap<i64, Vec<&TrendSample>> = BTreeMap::new();
         for sample in samples {
             minutes.entry(sample.ended_ms.div_euclid(STEP_MS)).or_default().push(sample);
@@ -157,6 +160,16 @@ mod tests {
         assert_eq!((step.typical_ms, step.slow_ms), (10, 30));
         assert_eq!(known.minutes[&2].waiting, 0.5, "one fire waited for half a minute");
         assert_eq!((known.minutes.len(), known.since), (2, Some(0)));
+    }
+
+    #[test]
+    fn minutes_that_were_not_read_are_unknown() {
+        let mut known = Known::default();
+        known.read_on(&[sample(0, 0, 30, FireOutcome::Succeeded)], 0, 60_000);
+        // An hour later more has ended than one look reads: the oldest row is of minute 60.
+        let rows: Vec<_> = (0..MOST_ROWS).map(|_| sample(0, 0, 3_630_000, FireOutcome::Succeeded)).collect();
+        known.read_on(&rows, 0, 3_650_000);
+        assert_eq!((known.since, known.minutes.keys().copied().collect::<Vec<_>>()), (Some(60), vec![60]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::form::Fields;
 use super::keys::Subject;
-use crate::epoch::moment;
+use crate::epoch::{millis, moment};
 use crate::error::{Error, Result};
 use crate::key::TriggerKey;
 use crate::report::read_span;
@@ -28,23 +28,57 @@ pub(super) struct Wish {
     pub(super) kind: String,
     pub(super) when: String,
     pub(super) zone: Option<String>,
+    /// The trigger that it restores.
+    restored: Option<Restored>,
+}
+
+/// What a trigger had beside its schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Restored {
+    /// The next time, or the start if there was none.
+    next: DateTime<Utc>,
+    misfire: MisfireInstruction,
+}
+
+impl Restored {
+    /// The fields of a form: the time, and the number of the instruction.
+    const FIELDS: [&str; 2] = ["next", "misfire"];
+
+    fn of_form(form: &Fields, kind: &str) -> Option<Self> {
+        let [next, misfire] = Self::FIELDS.map(|name| form.get(name));
+        let next = DateTime::parse_from_rfc3339(next?).ok()?.with_timezone(&Utc);
+        let table = if kind == "cron" { "CRON" } else { "SIMPLE" };
+        Some(Self { next, misfire: MisfireInstruction::from_code(table, misfire?.parse().ok()?)? })
+    }
+
+    /// The first time from `now` on that is a number of spans after the next time.
+    fn from(&self, now: DateTime<Utc>, span: Duration) -> DateTime<Utc> {
+        let (next, span) = (self.next.timestamp_millis(), millis(span).max(1));
+        let late = now.timestamp_millis().saturating_sub(next).max(0);
+        let spans = late / span + i64::from(late % span != 0);
+        moment(next.saturating_add(spans.saturating_mul(span)))
+    }
 }
 
 impl Wish {
     /// The wish of the fields `kind`, `when` and `zone`.
     pub(super) fn read<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
         let (kind, when) = (field("kind")?.to_owned(), field("when")?.trim().to_owned());
-        Some(Self { kind, when, zone: field("zone").map(|zone| zone.trim().to_owned()) })
+        Some(Self { kind, when, zone: field("zone").map(|zone| zone.trim().to_owned()), restored: None })
     }
 
     /// The wish of a form.
     pub(super) fn of_form(form: &Fields) -> Option<Self> {
-        Self::read(|name| form.get(name))
+        let wish = Self::read(|name| form.get(name))?;
+        Some(Self { restored: Restored::of_form(form, &wish.kind), ..wish })
     }
 
-    /// The wish that gives a trigger the schedule which it has; none if these words cannot say it.
+    /// The wish that gives a trigger the schedule which it has, with its next time; none if these
+    /// words cannot say it.
     pub(super) fn of(trigger: &Trigger) -> Option<Self> {
-        let wish = |kind: &str, when: String| Some(Self { kind: kind.to_owned(), when, zone: None });
+        let next = trigger.next_fire_time().unwrap_or(trigger.start_time());
+        let restored = Some(Restored { next, misfire: trigger.misfire_instruction() });
+        let wish = |kind: &str, when: String| Some(Self { kind: kind.to_owned(), when, zone: None, restored });
         match trigger.schedule() {
             Schedule::Cron(cron) if !cron.fires_at_gap_end() && !cron.fires_in_both_passes() => Some(Self {
                 zone: Some(cron.zone().name().to_owned()),
@@ -52,20 +86,26 @@ impl Wish {
             }),
             Schedule::Simple(simple) if simple.is_fixed_delay() => wish("fixed-delay", short_span(simple.interval())),
             Schedule::Simple(simple) if simple.repeat_count().is_none() => wish("every", short_span(simple.interval())),
-            Schedule::Simple(simple) if simple.repeat_count() == Some(0) => {
-                wish("at", trigger.start_time().to_rfc3339_opts(SecondsFormat::Millis, true))
-            }
+            Schedule::Simple(simple) if simple.repeat_count() == Some(0) => wish("at", rfc3339(trigger.start_time())),
             _ => None,
         }
     }
 
-    /// The trigger with this schedule, beginning now.
-    pub(super) fn trigger(&self, old: &Trigger, now: DateTime<Utc>) -> Result<Trigger> {
+    /// The trigger with this schedule, beginning now, or where the one that it restores would go
+    /// on. A cron schedule without a zone is read in `zone`.
+    pub(super) fn trigger(&self, old: &Trigger, now: DateTime<Utc>, zone: Tz) -> Result<Trigger> {
         let span = || read_span(&self.when).map_err(|expected| Error::invalid("when", &self.when, expected));
-        let (schedule, start): (Schedule, _) = match self.kind.as_str() {
-            "cron" => (self.in_zone(CronSchedule::new(&self.when)?, old)?.into(), now),
-            "every" => (SimpleSchedule::every(span()?).into(), now),
-            "fixed-delay" => (SimpleSchedule::fixed_delay(span()?).into(), now),
+        let next = self.restored.as_ref().map_or(now, |before| before.next.max(now));
+        let (mut schedule, start): (Schedule, _) = match self.kind.as_str() {
+            "cron" => (self.in_zone(CronSchedule::new(&self.when)?, old)?.into(), next),
+            "every" => {
+                let span = span()?;
+                (
+                    SimpleSchedule::every(span).into(),
+                    self.restored.as_ref().map_or(now, |before| before.from(now, span)),
+                )
+            }
+            "fixed-delay" => (SimpleSchedule::fixed_delay(span()?).into(), next),
             "at" => {
                 let time = DateTime::parse_from_rfc3339(&self.when).map_err(|_| {
                     Error::invalid("when", &self.when, "expected a time such as 2030-01-31T08:00:00Z".to_owned())
@@ -77,10 +117,12 @@ impl Wish {
                 return Err(Error::invalid("kind", &self.kind, expected));
             }
         };
+        schedule.set_default_zone(zone);
         // An instruction of another kind of schedule may mean nothing for this one.
-        let misfire = match schedule.kind() == old.schedule().kind() {
-            true => old.misfire_instruction(),
-            false => MisfireInstruction::Smart,
+        let misfire = match (&self.restored, schedule.kind() == old.schedule().kind()) {
+            (Some(before), _) => before.misfire,
+            (None, true) => old.misfire_instruction(),
+            (None, false) => MisfireInstruction::Smart,
         };
         old.to_builder().schedule(schedule).start_at(start).misfire(misfire).build()
     }
@@ -106,6 +148,10 @@ impl Wish {
             input type="hidden" name="kind" value=(self.kind);
             input type="hidden" name="when" value=(self.when);
             @if let Some(zone) = &self.zone { input type="hidden" name="zone" value=(zone); }
+            @if let Some(before) = &self.restored {
+                @let values = [rfc3339(before.next), before.misfire.code().to_string()];
+                @for (name, value) in Restored::FIELDS.iter().zip(values) { input type="hidden" name=(name) value=(value); }
+            }
         }
     }
 }
@@ -115,22 +161,22 @@ pub(super) fn stored(store: &JobStore, key: &TriggerKey) -> Result<Trigger> {
     store.catalogue().trigger(key)?.ok_or_else(|| Error::not_found("trigger", key))
 }
 
-/// Gives triggers another schedule; returns how many there were.
-pub(super) fn reschedule(store: &JobStore, keys: &[TriggerKey], wish: Option<&Wish>) -> Result<usize> {
+/// Gives a trigger another schedule; false if it is gone meanwhile.
+pub(super) fn reschedule(store: &JobStore, key: &TriggerKey, wish: Option<&Wish>) -> Result<bool> {
     let wish = wish.ok_or_else(|| Error::Refused("expected a new schedule: `kind` and `when`".to_owned()))?;
-    let now = moment(store.now_ms()?);
-    let mut done = 0;
-    for key in keys {
-        let trigger = wish.trigger(&stored(store, key)?, now)?;
-        done += usize::from(store.catalogue().reschedule(key, trigger)?.is_some());
-    }
-    Ok(done)
+    let zone = store.settings().scheduler.time_zone;
+    let trigger = wish.trigger(&stored(store, key)?, moment(store.now_ms()?), zone)?;
+    Ok(store.catalogue().reschedule(key, trigger)?.is_some())
 }
 
 /// The wish that takes a rescheduling of these triggers back, if there is one for all.
 pub(super) fn taking_back(store: &JobStore, subjects: &[Subject]) -> Option<Wish> {
     let [subject] = subjects else { return None };
     Wish::of(&stored(store, &subject.trigger().ok()?).ok()?)
+}
+
+fn rfc3339(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// The text that [`read_span`] reads, in the longest unit of which the time is a whole number.
@@ -152,7 +198,7 @@ mod tests {
     }
 
     fn wish(kind: &str, when: &str) -> Wish {
-        Wish { kind: kind.to_owned(), when: when.to_owned(), zone: None }
+        Wish { kind: kind.to_owned(), when: when.to_owned(), zone: None, restored: None }
     }
 
     #[test]
@@ -165,13 +211,29 @@ mod tests {
             SimpleSchedule::fixed_delay(Duration::from_millis(1_500)).into(),
         ] {
             let trigger = trigger(schedule);
-            let again = Wish::of(&trigger).unwrap().trigger(&trigger, now).unwrap();
+            let again = Wish::of(&trigger).unwrap().trigger(&trigger, now, Tz::UTC).unwrap();
             assert_eq!(again.schedule(), trigger.schedule());
-            assert_eq!(again.start_time(), now);
         }
         let once = trigger(SimpleSchedule::once());
-        assert_eq!(Wish::of(&once), Some(wish("at", "1970-01-01T00:00:01.000Z")));
+        assert_eq!(Wish::of(&once).unwrap().when, "1970-01-01T00:00:01.000Z");
         assert_eq!(Wish::of(&trigger(SimpleSchedule::every(Duration::from_secs(1)).repeat(3))), None);
+    }
+
+    #[test]
+    fn a_wish_that_restores_goes_on_where_the_trigger_was() {
+        let (hourly, new) = (Duration::from_secs(3600), trigger(SimpleSchedule::every(Duration::from_secs(5))));
+        let restored = |next, schedule: Schedule, now| {
+            let wish = Wish::of(&trigger(schedule)).unwrap();
+            let wish = Wish { restored: Some(Restored { next: moment(next), ..wish.restored.unwrap() }), ..wish };
+            wish.trigger(&new, moment(now), Tz::UTC).unwrap().start_time().timestamp_millis()
+        };
+        let every = || SimpleSchedule::every(hourly).into();
+        assert_eq!(restored(7_000, every(), 5_000), 7_000);
+        assert_eq!(restored(7_000, every(), 7_000), 7_000);
+        assert_eq!(restored(7_000, every(), 7_001), 3_607_000, "the time came meanwhile");
+        assert_eq!(restored(7_000, SimpleSchedule::fixed_delay(hourly).into(), 9_000), 9_000);
+        let cron = || CronSchedule::new("0 0 12 * * ?").unwrap().into();
+        assert_eq!((restored(7_000, cron(), 5_000), restored(7_000, cron(), 9_000)), (7_000, 9_000));
     }
 
     #[test]
@@ -184,12 +246,12 @@ mod tests {
     #[test]
     fn a_wish_that_says_nothing_is_refused_with_what_was_expected() {
         let old = trigger(SimpleSchedule::once());
-        let problem = |kind, when| wish(kind, when).trigger(&old, moment(0)).unwrap_err().to_string();
+        let problem = |kind, when| wish(kind, when).trigger(&old, moment(0), Tz::UTC).unwrap_err().to_string();
         assert!(problem("cron", "every day").contains("every day"));
         assert!(problem("every", "5").contains("with its unit"));
         assert!(problem("at", "noon").contains("2030-01-31T08:00:00Z"));
         assert!(problem("never", "").contains("fixed-delay"));
         let nowhere = Wish { zone: Some("Mars/Base".to_owned()), ..wish("cron", "0 0 12 * * ?") };
-        assert!(nowhere.trigger(&old, moment(0)).unwrap_err().to_string().contains("Mars/Base"));
+        assert!(nowhere.trigger(&old, moment(0), Tz::UTC).unwrap_err().to_string().contains("Mars/Base"));
     }
 }

@@ -3,7 +3,7 @@
 use crate::dashboard::components::{at, card, job_link, node_link, run_link, table, trigger_link};
 use crate::dashboard::form::Fields;
 use crate::dashboard::layout::{more, within};
-use crate::dashboard::search::{Found, rows_to_read, sift, since};
+use crate::dashboard::search::{Found, no_place, rows_to_read, sift, since};
 use crate::dashboard::view::{Page, View};
 use crate::error::Result;
 use crate::history::{ActionQuery, ActionRow};
@@ -18,8 +18,12 @@ pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields, now_ms: i64) 
     let limit = rows_to_read(wanted.iter().any(Option::is_some));
     let mut asked = ActionQuery::new().limit(limit + 1);
     asked = query.get("subject").into_iter().fold(asked, ActionQuery::subject);
-    asked = query.get("after").into_iter().fold(asked, ActionQuery::after);
-    asked = since(query, now_ms).into_iter().fold(asked, ActionQuery::since);
+    if let Some(after) = query.get("after") {
+        // Ids are written in hexadecimal digits, the time first.
+        let is_id = after.bytes().all(|byte| byte.is_ascii_hexdigit());
+        asked = asked.after(is_id.then_some(after).ok_or_else(|| no_place(after))?);
+    }
+    asked = since(query, now_ms)?.into_iter().fold(asked, ActionQuery::since);
     let is_wanted = |row: &ActionRow| {
         let its = [&row.kind, &row.actor, &row.action];
         wanted.iter().zip(its).all(|(wanted, its)| wanted.is_none_or(|wanted| wanted == its))

@@ -1,22 +1,23 @@
 //! The history: the runs that have ended, filtered, in pages.
 
-use crate::dashboard::components::{card, first_line, job_or_dash, outcome, run_link, table, trigger_link, when};
+use crate::dashboard::components::{card, error_line, job_or_dash, outcome, run_link, table, trigger_link, when};
 use crate::dashboard::form::Fields;
 use crate::dashboard::layout::{checkbox, more, selection, with_tick, within};
-use crate::dashboard::search::{Found, has_words, rows_to_read, sift, since};
+use crate::dashboard::search::{Found, has_words, one_of, rows_to_read, sift, since};
 use crate::dashboard::view::{Page, View};
 use crate::dashboard::words::span;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::history::{FireOutcome, HistoryQuery, HistoryRow};
 use crate::key::{JobKey, TriggerKey};
 use crate::listing::Page as Listed;
+use crate::settings::scrub;
 use crate::store::JobStore;
 use maud::{Markup, html};
 
 /// The runs that a query asks for. Job, trigger and time have an index; what else is asked for is
 /// looked for among a bounded number of runs.
 pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields, now_ms: i64) -> Result<Found<HistoryRow, String>> {
-    let outcome = query.get("outcome").and_then(FireOutcome::from_name);
+    let outcome = one_of(query, "outcome", &FireOutcome::ALL.map(FireOutcome::name))?;
     let (node, error) = (query.get("node"), query.get("error"));
     let limit = rows_to_read(outcome.is_some() || node.or(error).is_some());
     let mut asked = HistoryQuery::new().limit(limit + 1);
@@ -29,24 +30,22 @@ pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields, now_ms: i64) 
     if let (Some(group), Some(name)) = (query.get("trigger_group"), query.get("trigger_name")) {
         asked = asked.trigger(TriggerKey::new(group, name));
     }
-    if let Some(since) = since(query, now_ms) {
+    if let Some(since) = since(query, now_ms)? {
         asked = asked.since(since);
     }
     if let Some(fire) = query.get("after") {
-        match store.history().find(&HistoryQuery::new().fire(fire))?.first() {
-            Some(last) => asked = asked.after(last),
-            // The row is forgotten, and all before it with it.
-            None => return Ok(Found { rows: Vec::new(), next: None, read: 0 }),
-        }
+        let last = store.history().find(&HistoryQuery::new().fire(fire))?;
+        asked = asked.after(last.first().ok_or_else(|| Error::not_found("fire in the history", fire))?);
     }
     let read = Listed::of(store.history().find(&asked)?, Some(limit));
     Ok(sift(
         read,
         |row| row.fire_id.clone(),
         |row| {
-            outcome.is_none_or(|outcome| row.outcome == outcome)
+            outcome.is_none_or(|outcome| row.outcome.name() == outcome)
                 && node.is_none_or(|node| row.instance.as_deref() == Some(node))
-                && error.is_none_or(|error| row.error.as_deref().is_some_and(|text| has_words(text, Some(error))))
+                && error
+                    .is_none_or(|error| row.error.as_deref().is_some_and(|text| has_words(&scrub(text), Some(error))))
         },
     ))
 }
@@ -83,7 +82,7 @@ pub(super) fn list(view: &View<'_>, rows: &[HistoryRow], is_selection: bool) -> 
                     td { (row.instance.as_deref().unwrap_or("–")) }
                     td.n { (row.run_ms.map(span).unwrap_or_default()) }
                     td.n { (row.attempt) }
-                    td.wide { (first_line(row.error.as_deref().unwrap_or_default())) }
+                    td.wide { (error_line(row.error.as_deref())) }
                     td { (run_link(&row.fire_id)) }
                 }
             }

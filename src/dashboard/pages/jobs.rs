@@ -25,7 +25,7 @@ pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields) -> Result<Fou
         filter = query.get("owner").into_iter().fold(filter, JobFilter::owner);
         asked = asked.filter(query.get("biz_key").into_iter().fold(filter, JobFilter::biz_key));
     }
-    if let Some(after) = Spot::read(query) {
+    if let Some(after) = Spot::read(query)? {
         asked = asked.after(JobKey::new(after.group, after.name));
     }
     let shown = |job: &JobDetail| format!("{} {} {}", job.key(), job.job_type(), job.description().unwrap_or_default());

@@ -2,7 +2,7 @@
 
 use crate::dashboard::chart::{Axis, Series, bars, lines};
 use crate::dashboard::components::{
-    badge, card, first_line, job_or_dash, node_link, outcome, run_link, table, trigger_link, when,
+    badge, card, error_line, job_or_dash, node_link, outcome, run_link, table, trigger_link, when,
 };
 use crate::dashboard::layout::button;
 use crate::dashboard::reads::{LAST_FIRES, MOST_COUNTED};
@@ -141,7 +141,7 @@ fn problems(view: &View<'_>) -> Result<Markup> {
                     td { (when(Some(row.ended_ms), view.now_ms)) }
                     td { (outcome(row.outcome)) }
                     td { (job_or_dash(row.job.as_ref())) }
-                    td.wide { (first_line(row.error.as_deref().unwrap_or_default())) }
+                    td.wide { (error_line(row.error.as_deref())) }
                     td { (run_link(&row.fire_id)) }
                 }
             }

@@ -26,7 +26,7 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
                 (card("facts", "Facts", &about(view, &record)))
                 (card("timeline", "Timeline", &timeline(view, run)))
             }
-            @if let Some(error) = &run.error { (card("error", "Error", &html! { pre { (error) } })) }
+            @if let Some(error) = &run.error { (card("error", "Error", &html! { pre { (scrub(error)) } })) }
             @if let (Some(result), true) = (&run.result, view.may_act()) { (card("result", "Result", &html! { pre { (scrub(result)) } })) }
             (card("chain", "The runs of this work", &chain(view, &record)))
             (card("log", "What it logged", &log(view, &record.log)))

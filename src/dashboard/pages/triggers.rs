@@ -3,7 +3,7 @@
 use crate::dashboard::components::{card, job_link, state, table, trigger_link, when};
 use crate::dashboard::form::Fields;
 use crate::dashboard::layout::{checkbox, more, selection, with_tick};
-use crate::dashboard::search::{Found, Spot, has_words, rows_to_read, sift};
+use crate::dashboard::search::{Found, Spot, has_words, one_of, rows_to_read, sift};
 use crate::dashboard::view::{Page, View};
 use crate::error::Result;
 use crate::key::TriggerKey;
@@ -15,10 +15,12 @@ use maud::{Markup, html};
 
 /// The triggers that a query asks for.
 pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields) -> Result<Found<TriggerSummary>> {
-    let (words, wanted, kind) = (query.get("q"), query.get("state"), query.get("type"));
+    let words = query.get("q");
+    let wanted = one_of(query, "state", &TriggerState::ALL.map(TriggerState::name))?;
+    let kind = one_of(query, "type", &Schedule::KINDS)?;
     let limit = rows_to_read(words.or(wanted).or(kind).is_some());
     let mut asked = TriggerQuery::new().limit(limit);
-    if let Some(after) = Spot::read(query) {
+    if let Some(after) = Spot::read(query)? {
         asked = asked.after(TriggerKey::new(after.group, after.name), None);
     }
     let spot =

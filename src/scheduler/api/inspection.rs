@@ -151,8 +151,8 @@ impl Scheduler {
         self.store().history().actions(query)
     }
 
-    /// Forgets rows of the history now; returns how many. Every node does what the settings say by
-    /// itself, every `carnelian.history.cleanUpInterval`.
+    /// Forgets rows of the history now; returns how many. The longest-serving node does what the
+    /// settings say by itself, every `carnelian.history.cleanUpInterval`.
     pub fn prune_history(&self, pruning: &HistoryPruning) -> Result<u64> {
         self.open_store()?.history().prune(pruning)
     }

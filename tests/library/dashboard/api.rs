@@ -45,6 +45,68 @@ fn pages_of_a_list_are_followed_by_their_next() {
     assert_eq!(second["next"], Value::Null);
 }
 
+/// A monitor that misspells a value must hear of it: without its filter it would see everything.
+#[test]
+fn values_that_are_not_understood_are_refused_with_what_is_accepted() {
+    Site::everywhere(|site| {
+        let _me = site.node("n");
+        site.schedule("plain", "b");
+        for (read, accepted) in [
+            ("history?outcome=fail", "timed_out"),
+            ("history?since=yesterday", "2h"),
+            ("actions?since=-2h", "2h"),
+            ("triggers?state=resting", "PAUSED"),
+            ("triggers?type=hourly", "CRON"),
+            ("triggers?after=plain.b", "next"),
+            ("jobs?after=%5B1%5D", "next"),
+            ("actions?after=yesterday", "next"),
+        ] {
+            let response = site.get(&format!("api/{read}"));
+            let text = body(&response);
+            assert_eq!(response.status(), 400, "{read}: {text}");
+            assert!(text.contains(accepted), "{read}: {text}");
+        }
+        assert_eq!(site.get("api/history?after=gone").status(), 404);
+        assert_eq!(json(site, "api/triggers?state=waiting")["items"][0]["trigger"], "plain.b");
+        for read in ["history?since=2h&outcome=timed_out", "actions?since=2026-01-31T08:00:00Z", "triggers?type=simple"]
+        {
+            assert_eq!(site.get(&format!("api/{read}")).status(), 200, "{read}");
+        }
+        let description = json(site, "api/openapi.json");
+        let parameters = description["paths"]["/api/history"]["get"]["parameters"].as_array().unwrap();
+        let of = |name: &str| parameters.iter().find(|one| one["name"] == name).unwrap()["schema"].clone();
+        assert!(of("outcome")["enum"].as_array().unwrap().contains(&Value::from("timed_out")));
+        assert_eq!(of("trigger_group")["type"], "string");
+    });
+}
+
+#[test]
+fn a_mistake_in_an_action_is_not_the_server_s() {
+    let mut site = Site::in_memory("");
+    site.schedule("plain", "b");
+    for (when, status) in [("every day", 400), ("0 0 12 1 1 ? 2001", 400), ("0 0 12 * * ?", 200)] {
+        let text = format!(
+            "{{\"do\": \"trigger.reschedule\", \"keys\": [\"plain.b\"], \"kind\": \"cron\", \"when\": \"{when}\"}}"
+        );
+        let request = Request::new("POST", "/api/actions").header("Content-Type", "application/json").body(text);
+        let response = site.ask(request);
+        assert_eq!(response.status(), status, "{when}: {}", body(&response));
+    }
+}
+
+#[test]
+fn an_action_on_many_says_how_far_it_came() {
+    let mut site = Site::in_memory("");
+    site.schedule("plain", "b");
+    let text = "{\"do\": \"job.run\", \"keys\": [\"plain.b\", \"plain.none\", \"plain.b\"]}";
+    let request = Request::new("POST", "/api/actions").header("Content-Type", "application/json").body(text);
+    let response = site.ask(request);
+    assert_eq!(response.status(), 404);
+    let answer: Value = serde_json::from_slice(response.body()).unwrap();
+    assert_eq!(answer["done"], 1, "{answer}");
+    assert!(answer["error"].as_str().unwrap().contains("plain.none"), "{answer}");
+}
+
 #[test]
 fn actions_are_json_documents() {
     Site::everywhere(|site| {
