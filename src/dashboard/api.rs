@@ -28,7 +28,7 @@ const READINGS: &[Reading] = &[
     reading("overview", "The load of the cluster", &[], |view| Ok(Some(overview(view)))),
     reading("cluster", "The nodes", &[], |view| items(view.cluster()?.nodes.iter().map(report::node))),
     reading("running", "The fires that run", &[], running),
-    reading("triggers", "Triggers, in order of name", &["q", "state", "type", "after"], |view| {
+    reading("triggers", "Triggers, in order of name", &["q", "job", "state", "type", "after"], |view| {
         let found = triggers::find(view.store, &view.query)?;
         paged(found.rows.iter().map(report::trigger_summary), found.next.map(|spot| spot.to_field()))
     }),

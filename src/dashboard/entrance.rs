@@ -38,7 +38,8 @@ pub(super) fn to_login(request: &Request) -> Response {
     if !request.is_get() {
         return answer(request, 401, "The session has ended: log in again.");
     }
-    Response::see_other("login")
+    let folders = request.path().matches('/').count().saturating_sub(1);
+    Response::see_other(&format!("{}login", "../".repeat(folders)))
 }
 
 /// The login page, and what was wrong with the last try.

@@ -1,5 +1,6 @@
 //! Keys in forms: a key of two parts, or a plain name, in one field.
 
+use super::form::Fields;
 use crate::key::{JobKey, TriggerKey, pair};
 use serde_json::{Value, json};
 
@@ -61,6 +62,28 @@ impl Subject {
             Self::Name(text) => text.parse(),
         }
     }
+}
+
+/// The most dots at which a key is split to find it.
+const MOST_DOTS: usize = 20;
+
+/// The group and the name that a query is about: in two fields, or in `key` as the log of actions
+/// has them, split at the first dot where that `is_there`.
+pub(super) fn named(
+    query: &Fields,
+    is_there: impl Fn(&str, &str) -> crate::Result<bool>,
+) -> crate::Result<Option<(String, String)>> {
+    let (group, name, key) = (query.get("group"), query.get("name"), query.get("key").unwrap_or_default());
+    if let (Some(group), Some(name)) = (group, name) {
+        return Ok(Some((group.to_owned(), name.to_owned())));
+    }
+    for (at, _) in key.match_indices('.').take(MOST_DOTS) {
+        let (group, name) = (key.get(..at).unwrap_or_default(), key.get(at + 1..).unwrap_or_default());
+        if !group.is_empty() && !name.is_empty() && is_there(group, name)? {
+            return Ok(Some((group.to_owned(), name.to_owned())));
+        }
+    }
+    Ok(None)
 }
 
 impl From<&TriggerKey> for Subject {

@@ -21,9 +21,12 @@ pub(super) const LAST_FIRES: usize = 500;
 /// not wait for another one.
 const FAILED: Duration = Duration::from_secs(1);
 
-/// The last result of a read, and when it was made.
+/// The result of a read, and when it was made.
+type Made<T> = (Duration, std::result::Result<Arc<T>, DatabaseError>);
+
+/// The last result of a read.
 #[derive(Debug)]
-struct Fresh<T>(Mutex<Option<(Duration, std::result::Result<Arc<T>, DatabaseError>)>>);
+struct Fresh<T>(Mutex<Option<Made<T>>>);
 
 impl<T> Default for Fresh<T> {
     fn default() -> Self {

@@ -58,7 +58,7 @@ impl Step {
 
 /// True for an end that somebody should look at.
 fn is_failure(outcome: FireOutcome) -> bool {
-    matches!(outcome, FireOutcome::Failed | FireOutcome::TimedOut | FireOutcome::Lost | FireOutcome::Interrupted)
+    matches!(outcome, FireOutcome::Failed | FireOutcome::TimedOut | FireOutcome::Lost)
 }
 
 /// The minutes that are known, and when the history was read last.

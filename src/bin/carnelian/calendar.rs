@@ -44,11 +44,13 @@ fn contents(file: &Path) -> Outcome<String> {
     let failed = |error: std::io::Error| Failure::Usage(format!("{}: {error}", file.display()));
     let mut text = String::new();
     let read = match file.to_str() {
-        Some("-") => std::io::stdin().lock().take(MAX_FILE_BYTES).read_to_string(&mut text),
-        _ => std::fs::File::open(file).map_err(failed)?.take(MAX_FILE_BYTES).read_to_string(&mut text),
+        Some("-") => std::io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_string(&mut text),
+        _ => std::fs::File::open(file).map_err(failed)?.take(MAX_FILE_BYTES + 1).read_to_string(&mut text),
     };
-    read.map_err(failed)?;
-    Ok(text)
+    match read.map_err(failed)? as u64 {
+        ..=MAX_FILE_BYTES => Ok(text),
+        _ => Err(Failure::Usage(format!("{}: larger than {MAX_FILE_BYTES} bytes", file.display()))),
+    }
 }
 
 fn list(store: &JobStore, output: Output, paging: &Paging) -> Outcome {

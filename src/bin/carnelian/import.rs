@@ -3,7 +3,7 @@
 use crate::args::Import;
 use crate::bar::Bar;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, complain, time};
+use crate::output::{Output, time};
 use carnelian::definitions::Imported;
 use carnelian::job_file::{JobFile, JobFlags};
 use carnelian::store::JobStore;
@@ -64,7 +64,7 @@ fn read(store: &JobStore, options: &Import) -> Outcome<Vec<JobFile>> {
 
 fn say(output: Output, done: &[(JobFile, Imported)]) -> Outcome {
     for remark in done.iter().flat_map(|(_, imported)| &imported.remarks) {
-        complain(&format!("warning: {remark}"));
+        output.warn(&remark.to_string());
     }
     let documents: Vec<Value> = done.iter().map(|(file, imported)| document(file, imported)).collect();
     output.answer(Value::Array(documents), || done.iter().map(|(file, imported)| lines(file, imported)).collect())

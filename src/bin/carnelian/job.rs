@@ -2,7 +2,7 @@
 
 use crate::args::JobCommand;
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, complain, fields, time, yes_or_no};
+use crate::output::{Output, fields, time, yes_or_no};
 use crate::page::{Paging, Part, token};
 use crate::value::{With, epoch_ms, millis};
 use crate::{follow, job_delete, job_run, marks, schedule};
@@ -74,7 +74,7 @@ fn migrate(store: &JobStore, output: Output, types: &[String], dry_run: bool) ->
     let nodes = store.job_types().published()?;
     let may_have = |types: &Option<Vec<JobTypeInfo>>| types.as_ref().is_none_or(|t| t.iter().any(|t| t.name == *new));
     if !nodes.is_empty() && !nodes.iter().any(|(_, types)| may_have(types)) {
-        complain(&format!("warning: no live node has job type `{new}`: its jobs wait until one comes"));
+        output.warn(&format!("no live node has job type `{new}`: its jobs wait until one comes"));
     }
     let migrated = store.job_types().migrate(old, new, None, dry_run)?;
     let keys = |keys: &[JobKey]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -129,7 +129,7 @@ fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
     let place = |job: &JobDetail| [job.key().group().to_owned(), job.key().name().to_owned()];
     let next = page.items.last().filter(|_| page.has_more).map(|last| token(&place(last)));
     let part = Part { items: page.items, next, total };
-    let followed = follow::all(store)?;
+    let followed = if output.is_json() { follow::all(store)? } else { Vec::new() };
     let entry = |job: &JobDetail| {
         let mut entry = report::job(job);
         let its = followed.iter().filter(|one| one.parent() == job.key());

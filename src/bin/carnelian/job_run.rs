@@ -1,7 +1,7 @@
 //! `job run`: makes a trigger that fires now, and waits for the end of its run if asked to.
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{Output, complain, or_dash, span, yes_or_no};
+use crate::output::{Output, or_dash, span, yes_or_no};
 use crate::watch::{FOLLOWED, pause};
 use crate::{schedule, value};
 use carnelian::history::{FireOutcome, HistoryQuery, HistoryRow};
@@ -29,7 +29,7 @@ pub fn run(store: &JobStore, output: Output, job: &JobKey, data: &[(String, Stri
     if let Some(detail) = store.catalogue().job(job)?
         && let Some(warning) = schedule::nobody_runs(store, detail.job_type())?
     {
-        complain(&format!("warning: {warning}"));
+        output.warn(&warning);
     }
     let Some(row) = last_run(store, job, &trigger)? else {
         let document = json!({"job": job.to_string(), "trigger": trigger.to_string(), "run": null});

@@ -76,6 +76,13 @@ impl Output {
         })
     }
 
+    /// A warning on standard error, unless it is to be quiet.
+    pub fn warn(&self, text: &str) {
+        if !self.quiet {
+            complain(&format!("warning: {text}"));
+        }
+    }
+
     /// True if nothing is to be said of what is done.
     pub fn is_quiet(&self) -> bool {
         self.quiet

@@ -5,6 +5,7 @@ use crate::failure::{Failure, Outcome};
 use crate::shown::grouped;
 use carnelian::listing::Page;
 use clap::Args;
+use std::num::NonZeroUsize;
 
 /// The most rows that the store gives for one query.
 const MOST_OF_QUERY: usize = 10_000;
@@ -13,8 +14,8 @@ const MOST_OF_QUERY: usize = 10_000;
 #[derive(Args, Clone, Debug)]
 pub struct Paging {
     /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Pages")]
-    pub limit: usize,
+    #[arg(long, value_name = "N", default_value = "50", help_heading = "Pages")]
+    pub limit: NonZeroUsize,
     /// All of them, whatever their number
     #[arg(long, conflicts_with = "limit", help_heading = "Pages")]
     pub all: bool,
@@ -35,7 +36,7 @@ pub struct Part<T> {
 impl Paging {
     /// The most entries.
     pub fn most(&self) -> Option<usize> {
-        (!self.all).then_some(self.limit)
+        (!self.all).then_some(self.limit.get())
     }
 
     /// The parts of the token, of which there must be so many.
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
 
     fn paging(limit: usize, after: Option<&str>) -> Paging {
-        Paging { limit, all: false, after: after.map(str::to_owned) }
+        Paging { limit: limit.try_into().unwrap(), all: false, after: after.map(str::to_owned) }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::actions::person;
 use crate::failure::Outcome;
-use crate::output::{Output, complain, or_dash, time};
+use crate::output::{Output, or_dash, time};
 use crate::value::{self, With};
 use carnelian::monitoring::InstanceStatus;
 use carnelian::placement::{BlacklistEntry, BlacklistRow, LabelRule, LimitRow, Placement};
@@ -115,7 +115,7 @@ pub fn drain(store: &JobStore, output: Output, options: &Drain) -> Outcome {
         known.instance == *node || known.node.as_ref().is_some_and(|row| row.info.node_name == *node)
     };
     if !store.upkeep().instances()?.iter().any(is_it) {
-        complain(&format!("warning: no node `{node}` has checked in: one of that name takes no work when it comes"));
+        output.warn(&format!("no node `{node}` has checked in: one of that name takes no work when it comes"));
     }
     store.placement().drain(node, *stop, &who.name(store))?;
     let runs = if *stop { "is asked to stop" } else { "goes on" };

@@ -7,6 +7,7 @@ use crate::output::{Output, time};
 use crate::placement::placement;
 use crate::value::{self, Moment, With, data_map};
 use crate::{retry, when};
+use carnelian::report;
 use carnelian::store::{JobStore, Request, Taken};
 use carnelian::{JobDetail, JobDetailBuilder, JobKey, JobPolicy, Overlap, Trigger, TriggerBuilder};
 use clap::Args;
@@ -191,10 +192,7 @@ fn add_to_existing(store: &JobStore, detail: &JobDetail, trigger: &Trigger) -> O
 /// not count.
 fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
     let flag = |yes: bool| yes.to_string();
-    let data = |job: &JobDetail| {
-        let entries: Vec<String> = job.data().iter().map(|(key, value)| format!("{key}={value}")).collect();
-        entries.join(" ")
-    };
+    let data = |job: &JobDetail| report::job_data(job.data()).to_string();
     let keeps_data = stored.persists_job_data_after_execution() && wanted.persists_job_data_after_execution();
     let compared = [
         ("type", stored.job_type().to_owned(), wanted.job_type().to_owned()),

@@ -1,7 +1,7 @@
 //! The log of actions: who did what to what, and when, in pages.
 
 use crate::dashboard::components::{at, card, job_link, node_link, run_link, table, trigger_link};
-use crate::dashboard::form::Fields;
+use crate::dashboard::form::{Fields, link};
 use crate::dashboard::layout::{more, within};
 use crate::dashboard::search::{Found, no_place, rows_to_read, sift, since};
 use crate::dashboard::view::{Page, View};
@@ -66,14 +66,19 @@ fn row(action: &ActionRow, is_node: impl Fn(&str) -> bool) -> Markup {
 /// The subject, with the way to it where it has a page.
 fn subject(action: &ActionRow, is_node: impl Fn(&str) -> bool) -> Markup {
     let name = action.subject.as_str();
-    let link = match action.kind.as_str() {
+    let way = match action.kind.as_str() {
+        // Which dot is the one between group and name is seen when somebody follows the link.
+        "trigger" | "parked" | "job" if name.matches('.').count() > 1 => {
+            let page = if action.kind == "job" { "job" } else { "trigger" };
+            Some(html! { a href=(link(page, [("key", name)])) { (name) } })
+        }
         "trigger" | "parked" => name.parse().ok().map(|key| trigger_link(&key)),
         "job" => name.parse().ok().map(|key| job_link(&key)),
         "node" if is_node(name) => Some(node_link(name)),
         "fire" => Some(run_link(name)),
         _ => None,
     };
-    link.unwrap_or_else(|| html! { (name) })
+    way.unwrap_or_else(|| html! { (name) })
 }
 
 fn filter(view: &View<'_>) -> Markup {

@@ -38,8 +38,14 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
     if roots.is_empty() {
         roots = tree.children.keys().copied().collect();
     }
-    let drawn: Vec<Markup> =
-        roots.iter().map(|root| html! { li { (job_link(root)) (tree.below(root, &mut vec![root])) } }).collect();
+    let mut drawn: Vec<Markup> = Vec::new();
+    for root in roots {
+        if tree.left == 0 {
+            break;
+        }
+        tree.left -= 1;
+        drawn.push(html! { li { (job_link(root)) (tree.below(root, &mut vec![root])) } });
+    }
     Ok(Some(Page::new(
         "Continuations",
         card(

@@ -3,6 +3,7 @@
 use crate::dashboard::chart::{Axis, Series, lines};
 use crate::dashboard::components::{card, facts, job_link, table, text};
 use crate::dashboard::form::link;
+use crate::dashboard::keys::{Subject, named};
 use crate::dashboard::layout::{button, selection, with_tick};
 use crate::dashboard::pages::{history, jobs, triggers};
 use crate::dashboard::view::{Page, View};
@@ -12,17 +13,21 @@ use crate::error::{Error, Result};
 use crate::history::{HistoryQuery, HistoryRow};
 use crate::job::JobDetail;
 use crate::key::JobKey;
+use crate::listing::TriggerQuery;
 use crate::report::job_flags;
 use crate::settings::{looks_secret, scrub};
 use maud::{Markup, html};
 
 /// The number of runs that are shown and measured.
 const RUNS: usize = 60;
+/// The number of triggers that are shown.
+const TRIGGERS: usize = 50;
 /// The number of runs in the list.
 const LISTED: usize = 15;
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
-    let (Some(group), Some(name)) = (view.query.get("group"), view.query.get("name")) else { return Ok(None) };
+    let is_there = |group: &str, name: &str| view.store.catalogue().job_exists(&JobKey::new(group, name));
+    let Some((group, name)) = named(&view.query, is_there)? else { return Ok(None) };
     let key = JobKey::new(group, name);
     let job = match view.store.catalogue().job(&key) {
         Err(Error::Unreadable { reason, .. }) => {
@@ -35,8 +40,8 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
     };
     let Some(job) = job else { return Ok(None) };
     let runs = view.store.history().find(&HistoryQuery::new().job(key.clone()).running(true).limit(RUNS))?;
-    let its = view.store.catalogue().summaries_of_job(&key)?;
-    let rows: Vec<Markup> = its.iter().map(|trigger| triggers::row(view, trigger, false)).collect();
+    let its = view.store.catalogue().list_triggers(&TriggerQuery::new().job(key.clone()).limit(TRIGGERS))?;
+    let rows: Vec<Markup> = its.items.iter().map(|trigger| triggers::row(view, trigger, false)).collect();
     let heads = with_tick(view, &["Trigger", "State", "Next", "Last", "Type", "Priority", "Misfire"]);
     let list = table(&heads, &rows, "No trigger fires this job.");
     Ok(Some(Page::new(
@@ -48,7 +53,10 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
                 (durations(&runs))
                 (card("data", "Data", &data(view, job.data())))
             }
-            (card("triggers", "Triggers", &selection(view, &["trigger.pause", "trigger.resume", "trigger.delete"], &list)))
+            (card("triggers", "Triggers", &html! {
+                (selection(view, &["trigger.pause", "trigger.resume", "trigger.delete"], &list))
+                @if its.has_more { p { a href=(link("triggers", [("job", &*Subject::from(&key).to_field())])) { "All triggers of this job" } } }
+            }))
             (card("runs", "Last runs", &html! {
                 (history::list(view, runs.get(..LISTED.min(runs.len())).unwrap_or_default(), false))
                 p { a href=(link("history", [("group", key.group()), ("name", key.name())])) { "All runs of this job" } }

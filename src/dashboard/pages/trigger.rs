@@ -3,6 +3,7 @@
 use crate::calendar::Calendar;
 use crate::dashboard::components::{at, badge, card, facts, job_link, node_link, run_link, state, text, when};
 use crate::dashboard::form::link;
+use crate::dashboard::keys::named;
 use crate::dashboard::layout::button;
 use crate::dashboard::pages::job::data;
 use crate::dashboard::rescheduling::{form, in_zone, zone};
@@ -20,7 +21,8 @@ use maud::{Markup, html};
 const TIMES: usize = 10;
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
-    let (Some(group), Some(name)) = (view.query.get("group"), view.query.get("name")) else { return Ok(None) };
+    let is_there = |group: &str, name: &str| view.store.catalogue().trigger_exists(&TriggerKey::new(group, name));
+    let Some((group, name)) = named(&view.query, is_there)? else { return Ok(None) };
     let key = TriggerKey::new(group, name);
     let explained = match view.store.diagnosis().explain(&key) {
         Err(Error::NotFound { .. }) => return Ok(None),

@@ -20,6 +20,9 @@ pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields) -> Result<Fou
     let kind = one_of(query, "type", &Schedule::KINDS)?;
     let limit = rows_to_read(words.or(wanted).or(kind).is_some());
     let mut asked = TriggerQuery::new().limit(limit);
+    if let Some(job) = query.get("job") {
+        asked = asked.job(job.parse()?);
+    }
     if let Some(after) = Spot::read(query)? {
         asked = asked.after(TriggerKey::new(after.group, after.name), None);
     }
@@ -73,6 +76,7 @@ fn filter(view: &View<'_>) -> Markup {
     let chosen = |field: &str, value: &str| view.query.get(field) == Some(value);
     html! {
         form.filter method="get" action="triggers" role="search" {
+            @if let Some(job) = view.query.get("job") { input type="hidden" name="job" value=(job); }
             label { "Words of key or job" input type="search" name="q" value=[view.query.get("q")]; }
             label { "State" select name="state" {
                 option value="" { "any" }

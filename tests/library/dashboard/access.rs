@@ -1,7 +1,9 @@
 //! Access: who gets in, by which way, and what each may see and do.
 
-use super::{Site, body, header, token};
+use super::everywhere::ended;
+use super::{Site, body, header, node, token};
 use carnelian::dashboard::{Dashboard, Login, Request, hash_password};
+use carnelian::{Continuation, JobKey};
 use std::net::IpAddr;
 use std::sync::OnceLock;
 
@@ -73,6 +75,9 @@ fn nothing_is_shown_before_the_login() {
         let response = site.get(page);
         assert_eq!((response.status(), header(&response, "Location")), (303, Some("login")), "{page}");
         assert!(response.body().is_empty());
+    }
+    for (page, login) in [("jobs/", "../login"), ("a/b/c", "../../login")] {
+        assert_eq!(header(&site.get(page), "Location"), Some(login), "{page}: it leads to the login, not below itself");
     }
     for read in ["overview", "jobs", "triggers", "openapi.json", "nothing"] {
         assert_eq!(site.get(&format!("api/{read}")).status(), 401, "{read}");
@@ -170,6 +175,71 @@ fn a_viewer_looks_and_an_operator_acts() {
     }
     assert_eq!(site.ask(request).status(), 200);
     assert!(!site.store.catalogue().trigger_exists(&key).unwrap());
+}
+
+/// Passwords are in the data of a continuation, in a result and in an error.
+#[test]
+fn what_viewers_may_not_see_is_in_no_answer_to_them() {
+    let mut site = with_logins();
+    site.schedule("plain", "job");
+    let job = JobKey::new("plain", "job");
+    let follow = Continuation::new(job.clone(), job.clone()).data("password", "hunter22").data("plan", "gold");
+    site.store.catalogue().follow(&follow.allow_cycle(true)).unwrap();
+    let mut me = node(&site.store, "n");
+    let fire = ended(&site.store, &mut me, &job, |end| {
+        end.ending.error = Some("login failed: password=hunter22".to_owned());
+        end.ending.result = Some("42 rows for password=hunter22".to_owned());
+    });
+    let run = format!("run?fire={fire}");
+    let (api_run, explain) = (format!("api/{run}"), "api/explain?key=plain.job");
+    let places = ["", "history", &run, "api/history", &api_run, explain, "job?group=plain&name=job"];
+    for (name, sees) in [("bob", false), ("ada", true)] {
+        site.cookie = None;
+        assert_eq!(log_in(&mut site, name, PASSWORD), 303);
+        for place in places {
+            let text = site.page(place);
+            assert!(!text.contains("hunter22"), "{name} at {place}: {text}");
+        }
+        assert_eq!(site.page(explain).contains("gold"), sees, "{name}");
+        for place in ["api/history", &api_run] {
+            assert_eq!(site.page(place).contains("42 rows"), sees, "{name} at {place}");
+            assert!(site.page(place).contains("login failed"), "{name} at {place}");
+        }
+    }
+}
+
+/// The address of a proxy is that of everybody behind it.
+#[test]
+fn behind_a_proxy_a_stranger_locks_out_only_himself() {
+    let hash = hash();
+    let mut site = Site::in_memory(&format!(
+        "carnelian.dashboard.user.ada.password = {hash}\ncarnelian.dashboard.proxyAddresses = 127.0.0.1\n"
+    ));
+    let log_in = |site: &mut Site, from: &str, name: &str, password: &str| {
+        let token = token(&body(&site.get("login")));
+        let fields = [("name", name), ("password", password), ("token", &*token)];
+        let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        site.ask(Request::new("POST", "/login").header("X-Forwarded-For", from).body(form)).status()
+    };
+    for _ in 0..5 {
+        // What a browser says itself comes first; the last entry is the proxy's.
+        assert_eq!(log_in(&mut site, "198.51.100.1, 203.0.113.7", "eve", "wrong horse"), 403);
+    }
+    assert_eq!(log_in(&mut site, "203.0.113.7", "ada", PASSWORD), 429);
+    assert_eq!(log_in(&mut site, "198.51.100.1", "nobody", "wrong horse"), 403, "names that nobody has");
+    assert_eq!(log_in(&mut site, "198.51.100.1", "ada", PASSWORD), 303);
+}
+
+#[test]
+fn programs_that_must_wait_are_told_so() {
+    let mut site = with_logins();
+    let mut ask = || site.ask(Request::new("GET", "/api/jobs").header("Authorization", "Basic YWRhOndyb25n"));
+    for _ in 0..5 {
+        assert_eq!(ask().status(), 401);
+    }
+    let response = ask();
+    assert_eq!(response.status(), 429);
+    assert!(header(&response, "Retry-After").is_some() && body(&response).contains("Too many wrong tries"));
 }
 
 #[test]

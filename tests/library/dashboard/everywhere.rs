@@ -5,7 +5,7 @@ use super::{HOSTILE, Site, body, node, schedule};
 use carnelian::history::FireOutcome;
 use carnelian::monitoring::AlarmKind;
 use carnelian::node::{NodeActivity, NodeReport};
-use carnelian::store::{AcquireRequest, CompletionInstruction, JobStore, Membership};
+use carnelian::store::{AcquireRequest, Completion, CompletionInstruction, FireBundle, JobStore, Membership};
 use carnelian::{Continuation, JobDataMap, JobKey};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -35,6 +35,28 @@ pub fn fill(store: &JobStore) {
 
 /// A fire of the job that runs, and that ends with an error if it is to end.
 pub fn run(store: &JobStore, me: &mut Membership, job: &JobKey, ends: bool) -> String {
+    let fired = fired(store, me, job);
+    if ends {
+        end(store, me, &fired, |end| end.ending.error = Some(format!("it failed: {HOSTILE}\nsecond line")));
+    }
+    fired.fire_id
+}
+
+/// A fire of the job that has failed, as `how` says it.
+pub fn ended(store: &JobStore, me: &mut Membership, job: &JobKey, how: impl FnOnce(&mut Completion)) -> String {
+    let fired = fired(store, me, job);
+    end(store, me, &fired, how);
+    fired.fire_id
+}
+
+fn end(store: &JobStore, me: &Membership, fired: &FireBundle, how: impl FnOnce(&mut Completion)) {
+    let mut end = fired.completion(CompletionInstruction::NoInstruction, None);
+    end.ending.outcome = FireOutcome::Failed;
+    how(&mut end);
+    store.firing().complete(&me.owner().unwrap(), &[end]).unwrap();
+}
+
+fn fired(store: &JobStore, me: &Membership, job: &JobKey) -> FireBundle {
     store.catalogue().trigger_job(job, JobDataMap::new()).unwrap();
     let (types, nobody) = (vec!["t".to_owned()], BTreeSet::new());
     let request = AcquireRequest {
@@ -46,15 +68,9 @@ pub fn run(store: &JobStore, me: &mut Membership, job: &JobKey, ends: bool) -> S
         quarantined: &nobody,
     };
     let owner = me.owner().unwrap();
-    let fired = store.firing().acquire(&owner, &request).unwrap().fired;
+    let mut fired = store.firing().acquire(&owner, &request).unwrap().fired;
     assert_eq!(fired.len(), 1);
-    if ends {
-        let mut end = fired[0].completion(CompletionInstruction::NoInstruction, None);
-        end.ending.outcome = FireOutcome::Failed;
-        end.ending.error = Some(format!("it failed: {HOSTILE}\nsecond line"));
-        store.firing().complete(&owner, &[end]).unwrap();
-    }
-    fired[0].fire_id.clone()
+    fired.remove(0)
 }
 
 #[test]
@@ -131,6 +147,42 @@ fn the_alarms_of_a_node_are_on_the_overview_and_at_the_node() {
         let mut fresh = Site::of(site.store.clone(), None);
         assert!(fresh.page("").contains("Nothing needs attention."), "{}", fresh.page(""));
     });
+}
+
+/// Groups of Quartz are often Java packages.
+#[test]
+fn the_log_of_actions_leads_to_keys_whose_groups_have_dots() {
+    Site::everywhere(|site| {
+        let key = site.schedule("com.acme", "t.1");
+        site.store.catalogue().pause_triggers(std::slice::from_ref(&key)).unwrap();
+        site.store.catalogue().pause_jobs(&[JobKey::new("com.acme", "t.1")]).unwrap();
+        let log = site.page("actions");
+        let ways: Vec<String> = links(&log).into_iter().filter(|way| way.contains("acme")).collect();
+        assert!(!ways.is_empty(), "{log}");
+        for way in ways {
+            assert!(site.page(&way).contains("com.acme.t.1</h1>"), "{way}");
+        }
+        assert_eq!(site.get("trigger?key=com.acme.none").status(), 404);
+    });
+}
+
+/// A job with a trigger for each customer has many.
+#[test]
+fn the_page_of_a_job_shows_a_part_of_its_triggers() {
+    let mut site = Site::in_memory("");
+    site.schedule("plain", "job");
+    let job = JobKey::new("plain", "job");
+    for _ in 0..60 {
+        site.store.catalogue().trigger_job(&job, JobDataMap::new()).unwrap();
+    }
+    site.schedule("plain", "other");
+    let page = site.page("job?group=plain&name=job");
+    let boxes = |page: &str| page.matches("type=\"checkbox\" name=\"key\"").count();
+    assert_eq!(boxes(&page), 50);
+    let all = links(&page).into_iter().find(|way| way.starts_with("triggers?")).expect("a way to the others");
+    let first = site.page(&all);
+    let next = links(&first).into_iter().find(|way| way.contains("after=")).expect("a second page");
+    assert_eq!((boxes(&first), boxes(&site.page(&next))), (50, 11));
 }
 
 #[test]

@@ -69,7 +69,10 @@ fn the_bench_reports_its_figures_and_leaves_nothing() {
 #[test]
 fn the_bench_writes_the_history_that_it_names() {
     let place = Place::new();
-    write_config(&place.path("carnelian.properties"), "carnelian.history.record = problems\n");
+    write_config(
+        &place.path("carnelian.properties"),
+        "carnelian.history.record = problems\ncarnelian.scheduler.role = observer\ncarnelian.scheduler.enabled = false\n",
+    );
     place.fine("migrate");
     for (option, written) in [("", "problems"), ("--history on", "all"), ("--history off", "none")] {
         assert_eq!(place.json(&format!("bench --triggers 20 {option}"))["history"], written, "{option}");

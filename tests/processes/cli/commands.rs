@@ -275,6 +275,39 @@ fn pauses_are_seen_in_states_and_explained() {
     assert_eq!((state("g.a"), state("g.b")), ("WAITING".to_owned(), "WAITING".to_owned()));
     place.refused(1, "trigger reset g.a");
     place.refused(1, "explain g.none");
+
+    // Neither moves a trigger in the error state, and neither says that it did.
+    super::configuration::sql(&place, "UPDATE QRTZ_TRIGGERS SET TRIGGER_STATE = 'ERROR' WHERE TRIGGER_NAME = 'a'");
+    for word in ["pause", "resume"] {
+        let refused = place.refused(1, &format!("trigger {word} g.a"));
+        assert!(refused.contains("ERROR") && refused.contains("trigger reset"), "{refused}");
+    }
+    place.fine("trigger pause g.b");
+    place.fine("trigger pause g.b");
+    place.fine("trigger resume g.b");
+    place.fine("trigger resume g.b");
+}
+
+#[test]
+fn warnings_limits_and_differences_are_told_as_they_are() {
+    let place = Place::new();
+    place.fine("schedule --job g.work --type t --trigger g.a --every 1h --start +1h --data a=1 --durable");
+    let warned = place.run(&["drain", "nobody"]).with(0, "drain").err;
+    assert!(warned.contains("no node `nobody` has checked in"), "{warned}");
+    assert_eq!(place.run(&["drain", "nobody", "--quiet"]).with(0, "drain --quiet").err, "");
+    assert!(place.refused(2, "trigger list --limit 0").contains("--limit"));
+
+    let add = ["schedule", "--job", "g.work", "--type", "t", "--every", "1h", "--durable", "--trigger"];
+    let with = |trigger: &str, data: &[&str]| place.run(&[&add[..], &[trigger], data].concat());
+    with("g.b", &["--data", "a=1"]).with(0, "the same data");
+    place.run(&["job", "add", "g.two", "--type", "t", "--data", "a=1", "--data", "b=2"]).with(0, "two");
+    let other = ["schedule", "--job", "g.two", "--type", "t", "--every", "1h", "--durable", "--trigger", "g.c"];
+    let refused = place.run(&[&other[..], &["--data", "a=1 b=2"]].concat()).with(1, "one entry, not two").err;
+    assert!(refused.contains("data"), "{refused}");
+
+    std::fs::write(place.path("large"), " ".repeat(1 << 20) + "{}").unwrap();
+    let refused = place.refused(2, "calendar put large large");
+    assert!(refused.contains("larger than"), "{refused}");
 }
 
 #[test]

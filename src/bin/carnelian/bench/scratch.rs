@@ -7,7 +7,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::complain;
 use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::settings::{HistoryRecord, InstanceIdSetting, PluginSettings, Settings, StoreKind};
+use carnelian::settings::{HistoryRecord, InstanceIdSetting, NodeRole, PluginSettings, Settings, StoreKind};
 use carnelian::store::JobStore;
 use carnelian::{Job, JobDetail, JobKey, MisfireInstruction, Scheduler, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
@@ -57,6 +57,8 @@ impl Scratch {
             Some(History::Off) => settings.history.record = HistoryRecord::None,
             None => {}
         }
+        // Its nodes run jobs, whatever those of this file do.
+        (settings.scheduler.enabled, settings.node.role) = (true, NodeRole::Worker);
         // Job files and the like are not what is measured.
         settings.plugins = PluginSettings::default();
         let store = open(&settings)?;

@@ -10,7 +10,7 @@ use carnelian::clock::Signal;
 use carnelian::clock::{Clock, SystemClock};
 use carnelian::listener::SchedulerListener;
 use carnelian::recovery::Outage;
-use carnelian::settings::{InstanceIdSetting, PluginSettings, Settings};
+use carnelian::settings::{InstanceIdSetting, NodeRole, PluginSettings, Settings};
 use carnelian::store::JobStore;
 use carnelian::{
     GroupMatcher, JobContext, JobDetail, JobKey, MisfireInstruction, Scheduler, SimpleSchedule, Trigger, TriggerKey,
@@ -117,6 +117,8 @@ fn scratch(config: &Config, name: &str) -> Settings {
     settings.recovery.threshold = 1;
     settings.recovery.rate = 0;
     settings.plugins = PluginSettings::default();
+    // Its nodes run jobs, whatever those of this file do.
+    (settings.scheduler.enabled, settings.node.role) = (true, NodeRole::Worker);
     settings
 }
 
