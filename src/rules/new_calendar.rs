@@ -43,7 +43,7 @@ fn first_candidate(trigger: &Trigger, now_ms: i64) -> Option<i64> {
     match is_delayed || is_passed_over {
         true if is_delayed || next_ms <= now_ms => Some(next_ms),
         // Times before now have fired, or were passed over while the job ran.
-        true => trigger.fire_ms_after(now_ms, now_ms),
+        true => trigger.fire_ms_after(now_ms.max(trigger.previous_ms.unwrap_or(now_ms)), now_ms),
         false => after_last(),
     }
 }
@@ -114,6 +114,9 @@ mod tests {
             trigger.next_ms = Some(if fixed_delay { NOW + 5 * HOUR / 6 } else { NOW + HOUR });
             trigger.previous_ms = Some(NOW - 3 * HOUR / 2);
             assert_eq!(next(trigger.clone(), &first), trigger.next_ms, "{fixed_delay}");
+            // Somebody has set the clock back.
+            (trigger.previous_ms, trigger.next_ms) = (Some(NOW + HOUR), Some(NOW + 2 * HOUR));
+            assert_eq!(next(trigger, &first), Some(NOW + 2 * HOUR), "{fixed_delay}");
         }
     }
 

@@ -86,12 +86,14 @@ impl NodeView {
         }
     }
 
-    pub(super) fn note_members(&self, members: &[InstanceRow]) {
+    /// Notes the members, and whether there is a node of Quartz besides those that have no row of
+    /// ours.
+    pub(super) fn note_members(&self, members: &[InstanceRow], has_more_of_quartz: bool) {
         self.cluster.has_members.store(true, Ordering::Relaxed);
         let mut names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         names.sort();
         *self.cluster.members.write() = names.into();
-        let has_quartz = members.iter().any(|member| member.incarnation.is_none());
+        let has_quartz = has_more_of_quartz || members.iter().any(|member| member.incarnation.is_none());
         self.cluster.has_quartz.store(has_quartz, Ordering::Relaxed);
     }
 

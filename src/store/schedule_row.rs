@@ -126,7 +126,8 @@ fn quartz_schedule(row: &TriggerRow, default_zone: Tz) -> Result<Schedule> {
     let schedule = match (&row.schedule, row.kind.as_str()) {
         (ScheduleRow::Simple { repeat_count, interval_ms, times_triggered }, "SIMPLE") => {
             let simple = SimpleSchedule {
-                repeat_count: *repeat_count,
+                // More fires than anybody will see.
+                repeat_count: (*repeat_count).min(i32::MAX.into()),
                 interval_ms: *interval_ms,
                 times_triggered: *times_triggered,
                 fixed_delay: false,

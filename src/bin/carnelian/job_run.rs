@@ -33,7 +33,8 @@ pub fn run(store: &JobStore, output: Output, job: &JobKey, data: &[(String, Stri
     }
     let Some(row) = last_run(store, job, &trigger)? else {
         let document = json!({"job": job.to_string(), "trigger": trigger.to_string(), "run": null});
-        return output.done(document, &format!("{job} succeeded: carnelian.history.record keeps no more of it"));
+        let why = "the history, which keeps problems only (carnelian.history.record), has none of its last run";
+        return output.done(document, &format!("{job} is over: {why}"));
     };
     let document = json!({"job": job.to_string(), "trigger": trigger.to_string(), "run": report::run(&row)});
     let time = row.run_ms.map_or(String::new(), |ms| format!(" after {}", span(ms)));
@@ -46,11 +47,12 @@ pub fn run(store: &JobStore, output: Output, job: &JobKey, data: &[(String, Stri
     yes_or_no(row.outcome == FireOutcome::Succeeded)
 }
 
-/// Waits until nothing of the work runs or waits any more; returns its last run. None if it left no
-/// row where only problems are recorded: it has succeeded.
+/// Waits until nothing of the work runs or waits any more; returns its last run. None if that left
+/// no row where only problems are recorded.
 fn last_run(store: &JobStore, job: &JobKey, trigger: &TriggerKey) -> Outcome<Option<HistoryRow>> {
     let query = HistoryQuery::new().job(job.clone()).trigger(trigger.clone()).running(true).limit(1);
-    let mut was_gone = false;
+    let keeps_problems = store.settings().history.record == HistoryRecord::Problems;
+    let (mut was_gone, mut tried_again) = (false, None);
     loop {
         // The trigger is looked at first: once it is gone, the history has the run.
         let is_gone = !store.catalogue().trigger_exists(trigger)?;
@@ -58,9 +60,12 @@ fn last_run(store: &JobStore, job: &JobKey, trigger: &TriggerKey) -> Outcome<Opt
             Some(first) if !first.is_running() => {
                 let Some(mut record) = store.history().run_record(&first.fire_id)? else { return Ok(Some(first)) };
                 let runs = record.chain.iter().any(HistoryRow::is_running);
+                let last = record.chain.iter().rfind(|row| !row.is_running()).map(|row| row.fire_id.clone());
                 if record.waiting.is_empty() && !runs {
-                    return Ok(Some(record.chain.pop().unwrap_or(record.run)));
+                    let left_no_row = keeps_problems && last.is_some() && tried_again == last;
+                    return Ok((!left_no_row).then(|| record.chain.pop().unwrap_or(record.run)));
                 }
+                tried_again = last;
                 if !runs {
                     let waiting: Vec<TriggerKey> = record.waiting.into_iter().map(|(key, _)| key).collect();
                     refuse_held(store, job, &waiting)?;
@@ -68,13 +73,11 @@ fn last_run(store: &JobStore, job: &JobKey, trigger: &TriggerKey) -> Outcome<Opt
             }
             Some(_) => {}
             // A run that has begun since the first look is found by the second.
-            None if is_gone && was_gone => match store.settings().history.record {
-                HistoryRecord::Problems => return Ok(None),
-                _ => {
-                    let why = "the trigger is gone, and the history has no run of it: see carnelian.history.record";
-                    return Err(Failure::Refused(format!("{job}: {why}")));
-                }
-            },
+            None if is_gone && was_gone && keeps_problems => return Ok(None),
+            None if is_gone && was_gone => {
+                let why = "the trigger is gone, and the history has no run of it: see carnelian.history.record";
+                return Err(Failure::Refused(format!("{job}: {why}")));
+            }
             None => {
                 refuse_held(store, job, std::slice::from_ref(trigger))?;
                 was_gone = is_gone;

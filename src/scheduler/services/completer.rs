@@ -120,11 +120,8 @@ impl Completer {
         if self.batch.is_empty() {
             return Ok(());
         }
-        if !self.node.lease.is_held_by(owner) {
-            // Others may have taken the node for dead, and have put triggers back for fires whose
-            // rows were held: as if each job held its own.
-            self.batch.iter_mut().for_each(|completion| completion.guarded = true);
-        }
+        let is_doubtful = self.is_doubtful(owner);
+        self.batch.iter_mut().for_each(|completion| completion.guarded |= is_doubtful);
         match self.node.store.firing().complete(owner, &self.batch) {
             Ok(recorded) => {
                 let batch = std::mem::take(&mut self.batch);
@@ -176,7 +173,14 @@ impl Completer {
         Ok(())
     }
 
+    /// True if others may have taken the node for dead, and have put triggers back for fires whose
+    /// rows were held: as if each job held its own.
+    fn is_doubtful(&self, owner: &Owner) -> bool {
+        !self.node.lease.is_held_by(owner)
+    }
+
     fn complete_one(&self, owner: &Owner, mut completion: Completion) -> Result<CompletionReport> {
+        completion.guarded |= self.is_doubtful(owner);
         let one = |completion: &Completion| match self
             .node
             .store

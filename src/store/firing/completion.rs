@@ -60,7 +60,8 @@ pub struct Completion {
     /// The job has recorded its end in a transaction of its own, so that its fired row is expected
     /// to be gone.
     pub by_job: bool,
-    /// The job may hold the row of its fire in a transaction of its own that is still open.
+    /// The job may hold the row of its fire in a transaction of its own that is still open; or the
+    /// node may have been declared dead while somebody held that row.
     pub guarded: bool,
     /// The run failed, so that a trigger that pauses on failure is paused.
     pub failed: bool,

@@ -125,15 +125,14 @@ pub(in crate::store) fn delete_idle(s: &mut dyn Session, jobs: &[JobKey]) -> Res
     Ok(gone)
 }
 
-/// Deletes submitted work that waits for a run that will not come, with all that follows it. Work
-/// that has begun is no longer durable, and goes with its own last run.
+/// Deletes those of these jobs that wait for a run that will not come, with all that follows them.
 pub(in crate::store) fn drop_submitted(s: &mut dyn Session, jobs: Vec<JobKey>) -> Result<()> {
-    if jobs.is_empty() {
+    let waiting = waiting(s, &jobs)?;
+    if waiting.is_empty() {
         return Ok(());
     }
-    let all = submitted_after(s, &jobs)?.into_iter().chain(jobs).collect::<Vec<_>>();
-    let waiting = s.jobs(JobSelection::Keys(&all))?.into_iter().filter(|job| job.durable);
-    s.delete_jobs(&waiting.map(|job| job.key).collect::<Vec<_>>()).map(drop)
+    let all = submitted_after(s, &waiting)?.into_iter().chain(waiting).collect::<Vec<_>>();
+    s.delete_jobs(&all).map(drop)
 }
 
 /// The submitted work that waits for runs of these jobs, or for runs of work that waits for them.
@@ -143,8 +142,18 @@ pub(in crate::store) fn submitted_after(s: &mut dyn Session, jobs: &[JobKey]) ->
     while !next.is_empty() {
         let rows = s.continuations(ContinuationSelection::ChildrenOf(&next))?;
         let new = rows.iter().map(|row| &row.child).filter(|key| key.group() == SUBMITTED_GROUP);
-        next = distinct(new.filter(|key| !found.contains(*key)));
+        next = waiting(s, &distinct(new.filter(|key| !found.contains(*key))))?;
         found.extend(next.iter().cloned());
     }
     Ok(found)
+}
+
+/// The submitted jobs among these that wait. One that has begun is no longer durable: it goes with
+/// its own last run, which what comes after it waits for.
+fn waiting(s: &mut dyn Session, jobs: &[JobKey]) -> Result<Vec<JobKey>> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let stored = s.jobs(JobSelection::Keys(jobs))?.into_iter();
+    Ok(stored.filter(|job| job.durable).map(|job| job.key).collect())
 }

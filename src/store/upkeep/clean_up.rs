@@ -75,7 +75,7 @@ impl Upkeep<'_> {
                         let there: BTreeSet<String> = instances.collect();
                         let gone = page.iter().filter(|run| !there.contains(&run.instance));
                         let gone: Vec<_> = gone.map(|run| (run.job.clone(), run.instance.clone())).collect();
-                        s.rows::<LastRunRow>().any_of(&PLACE, &gone).delete()?;
+                        s.rows::<LastRunRow>().below("ended_ms", before_ms).any_of(&PLACE, &gone).delete()?;
                     }
                     Ok(page)
                 },

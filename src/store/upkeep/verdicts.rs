@@ -86,7 +86,6 @@ impl Upkeep<'_> {
         begun: Duration,
         checkin: &mut Checkin,
     ) -> Verdicts<'s> {
-        self.node.note_members(&seen.instances);
         let planned = me.slowest_read;
         me.slowest_read = slowest_read(planned, seen.answered.saturating_sub(begun));
         let last = me.answered.unwrap_or(begun);
@@ -98,6 +97,9 @@ impl Upkeep<'_> {
         let peers: Vec<_> = seen.instances.iter().filter(|i| i.name != me.instance).collect();
         let known: BTreeSet<&str> = seen.instances.iter().map(|row| row.name.as_str()).collect();
         let unknown: Vec<_> = seen.with_fires.iter().filter(|with| !known.contains(with.instance.as_str())).collect();
+        // A node of Quartz that has no state row for a while is a member all the same.
+        let is_of_quartz = |with: &&WithFires| !with.ids.iter().all(|id| is_fire_id(id));
+        self.node.note_members(&seen.instances, unknown.iter().any(is_of_quartz));
         let names = peers.iter().map(|peer| &peer.name).chain(unknown.iter().map(|with| &with.instance));
         me.observations.keep_only(names.map(String::as_str));
 
@@ -132,10 +134,10 @@ impl Upkeep<'_> {
         // check-in, not only the first). A node of ours writes its state row before its first fired
         // row, and begins nothing once that is gone. A node of Quartz that was declared dead goes
         // on firing, and writes its state row again at its next check-in.
-        for WithFires { instance, ids } in unknown {
-            let interval_ms = own_interval.max(QUARTZ_RETRY_MS);
+        for with in unknown {
+            let (instance, interval_ms) = (&with.instance, own_interval.max(QUARTZ_RETRY_MS));
             let missing = Suspect { instance, last_checkin_ms: i64::MAX, interval_ms, foreign: true };
-            if ids.iter().all(|id| is_fire_id(id)) || me.observations.convicts(missing, &observer) {
+            if !is_of_quartz(&with) || me.observations.convicts(missing, &observer) {
                 suspects.push((instance.clone(), None));
             }
         }

@@ -543,6 +543,43 @@ fn what_follows_goes_with_work_that_is_deleted_or_lost() {
     assert_eq!(left(&cluster), [""; 0], "this work requests no recovery");
 }
 
+on_each_database!(what_follows_work_that_has_begun_waits_for_that);
+/// The child of lost work has begun, and its own child waits for it: neither goes with what they
+/// followed, by whichever way that goes.
+fn what_follows_work_that_has_begun_waits_for_that() {
+    for way in ["lost", "unscheduled", "deleted"] {
+        let cluster = Cluster::new(open());
+        let a = cluster.node("A");
+        let mail = submitted("mail", vec![(On::Any, submitted("tidy", vec![]))]);
+        let mut pay = submitted("pay", vec![(On::Any, mail)]);
+        let (job, key) = (pay.job.key().clone(), pay.trigger.key().clone());
+        pay.trigger = minutely("t", "j", NOW).key(key.clone()).job(job.clone()).build().unwrap();
+        if way == "lost" {
+            pay.trigger = once("t", "j", NOW).key(key.clone()).job(job.clone()).build().unwrap();
+        }
+        cluster.store.catalogue().take_requests(&[pay]).unwrap();
+        let first = a.fire_one();
+        let b = match way {
+            "lost" => {
+                cluster.advance(WINDOW + SECOND);
+                cluster.node("B")
+            }
+            _ => {
+                a.complete_all(&[ended(&first, FireOutcome::Failed)]);
+                a
+            }
+        };
+        match way {
+            "unscheduled" => drop(cluster.store.catalogue().unschedule(&[key]).unwrap()),
+            "deleted" => drop(cluster.store.catalogue().delete_jobs(&[job]).unwrap()),
+            _ => {}
+        }
+        assert_eq!(left(&cluster), ["mail", "tidy"], "{way}");
+        assert_eq!((run_due(&b), run_due(&b)), (1, 1), "{way}");
+        assert_eq!(left(&cluster), [""; 0], "{way}");
+    }
+}
+
 on_each_database!(what_follows_goes_with_parked_work_that_is_deleted);
 /// Work that has killed its nodes, and that somebody deletes, has no end that could be followed.
 fn what_follows_goes_with_parked_work_that_is_deleted() {

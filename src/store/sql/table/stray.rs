@@ -40,7 +40,12 @@ const SIDE_ROWS: &[(&str, &[Belongs])] = &[
     ("CN_INSTANCES", &[INSTANCE]),
     (
         "CN_PROCESSES",
-        &[Belongs("CN_INSTANCES", &[("instance_name", "instance_name"), ("incarnation", "incarnation")], "")],
+        &[Belongs(
+            "CN_INSTANCES",
+            &[("instance_name", "instance_name"), ("incarnation", "incarnation")],
+            " AND EXISTS (SELECT 1 FROM {p}SCHEDULER_STATE s WHERE s.sched_name = x.sched_name \
+             AND s.instance_name = x.instance_name)",
+        )],
     ),
     ("CN_RECOVERIES", &[Belongs("TRIGGERS", &TRIGGER, "")]),
     (
