@@ -153,7 +153,7 @@ impl Access {
     /// The address from which a request comes: for a proxy's, that for which the proxy asks.
     fn asker(&self, request: &Request) -> Option<IpAddr> {
         let peer = request.peer_address()?;
-        // What the proxy itself has seen comes last.
+        // The address that the proxy itself has seen comes last.
         let seen = request.last("x-forwarded-for").filter(|_| self.is_proxy(peer));
         seen.and_then(|seen| seen.rsplit(',').next()?.trim().parse().ok()).or(Some(peer))
     }

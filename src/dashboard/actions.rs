@@ -18,7 +18,7 @@ pub(super) struct Order<'a> {
     pub(super) wish: Option<&'a Wish>,
 }
 
-/// What stopped an action, and how many of its subjects it had changed by then.
+/// The error that stopped an action, and how many of its subjects had been changed by then.
 #[derive(Debug)]
 pub(super) struct Stopped {
     pub(super) done: usize,

@@ -63,7 +63,7 @@ pub(super) fn login_page(access: &Access, request: &Request, now: Duration, wron
     with_session(access, request, Response::html(wrong.map_or(200, |(status, _)| status), page), &session)
 }
 
-/// How long to wait after too many wrong tries: in seconds, and in words.
+/// The wait after too many wrong tries: in seconds, and in words.
 pub(super) fn wait_words(wait: Duration) -> (u64, String) {
     let seconds = wait.as_secs() + 1;
     (seconds, format!("Too many wrong tries: wait {seconds} seconds."))

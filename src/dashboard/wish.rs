@@ -32,7 +32,7 @@ pub(super) struct Wish {
     restored: Option<Restored>,
 }
 
-/// What a trigger had beside its schedule.
+/// The next time and the instruction that a trigger had beside its schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Restored {
     /// The next time, or the start if there was none.

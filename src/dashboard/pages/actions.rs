@@ -67,7 +67,7 @@ fn row(action: &ActionRow, is_node: impl Fn(&str) -> bool) -> Markup {
 fn subject(action: &ActionRow, is_node: impl Fn(&str) -> bool) -> Markup {
     let name = action.subject.as_str();
     let way = match action.kind.as_str() {
-        // Which dot is the one between group and name is seen when somebody follows the link.
+        // The dot between group and name is found when somebody follows the link.
         "trigger" | "parked" | "job" if name.matches('.').count() > 1 => {
             let page = if action.kind == "job" { "job" } else { "trigger" };
             Some(html! { a href=(link(page, [("key", name)])) { (name) } })

@@ -222,7 +222,7 @@ fn behind_a_proxy_a_stranger_locks_out_only_himself() {
         site.ask(Request::new("POST", "/login").header("X-Forwarded-For", from).body(form)).status()
     };
     for _ in 0..5 {
-        // What a browser says itself comes first; the last entry is the proxy's.
+        // The first entry is what a browser says itself, the last the proxy's.
         assert_eq!(log_in(&mut site, "198.51.100.1, 203.0.113.7", "eve", "wrong horse"), 403);
     }
     assert_eq!(log_in(&mut site, "203.0.113.7", "ada", PASSWORD), 429);

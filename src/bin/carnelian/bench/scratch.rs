@@ -57,7 +57,7 @@ impl Scratch {
             Some(History::Off) => settings.history.record = HistoryRecord::None,
             None => {}
         }
-        // Its nodes run jobs, whatever those of this file do.
+        // These nodes run jobs, whatever those of the file do.
         (settings.scheduler.enabled, settings.node.role) = (true, NodeRole::Worker);
         // Job files and the like are not what is measured.
         settings.plugins = PluginSettings::default();

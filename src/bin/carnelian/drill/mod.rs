@@ -117,7 +117,7 @@ fn scratch(config: &Config, name: &str) -> Settings {
     settings.recovery.threshold = 1;
     settings.recovery.rate = 0;
     settings.plugins = PluginSettings::default();
-    // Its nodes run jobs, whatever those of this file do.
+    // These nodes run jobs, whatever those of the file do.
     (settings.scheduler.enabled, settings.node.role) = (true, NodeRole::Worker);
     settings
 }
