@@ -32,13 +32,14 @@ pub(crate) struct Deletable {
 /// there of triggers whose fires were not their last.
 ///
 /// A fire that was not its trigger's last when it began may be the last to end: the trigger was
-/// completed, or deleted, while the job ran, and waits for this fire; so does its job.
+/// completed, or deleted, while the job ran, and waits for this fire; so does its job. A trigger
+/// that was stored for another job meanwhile is another one.
 pub(crate) fn deletable(fires: &[EndedRun<'_>], stored: &[TriggerRow]) -> Deletable {
-    let is_complete: BTreeMap<&TriggerKey, bool> =
-        stored.iter().map(|row| (&row.key, row.state == TriggerState::Complete.name())).collect();
+    let is_complete: BTreeMap<(&TriggerKey, &JobKey), bool> =
+        stored.iter().map(|row| ((&row.key, &row.job), row.state == TriggerState::Complete.name())).collect();
     let mut found = Deletable::default();
     for fire in fires {
-        let state = if fire.last { None } else { Some(is_complete.get(fire.trigger)) };
+        let state = if fire.last { None } else { Some(is_complete.get(&(fire.trigger, fire.job))) };
         let is_deletable = match state {
             None => !fire.removed,
             Some(state) => state == Some(&true),
@@ -101,5 +102,17 @@ mod tests {
             let over = deletable(&[fire], &stored);
             assert_eq!((!over.triggers.is_empty(), !over.jobs.is_empty()), expected, "{fire:?} {state:?}");
         }
+        // Stored for another job meanwhile.
+        let other = row(&trigger, &JobKey::named("other"), Waiting);
+        let fire = EndedRun {
+            trigger: &trigger,
+            job: &job,
+            last: false,
+            removed: false,
+            durable: false,
+            is_instructed: false,
+        };
+        let over = deletable(&[fire], &[other]);
+        assert_eq!((over.triggers, over.jobs), (vec![], vec![job]));
     }
 }

@@ -148,8 +148,8 @@ pub(in crate::store) fn submitted_after(s: &mut dyn Session, jobs: &[JobKey]) ->
     Ok(found)
 }
 
-/// The submitted jobs among these that wait. One that has begun is no longer durable: it goes with
-/// its own last run, which what comes after it waits for.
+/// The submitted jobs among these that wait. A job that has begun is no longer durable: it goes
+/// with its own last run, which the work after it waits for.
 fn waiting(s: &mut dyn Session, jobs: &[JobKey]) -> Result<Vec<JobKey>> {
     if jobs.is_empty() {
         return Ok(Vec::new());

@@ -288,3 +288,19 @@ fn unscheduling_a_running_one_shot_leaves_the_job_until_it_ends() {
     a.complete(&bundle);
     assert!(!cluster.has_job("a"), "I14");
 }
+
+on_each_strategy!(a_job_whose_trigger_is_given_to_another_while_it_runs_goes_with_its_run);
+/// Seed 1002310101544854208 of the fast path: the row of the trigger was there, and nobody saw that
+/// it was another job's.
+fn a_job_whose_trigger_is_given_to_another_while_it_runs_goes_with_its_run() {
+    let cluster = Cluster::new(open());
+    let a = cluster.node("A");
+    cluster.schedule(job("a"), [minutely("t", "a", NOW)]);
+    let run = a.fire_one();
+    let other = (job("b").build().unwrap(), vec![minutely("t", "b", NOW + 10 * MINUTE).build().unwrap()]);
+    cluster.store.catalogue().schedule(vec![other], true).unwrap();
+    assert!(cluster.has_job("a"), "it runs");
+    assert_eq!(a.complete(&run), Recorded);
+    assert!(!cluster.has_job("a") && cluster.has_job("b"));
+    assert_eq!(cluster.state("t"), "WAITING");
+}

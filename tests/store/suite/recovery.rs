@@ -305,8 +305,12 @@ fn fires_of_an_instance_without_a_row_are_found_at_any_check_in() {
         let keys = [trigger_key("u")];
         s.change_states(Selection::Triggers(&keys), &[(TriggerState::Waiting, TriggerState::Acquired)], false)?;
         let rows = vec![
-            orphan("ghost-1", "t", FiredState::Executing),
-            FiredRow { job: None, requests_recovery: false, ..orphan("ghost-2", "u", FiredState::Acquired) },
+            orphan("00c0ffee-0123456789abcdef-00000001", "t", FiredState::Executing),
+            FiredRow {
+                job: None,
+                requests_recovery: false,
+                ..orphan("00c0ffee-0123456789abcdef-00000002", "u", FiredState::Acquired)
+            },
         ];
         s.insert_fired(rows, &BTreeMap::new()).map(drop)
     });
