@@ -37,6 +37,9 @@ fn with_running_and_acquired(place: &Place, job_type: &str, ms: i64) -> NodeProc
     node
 }
 
+/// The node does not take itself for dead while the machine has no time for it.
+const NEVER_LATE: &str = "jobStore.clusterCheckinInterval = 3000\njobStore.clusterCheckinMisfireThreshold = 30000\n";
+
 fn fires(place: &Place, state: FiredState) -> usize {
     place.store.upkeep().fired_triggers().unwrap().iter().filter(|fire| fire.state == state).count()
 }
@@ -59,11 +62,12 @@ fn ends(place: &Place, node: &mut NodeProcess) {
 
 #[test]
 fn what_runs_is_finished_and_what_is_acquired_is_released_at_once() {
-    everywhere("carnelian.scheduler.pollInterval = 50ms\n", |place| {
+    everywhere(&format!("carnelian.scheduler.pollInterval = 50ms\n{NEVER_LATE}"), |place| {
         let mut node = with_running_and_acquired(place, "demo.sleep", 4_000);
         node.signal(Signal::TERM);
         wait_until("what was acquired is released", LONG, || fires(place, FiredState::Acquired) == 0);
-        assert_eq!(fires(place, FiredState::Executing), 1, "at once: the other one still runs");
+        // One that had just begun ends in a moment, and the long one has not ended before.
+        wait_until("only the other one still runs", LONG, || fires(place, FiredState::Executing) == 1);
         let waiting = place.store.catalogue().trigger_summaries(&GroupMatcher::Any).unwrap();
         let waiting: Vec<_> = waiting.iter().filter(|trigger| trigger.job.name().starts_with("soon")).collect();
         assert!(!waiting.is_empty() && waiting.iter().all(|trigger| trigger.state == "WAITING"), "{waiting:?}");
@@ -79,7 +83,7 @@ fn what_runs_is_finished_and_what_is_acquired_is_released_at_once() {
 fn what_does_not_end_is_interrupted_within_the_grace() {
     let more = "carnelian.scheduler.pollInterval = 50ms\n\
                 scheduler.interruptJobsOnShutdownWithWait = true\ncarnelian.shutdown.stopWait = 500ms\n";
-    everywhere(more, |place| {
+    everywhere(&format!("{more}{NEVER_LATE}"), |place| {
         for (job_type, expected) in
             [("demo.forever", "shutdown: "), ("demo.stubborn", "shutdown: it did not end within 1.5s")]
         {
