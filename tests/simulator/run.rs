@@ -285,10 +285,9 @@ fn judge_runs(world: &World, history: History) {
             Wrong::NeverEnded => is_excused || is_lost && !comes_again || is_dropped,
             Wrong::FiredTwice => is_loose || world.is_repeated(&problem.runs),
             Wrong::RecoveredTwice => {
-                let repeated = repeated_attempts(&problem.runs);
                 is_lost
                     || problem.runs.iter().any(|run| run.attempt > QUARTZ_ATTEMPTS)
-                    || repeated <= known.recoveries_of(&problem.runs)
+                    || most_of_an_attempt(&problem.runs) <= known.recoveries_of(&problem.runs) + 1
             }
             _ => false,
         };
@@ -298,11 +297,10 @@ fn judge_runs(world: &World, history: History) {
     }
 }
 
-/// The number of recoveries whose attempt an earlier one has had. After one of Quartz the count
-/// begins anew.
-fn repeated_attempts(runs: &[Run]) -> usize {
+/// The most recoveries that have had one attempt. After each of Quartz the count begins anew.
+fn most_of_an_attempt(runs: &[Run]) -> usize {
     let attempts = || runs.iter().filter(|run| run.recovering).map(|run| run.attempt);
-    attempts().count() - attempts().collect::<BTreeSet<_>>().len()
+    attempts().map(|attempt| attempts().filter(|other| *other == attempt).count()).max().unwrap_or(0)
 }
 
 /// True if the store may have forgotten something of these runs.
