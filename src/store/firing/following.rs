@@ -114,14 +114,15 @@ fn begin_submitted(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
 /// Deletes those of these jobs that nothing keeps, and submitted work that waits for their runs;
 /// returns the former.
 pub(in crate::store) fn delete_idle(s: &mut dyn Session, jobs: &[JobKey]) -> Result<Vec<JobKey>> {
+    let submitted: Vec<JobKey> = jobs.iter().filter(|job| job.group() == SUBMITTED_GROUP).cloned().collect();
     // The children of a job are known as long as the job is stored.
-    let submitted = jobs.iter().filter(|job| job.group() == SUBMITTED_GROUP);
-    let after: Vec<(&JobKey, BTreeSet<JobKey>)> = submitted
-        .map(|job| submitted_after(s, std::slice::from_ref(job)).map(|after| (job, after)))
-        .collect::<Result<_>>()?;
+    let followed = match submitted.is_empty() {
+        true => Vec::new(),
+        false => s.continuations(ContinuationSelection::ChildrenOf(&submitted))?,
+    };
     let gone = s.delete_idle_jobs(jobs)?;
-    let forsaken = after.into_iter().filter(|(job, _)| gone.contains(job)).flat_map(|(_, after)| after);
-    drop_submitted(s, forsaken.collect())?;
+    let forsaken = followed.iter().filter(|row| row.child.group() == SUBMITTED_GROUP && gone.contains(&row.parent));
+    drop_submitted(s, distinct(forsaken.map(|row| &row.child)))?;
     Ok(gone)
 }
 

@@ -66,7 +66,7 @@ fn what_runs_is_finished_and_what_is_acquired_is_released_at_once() {
         let mut node = with_running_and_acquired(place, "demo.sleep", 4_000);
         node.signal(Signal::TERM);
         wait_until("what was acquired is released", LONG, || fires(place, FiredState::Acquired) == 0);
-        // One that had just begun ends in a moment, and the long one has not ended before.
+        // A run that had just begun ends in a moment, and the long one has not ended before.
         wait_until("only the other one still runs", LONG, || fires(place, FiredState::Executing) == 1);
         let waiting = place.store.catalogue().trigger_summaries(&GroupMatcher::Any).unwrap();
         let waiting: Vec<_> = waiting.iter().filter(|trigger| trigger.job.name().starts_with("soon")).collect();
