@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 
 pub(super) const JAVA: &str = "java";
 
-/// Registers a node of Quartz: a state row and no side row. Our node learns of it with its next
-/// check-in.
-pub(super) fn java_joins(cluster: &Cluster, node: &mut Node) {
+/// As Quartz checks in: its row, by its own clock.
+fn java_checks_in(cluster: &Cluster) {
     let row = InstanceRow {
         name: JAVA.to_owned(),
         last_checkin_ms: cluster.now(),
@@ -22,6 +21,12 @@ pub(super) fn java_joins(cluster: &Cluster, node: &mut Node) {
     };
     let begin = TxMode::Exclusive(Lock::StateAccess);
     cluster.opened.database.transact("a node of Quartz", begin, &mut |s| s.put_instance(&row)).unwrap();
+}
+
+/// Registers a node of Quartz: a state row and no side row. Our node learns of it with its next
+/// check-in.
+pub(super) fn java_joins(cluster: &Cluster, node: &mut Node) {
+    java_checks_in(cluster);
     assert!(!node.store.is_beside_quartz());
     node.check_in();
     assert!(node.store.is_beside_quartz());
@@ -306,15 +311,7 @@ fn what_a_node_of_quartz_fires_after_its_conviction_is_its_own_as_long_as_it_may
             cluster.advance(10 * SECOND);
         }
         if comes_back {
-            let row = InstanceRow {
-                name: JAVA.to_owned(),
-                last_checkin_ms: cluster.now(),
-                checkin_interval_ms: 15_000,
-                incarnation: None,
-                joined: 0,
-            };
-            let begin = TxMode::Exclusive(Lock::StateAccess);
-            cluster.opened.database.transact("a node of Quartz", begin, &mut |s| s.put_instance(&row)).unwrap();
+            java_checks_in(&cluster);
         }
         cluster.advance(10 * SECOND);
         let later = b.recovers();
