@@ -85,6 +85,9 @@ pub(crate) enum Restored {
 /// The lead that a fire may have in the store on its time: that of a precommit, and of clocks.
 const LEAD_MS: i64 = 100;
 
+/// The lead that a node of Quartz may have besides: it fires by a clock of its own.
+pub(crate) const QUARTZ_LEAD_MS: i64 = 1_500;
+
 /// A fire that has not begun, as far as its trigger is concerned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FireToRestore {

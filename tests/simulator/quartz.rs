@@ -6,8 +6,9 @@
 
 use super::history::Run;
 use super::java::{CHECKIN, JavaNode, first_trigger};
+use super::jobs::GRID;
 use super::operators::manual;
-use super::plan::MS;
+use super::plan::{Grid, MS};
 use super::world::World;
 use carnelian::store::row::{
     Advance, Counts, Departure, FiredRow, FiredSelection, FiredState, InstanceRow, InstanceSelection, RecoveryRow,
@@ -191,9 +192,7 @@ impl World {
             let job = row.job.as_ref().and_then(|job| self.console.job(job).expect("an answer"));
             match job.filter(|_| row.requests_recovery) {
                 Some(job) => self.quartz_makes_recovery(node, dead, row, &job),
-                None => {
-                    self.java.borrow_mut().known.dropped.insert((row.trigger.clone(), row.scheduled_ms));
-                }
+                None => self.note_dropped(row),
             }
         }
         let triggers: Vec<TriggerKey> = rows.iter().map(|row| row.trigger.clone()).collect();
@@ -203,6 +202,15 @@ impl World {
             s.delete_idle_jobs(&jobs).map(drop)
         });
         tidied.expect("nobody holds a trigger");
+    }
+
+    /// Notes that the work of this fire is lost. A rerun has the work of one of the triggers of its
+    /// job, which have no time in common.
+    fn note_dropped(&self, row: &FiredRow) {
+        let is_of = |grid: &&Grid| row.job.as_ref().is_some_and(|job| job.name() == grid.name);
+        let of_grid = self.plan.grids.iter().filter(is_of).flat_map(Grid::triggers);
+        let triggers = of_grid.map(|(name, _)| TriggerKey::new(GRID, &*name)).chain([row.trigger.clone()]);
+        self.java.borrow_mut().known.dropped.extend(triggers.map(|trigger| (trigger, row.scheduled_ms)));
     }
 
     fn quartz_makes_recovery(&self, node: &JavaNode, dead: &str, row: &FiredRow, job: &JobDetail) {

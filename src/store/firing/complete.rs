@@ -38,10 +38,22 @@ impl Firing<'_> {
             true => TxMode::Claiming,
             false => TxMode::BesideClaims,
         };
+        let mut again: Option<Vec<Completion>> = None;
+        let mut tried = false;
         self.store.retrying(
             "complete fires",
             begin,
-            |s| self.complete_in_session(s, completions),
+            |s| {
+                if !std::mem::replace(&mut tried, true) {
+                    return self.complete_in_session(s, completions);
+                }
+                // Others may have declared the node dead since the first try, and have put triggers
+                // back for fires whose rows were held: as if each job held its own.
+                let again = again.get_or_insert_with(|| {
+                    completions.iter().map(|ended| Completion { guarded: true, ..ended.clone() }).collect()
+                });
+                self.complete_in_session(s, again)
+            },
             &mut |s, recorded| {
                 self.are_completed(s, owner, &of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded))
             },
