@@ -224,10 +224,14 @@ impl World {
         let mut data = original.map(|trigger| trigger.data().clone()).unwrap_or_default();
         let is_again = row.trigger.group() == "RECOVERING_JOBS";
         let before = java.known.made.get(&row.trigger).cloned();
-        let first = first_trigger(&data).filter(|_| is_again).unwrap_or_else(|| row.trigger.clone());
         let root = self.chain_of(&row.trigger).map_or_else(|| row.fire_id.clone(), |chain| chain.root_fire_id);
+        let named = first_trigger(&data).or_else(|| self.trigger_of(&root)).filter(|_| is_again);
+        let first = named.unwrap_or_else(|| row.trigger.clone());
         let of = row.fire_id.clone();
         let made = before.unwrap_or(Made { root, of: String::new(), first, attempt: 0 });
+        // A recovery that comes after this one names the trigger of this fire for the first.
+        let chain = (Some(made.root.clone()), Some(made.first.clone()));
+        java.known.chains.entry(row.trigger.clone()).or_insert(chain);
         let attempt = QUARTZ_ATTEMPTS + i64::try_from(java.count).expect("few");
         java.known.made.insert(key.clone(), Made { attempt, of, ..made });
         drop(java);
@@ -259,6 +263,15 @@ impl World {
             self.java.borrow_mut().known.overlapping.insert(job.key().clone());
         }
         self.say(format_args!("{} makes {key} for {}", node.name, row.fire_id));
+    }
+
+    /// The trigger of a fire that has begun. That of a prefetched recovery has gone with its fire,
+    /// with what it names.
+    fn trigger_of(&self, fire_id: &str) -> Option<TriggerKey> {
+        let log = self.log.borrow();
+        let begun = log.iter().find(|event| event["event"] == "START" && event["fire_id"] == fire_id)?;
+        let (group, name) = begun["trigger"].as_str()?.split_once('.')?;
+        Some(TriggerKey::new(group, name))
     }
 
     /// The origin of a trigger that one of our nodes made for work that was interrupted.
