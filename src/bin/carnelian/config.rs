@@ -2,7 +2,7 @@
 
 use crate::actions::by_person;
 use crate::failure::{Failure, Outcome};
-use crate::output::complain;
+use crate::warned;
 use carnelian::clock::SystemClock;
 use carnelian::settings::{Settings, StoreKind};
 use carnelian::store::JobStore;
@@ -36,13 +36,14 @@ pub struct Config {
 
 impl Config {
     /// Reads `file`, or what stands in for it; warnings go to standard error, unless it is to be
-    /// quiet.
-    pub fn load(file: Option<&Path>, quiet: bool) -> Outcome<Self> {
-        let (settings, embedded) = read(file)?;
-        for warning in settings.warnings().iter().filter(|_| !quiet) {
-            complain(&format!("warning: {warning}"));
+    /// quiet: for a node each time, since its log has them then.
+    pub fn load(file: Option<&Path>, quiet: bool, is_node: bool) -> Outcome<Self> {
+        let (settings, found) = read(file)?;
+        if let Some(found) = found.as_ref().filter(|_| !quiet) {
+            let warnings: Vec<String> = settings.warnings().iter().map(ToString::to_string).collect();
+            warned::show(found, &warnings, is_node);
         }
-        Ok(Self { settings, embedded })
+        Ok(Self { settings, embedded: found.is_none() })
     }
 
     /// Opens the store, and makes sure that its database can be reached and has its tables.
@@ -80,8 +81,9 @@ impl Config {
     }
 }
 
-/// The settings of `file`, or of what stands in for it, and whether these are built in.
-fn read(file: Option<&Path>) -> Outcome<(Settings, bool)> {
+/// The settings of `file`, or of the file that stands in for it, which is named, or those that are
+/// built in.
+fn read(file: Option<&Path>) -> Outcome<(Settings, Option<PathBuf>)> {
     let named = file
         .map(Path::to_owned)
         .or_else(|| std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from));
@@ -91,7 +93,7 @@ fn read(file: Option<&Path>) -> Outcome<(Settings, bool)> {
         None => Settings::from_text("built-in settings", EMBEDDED, |_| None),
     };
     let settings = read.map_err(|errors| Failure::Usage(errors.to_string()))?;
-    Ok((settings, found.is_none()))
+    Ok((settings, found))
 }
 
 /// The zone of schedules that name none.

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, span, time};
+use crate::page::Paging;
 use carnelian::report;
 use carnelian::store::JobStore;
 use clap::Subcommand;
@@ -10,7 +11,10 @@ use serde_json::json;
 #[derive(Subcommand)]
 pub enum LockCommand {
     /// The locks that are held, by whom, with which fence and for how long if they are not renewed
-    List,
+    List {
+        #[command(flatten)]
+        paging: Paging,
+    },
     /// Takes a lock from its holder; one that lives learns it with its next renewal. Exit code 1 if
     /// nobody holds it
     Release {
@@ -22,7 +26,7 @@ pub enum LockCommand {
 /// Lists the locks, or breaks one.
 pub fn run(store: &JobStore, output: Output, command: &LockCommand) -> Outcome {
     match command {
-        LockCommand::List => list(store, output),
+        LockCommand::List { paging } => list(store, output, paging),
         LockCommand::Release { name } => match store.locks().break_lock(name)? {
             Some(row) => output.done(
                 json!({"released": name, "instance": row.instance, "fence": row.fence}),
@@ -33,10 +37,11 @@ pub fn run(store: &JobStore, output: Output, command: &LockCommand) -> Outcome {
     }
 }
 
-fn list(store: &JobStore, output: Output) -> Outcome {
+fn list(store: &JobStore, output: Output, paging: &Paging) -> Outcome {
     let (now_ms, locks) = store.locks().held()?;
+    let part = paging.cut(locks, |row| [row.name.clone()])?;
     let heading = ["LOCK", "INSTANCE", "FENCE", "TAKEN", "LEFT"];
-    output.list("no lock is held", heading, &locks, report::lock, |row| {
+    output.part("no lock is held", heading, &part, report::lock, |row| {
         let (taken, left) = (time(Some(row.taken_ms)), span(row.expires_ms - now_ms));
         [row.name.clone(), row.instance.clone(), row.fence.to_string(), taken, left]
     })

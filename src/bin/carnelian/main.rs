@@ -50,6 +50,7 @@ mod table;
 mod top;
 mod trigger;
 mod value;
+mod warned;
 mod watch;
 mod when;
 
@@ -85,7 +86,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Dashboard(options) if options.hash_password => return dashboard::hash(),
         _ => {}
     }
-    let config = Config::load(cli.config.as_deref(), cli.quiet)?;
+    let is_node = matches!(cli.command, Command::Node);
+    let config = Config::load(cli.config.as_deref(), cli.quiet, is_node)?;
     match &cli.command {
         Command::Cron(_) | Command::Completions { .. } | Command::Man { .. } => Ok(()),
         Command::Migrate => migrate(&config, output),

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, ago, complain, fields, or_dash, span, time, yes_or_no};
+use crate::page::Paging;
 use crate::value::{epoch_ms, millis};
 use crate::watch::Watch;
 use carnelian::monitoring::InstanceStatus;
@@ -17,13 +18,15 @@ pub struct Cluster {
     #[arg(value_name = "NODE")]
     pub node: Option<String>,
     #[command(flatten)]
+    pub paging: Paging,
+    #[command(flatten)]
     pub watch: Watch,
 }
 
 /// The nodes, or one of them.
 pub fn cluster(store: &JobStore, output: Output, which: &Cluster) -> Outcome {
     let now_ms = store.now_ms()?;
-    let Some(name) = &which.node else { return all(store, output, now_ms) };
+    let Some(name) = &which.node else { return all(store, output, &which.paging, now_ms) };
     let Some(node) = store.upkeep().instance(name)? else {
         complain(&format!("there is no node `{name}`: `carnelian cluster` lists them"));
         return Err(Failure::No);
@@ -32,12 +35,11 @@ pub fn cluster(store: &JobStore, output: Output, which: &Cluster) -> Outcome {
     yes_or_no(node.alive)
 }
 
-fn all(store: &JobStore, output: Output, now_ms: i64) -> Outcome {
-    let mut nodes = store.upkeep().instances()?;
-    nodes.sort_by(|a, b| a.instance.cmp(&b.instance));
+fn all(store: &JobStore, output: Output, paging: &Paging, now_ms: i64) -> Outcome {
+    let part = paging.cut(store.upkeep().instances()?, |node| [node.instance.clone()])?;
     #[rustfmt::skip] // One line, like the row.
     let heading = ["INSTANCE", "STATE", "LAST CHECK-IN", "INTERVAL", "RUNNING", "BUSY", "CPU", "MEMORY", "LABELS", "NODE", "KIND"];
-    output.list("no node has checked in", heading, &nodes, report::node, |node| {
+    output.part("no node has checked in", heading, &part, report::node, |node| {
         let info = node.node.as_ref().map(|row| &row.info);
         [
             node.instance.clone(),

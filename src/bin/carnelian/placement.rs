@@ -4,6 +4,7 @@
 use crate::actions::person;
 use crate::failure::Outcome;
 use crate::output::{Output, or_dash, time};
+use crate::page::Paging;
 use crate::value::{self, With};
 use carnelian::monitoring::InstanceStatus;
 use carnelian::placement::{BlacklistEntry, BlacklistRow, LabelRule, LimitRow, Placement};
@@ -77,7 +78,10 @@ pub enum BlacklistCommand {
     /// The node takes work again; exit code 1 if it is not there
     Remove { node: String },
     /// The nodes that take no work: on the blacklist, or drained
-    List,
+    List {
+        #[command(flatten)]
+        paging: Paging,
+    },
 }
 
 #[derive(Subcommand)]
@@ -98,7 +102,10 @@ pub enum LimitCommand {
     /// As many runs of the group as there are workers; exit code 1 if there is no limit
     Remove { group: String },
     /// All limits
-    List,
+    List {
+        #[command(flatten)]
+        paging: Paging,
+    },
 }
 
 /// The placement that the options describe.
@@ -154,7 +161,7 @@ pub fn blacklist(store: &JobStore, output: Output, command: &BlacklistCommand) -
             };
             output.verdict(json!({"node": node, "blacklisted": false, "was_there": removed}), &text, removed)
         }
-        BlacklistCommand::List => list_bars(store, output),
+        BlacklistCommand::List { paging } => list_bars(store, output, paging),
     }
 }
 
@@ -174,13 +181,14 @@ pub fn limit(store: &JobStore, output: Output, command: &LimitCommand) -> Outcom
             };
             output.verdict(json!({"group": group, "removed": removed}), &text, removed)
         }
-        LimitCommand::List => list_limits(store, output),
+        LimitCommand::List { paging } => list_limits(store, output, paging),
     }
 }
 
-fn list_bars(store: &JobStore, output: Output) -> Outcome {
+fn list_bars(store: &JobStore, output: Output, paging: &Paging) -> Outcome {
     let now_ms = store.now_ms()?;
-    let blacklist = store.placement().blacklist_rows()?;
+    let bars = store.placement().blacklist_rows()?;
+    let part = paging.cut(bars, |entry| [entry.node.clone(), entry.kind.name().to_owned()])?;
     let is_over = |entry: &BlacklistRow| entry.until_ms.is_some_and(|until_ms| until_ms <= now_ms);
     let document = |entry: &BlacklistRow| {
         json!({
@@ -195,7 +203,7 @@ fn list_bars(store: &JobStore, output: Output) -> Outcome {
         })
     };
     let heading = ["NODE", "KIND", "BY", "SINCE", "UNTIL", "REASON"];
-    output.list("every node takes work", heading, &blacklist, document, |entry| {
+    output.part("every node takes work", heading, &part, document, |entry| {
         let until = match entry.until_ms {
             Some(until_ms) if is_over(entry) => format!("over since {}", time(Some(until_ms))),
             until_ms => time(until_ms),
@@ -205,8 +213,8 @@ fn list_bars(store: &JobStore, output: Output) -> Outcome {
     })
 }
 
-fn list_limits(store: &JobStore, output: Output) -> Outcome {
-    let limits = store.placement().group_limits()?;
+fn list_limits(store: &JobStore, output: Output, paging: &Paging) -> Outcome {
+    let part = paging.cut(store.placement().group_limits()?, |limit| [limit.group.clone()])?;
     let document = |limit: &LimitRow| {
         json!({
             "group": limit.group,
@@ -217,7 +225,7 @@ fn list_limits(store: &JobStore, output: Output) -> Outcome {
         })
     };
     let heading = ["GROUP", "PER NODE", "PER CLUSTER", "BY", "SINCE"];
-    output.list("no group is limited", heading, &limits, document, |limit| {
+    output.part("no group is limited", heading, &part, document, |limit| {
         let (per_node, per_cluster) = (or_dash(limit.per_node), or_dash(limit.per_cluster));
         [limit.group.clone(), per_node, per_cluster, limit.who.clone(), time(Some(limit.made_ms))]
     })

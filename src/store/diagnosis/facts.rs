@@ -117,10 +117,11 @@ impl Facts {
         reasons.extend(self.job.as_ref().and_then(|job| strategy_reason(job.policy().execution_strategy())));
     }
 
-    /// The nodes that may take it, and those that may not; nothing if all may.
+    /// The nodes that may take it, a few by name, and those that may not.
     fn placement(&self, reasons: &mut Vec<String>) {
+        const NAMED: usize = 5;
         let (may, may_not): (Vec<_>, Vec<_>) = self.may_run.iter().partition(|node| node.refusal.is_none());
-        if may_not.is_empty() {
+        if self.may_run.is_empty() || self.orphan.is_some() && may_not.is_empty() {
             return;
         }
         for node in &may_not {
@@ -128,10 +129,14 @@ impl Facts {
             let guess = if node.is_guess { ", as far as is known of it here" } else { "" };
             reasons.push(format!("{} may not run it{guess}: {why}", node.instance));
         }
-        let names: Vec<&str> = may.iter().map(|node| node.instance.as_str()).collect();
+        let names: Vec<&str> = may.iter().map(|node| node.instance.as_str()).take(NAMED).collect();
+        let more = match may.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         reasons.push(match names.is_empty() {
             true => "so no living node may run it now".to_owned(),
-            false => format!("may run it: {}", names.join(", ")),
+            false => format!("may run it: {}{more}", names.join(", ")),
         });
     }
 

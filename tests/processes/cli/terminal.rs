@@ -1,6 +1,6 @@
 //! The command at a terminal: questions, colours, relative times, folded lines.
 
-use super::Place;
+use super::{Place, write_config};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -61,6 +61,27 @@ fn a_person_sees_colours_and_how_far_a_time_is() {
     assert!(!shown.contains('\u{1b}') && shown.contains("(in 1 h)"), "{shown}");
     let piped = place.fine("trigger list");
     assert!(!piped.contains('\u{1b}') && !piped.contains("(in "), "{piped}");
+}
+
+/// The properties file has keys that mean nothing here, as that of a Java service.
+#[test]
+fn a_person_is_warned_of_a_file_once_and_again_when_its_warnings_change() {
+    let place = Place::new();
+    let properties = place.path("carnelian.properties");
+    write_config(&properties, "org.quartz.threadPool.threadPriority = 5\n");
+    place.fine("migrate");
+    let state = place.path("state").display().to_string();
+    let shown = || at_terminal(&place, "cluster", "", &[("XDG_STATE_HOME", &state)]).1;
+    assert!(shown().contains("threadPriority"));
+    assert!(!shown().contains("threadPriority"));
+    write_config(
+        &properties,
+        "org.quartz.threadPool.threadPriority = 5\norg.quartz.scheduler.skipUpdateCheck = true\n",
+    );
+    assert!(shown().contains("threadPriority"));
+    assert!(!shown().contains("threadPriority"));
+    let script = place.run(&["cluster"]);
+    assert!(script.err.contains("threadPriority"), "a script is warned each time: {}", script.err);
 }
 
 /// A line with a bar is shown while a long command works, and is gone before the answer comes.
