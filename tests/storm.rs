@@ -241,10 +241,10 @@ fn the_checker_knows_a_resumption_from_a_second_fire() {
         let done = event("END", "2", trigger, 4, serde_json::json!({ "outcome": "succeeded" }));
         vec![event("START", "2", trigger, 3, more), done]
     };
-    let resumed = || went_on("INTERRUPTED_JOBS.resume_1", serde_json::json!({ "origin_fire_id": "1" }));
+    let resumed = || went_on("INTERRUPTED_JOBS.resume_1", serde_json::json!({ "root_fire_id": "1" }));
     let group_and_name = ("QRTZ_FAILED_JOB_ORIG_TRIGGER_GROUP", "QRTZ_FAILED_JOB_ORIG_TRIGGER_NAME");
     let data = serde_json::json!({ group_and_name.0: "INTERRUPTED_JOBS", group_and_name.1: "resume_1" });
-    let marks = serde_json::json!({ "origin_fire_id": "1", "attempt": 1, "recovering": true, "data": data });
+    let marks = serde_json::json!({ "root_fire_id": "1", "attempt": 1, "recovering": true, "data": data });
     let recovered = || went_on("RECOVERING_JOBS.recover_1", marks.clone());
     // Every run has an id of its own.
     let renamed = |mut events: Vec<serde_json::Value>| {

@@ -26,17 +26,20 @@ impl EventLog {
         Ok(Self { file, clock: Arc::new(SystemClock::default()) })
     }
 
-    /// The events of one run. `origin_fire_id` is the first fire of a chain of reruns: of
-    /// recoveries, and also of retries, interrupted work and work that asked to go on.
+    /// The events of one run. `root_fire_id` is the first fire of a chain of reruns: of recoveries,
+    /// and also of retries, interrupted work and work that asked to go on; `origin_fire_id` is the
+    /// same, of recoveries only.
     pub fn of(&self, job_type: &str, ctx: &JobContext) -> Events {
         let scheduled_ms = ctx.scheduled_fire_time().timestamp_millis();
         let recovering = ctx.recovering();
+        let root = ctx.rerun().and_then(|rerun| rerun.root_fire_id.as_deref());
         let Value::Object(facts) = json!({
             "pid": std::process::id(),
             "instance": ctx.instance_id(),
             "fire_id": ctx.fire_id(),
             "fence": ctx.fence(),
-            "origin_fire_id": ctx.rerun().and_then(|rerun| rerun.root_fire_id.as_deref()),
+            "origin_fire_id": root.filter(|_| recovering.is_some()),
+            "root_fire_id": root,
             "trigger": ctx.trigger().key().to_string(),
             "job": ctx.job().key().to_string(),
             "type": job_type,

@@ -123,7 +123,7 @@ pub fn begin(world: &World, run: &Beginning<'_>) -> Begun {
     let Value::Object(facts) = json!({
         "pid": run.node,
         "fire_id": run.fire_id,
-        "origin_fire_id": origin,
+        "root_fire_id": origin,
         "trigger": run.trigger.to_string(),
         // Work that was interrupted goes on under another trigger: the data tell whose it is.
         "job": run.data.text(GRID).map_or(run.job.to_string(), |name| format!("{GRID}.{name}")),

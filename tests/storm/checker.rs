@@ -55,7 +55,7 @@ fn recoveries<'a>(events: &'a [Value], deaths: &'a [Death]) -> Vec<(&'a Death, D
         .collect();
     let mut first: BTreeMap<&str, i64> = BTreeMap::new();
     for event in starts().filter(|event| event["attempt"] == 1) {
-        let (Some(dead), Some(at)) = (begun.get(text(event, "origin_fire_id")), event["wall_ms"].as_i64()) else {
+        let (Some(dead), Some(at)) = (begun.get(text(event, "root_fire_id")), event["wall_ms"].as_i64()) else {
             continue;
         };
         first.entry(dead).and_modify(|first| *first = at.min(*first)).or_insert(at);
@@ -94,7 +94,7 @@ pub fn repeated_steps(events: &[Value]) -> Vec<(String, i64)> {
         .filter_map(|event| {
             let step = event["step"].as_i64()?;
             let fire = event["fire_id"].as_str()?;
-            Some((event["origin_fire_id"].as_str().unwrap_or(fire), fire, step))
+            Some((event["root_fire_id"].as_str().unwrap_or(fire), fire, step))
         })
         .collect();
     let mut repeated = Vec::new();

@@ -95,7 +95,7 @@ impl History {
             match text(event, "event") {
                 "START" => {
                     // The fire it goes back to, if that had begun.
-                    let origin = place.get(text(event, "origin_fire_id"));
+                    let origin = place.get(text(event, "root_fire_id"));
                     let due = origin.cloned().unwrap_or_else(|| due_of(event));
                     let run = Run {
                         fire_id: fire_id.clone(),
