@@ -201,6 +201,13 @@ impl Error {
         Error::NotFound { what, key: key.to_string(), hint: "" }
     }
 
+    /// A write found fewer rows than were read: somebody without the lock was faster. Trying again
+    /// is right.
+    pub(crate) fn overtaken(operation: &str) -> Self {
+        let message = "a row changed between reading and writing it".to_owned();
+        DatabaseError { operation: operation.to_owned(), message, class: FailureClass::Serialization }.into()
+    }
+
     /// True if the operation may well succeed when tried again.
     pub fn is_transient(&self) -> bool {
         matches!(self, Error::Database(e) if e.class.is_transient())

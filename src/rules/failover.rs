@@ -2,8 +2,9 @@
 
 use super::observer::{Observer, Reach, Suspect};
 use crate::epoch::{length, millis};
+use crate::hash::HashMap;
 use crate::store::row::InstanceRow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The largest difference between the observer's time and the store's time between two readings. A
@@ -37,7 +38,7 @@ pub(crate) fn window_end(row: &InstanceRow, tolerance_ms: i64) -> i64 {
 /// row has not changed for a whole window *in front of the observer*.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Observations {
-    seen: BTreeMap<String, PeerSighting>,
+    seen: HashMap<String, PeerSighting>,
     /// Between which two numbers the store's clock is ahead of the ticks, in milliseconds, as all
     /// readings since the last jump tell together.
     lead_ms: Option<(i64, i64)>,
@@ -45,6 +46,8 @@ pub(crate) struct Observations {
     jumped: Option<Duration>,
     /// The time in which the store has answered since the first outage; none before it.
     reach: Option<Reach>,
+    /// The longest check-in interval of the nodes of Quartz that were seen.
+    quartz_interval_ms: i64,
 }
 
 /// The record of one peer.
@@ -131,6 +134,9 @@ impl Observations {
     /// of touch if that is longer, plus the tolerance.
     pub(crate) fn convicts<'s>(&mut self, suspect: impl Into<Suspect<'s>>, observer: &Observer) -> bool {
         let suspect = suspect.into();
+        if suspect.foreign {
+            self.quartz_interval_ms = self.quartz_interval_ms.max(suspect.interval_ms);
+        }
         let silent_ms = millis(self.silent_for(suspect, observer));
         self.note_overdue(suspect, silent_ms, observer);
         if !self.grace(suspect.instance, observer).is_zero() {
@@ -211,6 +217,12 @@ impl Observations {
     /// The distance of a peer's clock from the store's, at least; positive if the peer's is ahead.
     pub(crate) fn skew_ms(&self, instance: &str) -> i64 {
         self.seen.get(instance).map_or(0, |seen| seen.skew_ms)
+    }
+
+    /// The longest check-in interval of the nodes of Quartz that were seen: one that is taken for
+    /// dead may be without a row for so long, and live.
+    pub(crate) fn quartz_interval_ms(&self) -> i64 {
+        self.quartz_interval_ms
     }
 
     /// True if whoever has the observer's own name in the store lives; `is_gone` is what the

@@ -37,8 +37,9 @@ pub struct NodeView {
 #[derive(Debug, Default)]
 struct Cluster {
     has_quartz: AtomicBool,
-    /// A node has checked in: only then is it known who the members are.
-    has_members: AtomicBool,
+    /// Until when, in ticks, the members are those of the last check-in: a node of Quartz that has
+    /// come since takes nobody for dead before that.
+    members_known_until: Mutex<Duration>,
     /// Since when the recovery mode is on, as far as it was seen; 0 if it is not.
     recovering_since_ms: AtomicI64,
     /// The names of the members at the last check-in, in order.
@@ -78,18 +79,18 @@ impl NodeView {
 
     /// The way in which rows are changed in a caller's transaction.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-    pub(super) fn change_joined(&self) -> Join {
-        match (self.is_beside_quartz(), self.cluster.has_members.load(Ordering::Relaxed)) {
+    pub(super) fn change_joined(&self, ticks: Duration) -> Join {
+        match (self.is_beside_quartz(), ticks < *self.cluster.members_known_until.lock()) {
             (true, _) => Join::ChangeBesideQuartz,
             (false, true) => Join::Change,
             (false, false) => Join::ChangeOfStranger,
         }
     }
 
-    /// Notes the members, and whether there is a node of Quartz besides those that have no row of
-    /// ours.
-    pub(super) fn note_members(&self, members: &[InstanceRow], has_more_of_quartz: bool) {
-        self.cluster.has_members.store(true, Ordering::Relaxed);
+    /// Notes the members, until when they are known, and whether there is a node of Quartz besides
+    /// those that have no row of ours.
+    pub(super) fn note_members(&self, members: &[InstanceRow], has_more_of_quartz: bool, known_until: Duration) {
+        *self.cluster.members_known_until.lock() = known_until;
         let mut names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         names.sort();
         *self.cluster.members.write() = names.into();

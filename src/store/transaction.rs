@@ -116,10 +116,10 @@ impl JobStore {
         &self,
         purpose: &'static str,
         mode: TxMode,
-        work: impl FnMut(&mut dyn Session) -> Result<T>,
+        mut work: impl FnMut(&mut dyn Session) -> Result<T>,
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
     ) -> Result<T> {
-        match self.retrying_or_doubt(purpose, mode, work, happened)? {
+        match self.retrying_or_doubt(purpose, mode, &mut work, happened)? {
             TxOutcome::Done(answer) => Ok(answer),
             TxOutcome::InDoubt(_, error) => Err(error),
         }
@@ -131,7 +131,7 @@ impl JobStore {
         &self,
         purpose: &'static str,
         mode: TxMode,
-        mut work: impl FnMut(&mut dyn Session) -> Result<T>,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<T>,
         happened: &mut dyn FnMut(&mut dyn Session, &T) -> Result<bool>,
     ) -> Result<TxOutcome<T>> {
         let answer = RefCell::new(None);
@@ -311,17 +311,6 @@ fn noted<T>(s: &mut dyn Session, token: &str, work: &mut dyn FnMut(&mut dyn Sess
     s.notify(Notification::Change)?;
     s.mark_commit(token)?;
     Ok(answer)
-}
-
-/// The error of a write that found fewer rows than it had read: somebody without the lock was
-/// faster. Trying again is right.
-pub(super) fn overtaken(operation: &str) -> Error {
-    crate::DatabaseError {
-        operation: operation.to_owned(),
-        message: "a row changed between reading and writing it".to_owned(),
-        class: FailureClass::Serialization,
-    }
-    .into()
 }
 
 /// The refusal of a write of a node that is not registered any longer.

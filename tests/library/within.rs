@@ -122,9 +122,17 @@ impl App {
 
     /// Writes one effect, and then does `last` in the same transaction.
     fn write_and(&self, last: &mut dyn FnMut(CallersConnection<'_>) -> Result<(), Problem>) -> Result<(), Problem> {
-        let text = format!("INSERT INTO {} VALUES ('j', 1)", self.table);
+        self.run_and(&format!("INSERT INTO {} VALUES ('j', 1)", self.table), last)
+    }
+
+    /// Runs a statement, and then does `last` in the same transaction.
+    fn run_and(
+        &self,
+        text: &str,
+        last: &mut dyn FnMut(CallersConnection<'_>) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
         transaction!(self, c => {
-            c.batch_execute(&text)?;
+            c.batch_execute(text)?;
             last(c.into())
         })
     }

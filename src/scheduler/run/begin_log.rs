@@ -64,6 +64,8 @@ impl BeginLog<FireTask> for StoredBeginLog {
                 for task in &tasks {
                     task.handle.revoke();
                 }
+                // A later mark says of the fires that wait that they have not begun.
+                node.prefetch.unbegun().enter(fences);
                 Ok(tasks)
             }
             Err(error) => {

@@ -144,12 +144,18 @@ impl Completer {
 
     /// Ends that were recorded without an answer are not to be recorded again: their rows are gone,
     /// and they would pass for those of another node.
+    ///
+    /// Ends that jobs have recorded themselves say nothing of it: what is tidied after them is tidied
+    /// again.
     fn settle_doubt(&mut self, owner: &Arc<Owner>) -> Result<()> {
         let count = self.in_doubt.min(self.batch.len());
-        let ended = self.batch.get(..count).unwrap_or_default();
-        if !ended.is_empty() && self.node.store.firing().ask_whether_completed(owner, ended)? {
-            let ended: Vec<Completion> = self.batch.drain(..count).collect();
-            let outcomes = vec![CompletionOutcome::Recorded; count];
+        let in_doubt = self.batch.get(..count).unwrap_or_default();
+        let ended: Vec<Completion> = in_doubt.iter().filter(|ended| !ended.by_job).cloned().collect();
+        if !ended.is_empty() && self.node.store.firing().ask_whether_completed(owner, &ended)? {
+            let rest = self.batch.split_off(count);
+            self.batch.retain(|ended| ended.by_job);
+            self.batch.extend(rest);
+            let outcomes = vec![CompletionOutcome::Recorded; ended.len()];
             self.node.note_completed(&ended, &CompletionReport { outcomes, ..CompletionReport::default() });
         }
         self.in_doubt = 0;

@@ -10,7 +10,6 @@ use crate::rules::new_trigger::PauseState;
 use crate::store::Session;
 use crate::store::calendars::unreadable_calendar;
 use crate::store::row::{Advance, CalendarName, CalendarRow, TriggerRow, TriggerSelection};
-use crate::store::transaction::overtaken;
 use crate::trigger::{Trigger, TriggerState};
 
 /// The most triggers that the refusal to delete a calendar names.
@@ -113,7 +112,7 @@ impl Catalogue<'_> {
         }
         s.delete_reservations(&keys)?;
         remember_paused_groups(s, &pauses, keys.iter().map(TriggerKey::group))?;
-        if s.advance(&changes)? == changes.len() { Ok(()) } else { Err(overtaken("store a calendar")) }
+        if s.advance(&changes)? == changes.len() { Ok(()) } else { Err(Error::overtaken("store a calendar")) }
     }
 
     /// The triggers of a calendar that can follow it, as far as they can be read.

@@ -4,12 +4,12 @@ use super::Catalogue;
 use super::continuations::child_hash;
 use super::if_stored::IfStored;
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::job::{JobDetail, On};
 use crate::key::{JobKey, TriggerKey, check_name};
 use crate::store::Session;
 use crate::store::row::{ContinuationRow, RequestRow};
 use crate::trigger::Trigger;
-use std::collections::BTreeMap;
 
 /// A job with its trigger, to be stored once for a request.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ fn checked_ids(requests: &[Request]) -> Result<Vec<String>> {
 }
 
 impl Work {
-    fn add_request(&mut self, request: &Request, known: &mut BTreeMap<String, RequestRow>) {
+    fn add_request(&mut self, request: &Request, known: &mut HashMap<String, RequestRow>) {
         let Request { request_id: Some(id), job, trigger, .. } = request else { return };
         let row = RequestRow { request_id: id.clone(), trigger: trigger.key.clone(), job: job.key.clone() };
         known.insert(id.clone(), row.clone());
@@ -80,7 +80,7 @@ impl Work {
     }
 
     /// Adds what follows a request, apart from requests that were taken before.
-    fn add_following(&mut self, parent: &Request, known: &mut BTreeMap<String, RequestRow>) {
+    fn add_following(&mut self, parent: &Request, known: &mut HashMap<String, RequestRow>) {
         for (on, child) in &parent.then {
             if child.request_id.as_ref().is_some_and(|id| known.contains_key(id)) {
                 continue;
@@ -134,7 +134,8 @@ impl Catalogue<'_> {
     ) -> Result<Vec<Taken>> {
         let ids = checked_ids(requests)?;
         let mut taken = Vec::new();
-        self.store.database.join("take requests", connection.into(), self.node.change_joined(), &mut |s| {
+        let change = self.node.change_joined(self.store.clock.ticks());
+        self.store.database.join("take requests", connection.into(), change, &mut |s| {
             taken = self.take_requests_in(s, &ids, requests)?;
             s.notify(crate::store::row::Notification::Change)
         })?;
@@ -143,7 +144,7 @@ impl Catalogue<'_> {
 
     fn take_requests_in(&self, s: &mut dyn Session, ids: &[String], requests: &[Request]) -> Result<Vec<Taken>> {
         let known: Vec<RequestRow> = s.rows().any_of(&["request_id"], ids).list()?;
-        let mut known: BTreeMap<_, _> = known.into_iter().map(|row| (row.request_id.clone(), row)).collect();
+        let mut known: HashMap<_, _> = known.into_iter().map(|row| (row.request_id.clone(), row)).collect();
         let (mut answers, mut work) = (Vec::new(), Work::default());
         for request in requests {
             let Request { request_id, job, trigger, .. } = request;

@@ -24,7 +24,8 @@ impl Catalogue<'_> {
     ) -> Result<Vec<Trigger>> {
         self.check_work(work)?;
         let mut stored = Vec::new();
-        self.store.database.join("schedule jobs", connection.into(), self.node.change_joined(), &mut |s| {
+        let change = self.node.change_joined(self.store.clock.ticks());
+        self.store.database.join("schedule jobs", connection.into(), change, &mut |s| {
             stored = self.schedule_in_session(s, work, replace.into())?;
             s.notify(Notification::Change)
         })?;

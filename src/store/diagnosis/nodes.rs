@@ -7,6 +7,7 @@ use crate::epoch::millis;
 use crate::rules::failover::is_dead;
 use crate::span::span;
 use crate::store::JobStore;
+use crate::store::firing::is_fire_id;
 use crate::store::row::{InstanceRow, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,8 +50,11 @@ impl<'s> Members<'s> {
             *held.entry(fire.instance.as_str()).or_default() += 1;
         }
         let orphans = held.iter().filter(|(name, _)| !known.contains(*name)).map(|(name, count)| {
-            Finding::new("orphan_fires", name, format!("{count} fires belong to this node, which is not registered"))
-                .repairable()
+            let detail = format!("{count} fires belong to this node, which is not registered");
+            let finding = Finding::new("orphan_fires", name, detail);
+            // A node of Quartz that was declared dead may live, and fire without being registered.
+            let mut fires = self.snapshot.fired.iter().filter(|fire| fire.instance == **name);
+            if fires.all(|fire| is_fire_id(&fire.fire_id)) { finding.repairable() } else { finding }
         });
         let silent = self.snapshot.instances.iter().filter(|node| !self.alive.contains(node.name.as_str()));
         let silent = silent.map(|node| {

@@ -6,7 +6,7 @@ use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::epoch::millis;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::JobDetail;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::strategy::is_tick;
@@ -15,7 +15,7 @@ use crate::store::calendars::Calendars;
 use crate::store::row::{
     Candidate, Exclusions, FiredRow, FiredSelection, FiredState, InstanceSelection, PollResult, Selection,
 };
-use crate::store::transaction::{fenced, overtaken};
+use crate::store::transaction::fenced;
 use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
 use std::collections::BTreeSet;
@@ -81,7 +81,7 @@ impl Firing<'_> {
         let outcome = self.store.retrying_or_doubt(
             "acquire triggers",
             TxMode::BesideClaims,
-            |s| self.acquire_in_session(s, owner, request, None),
+            &mut |s| self.acquire_in_session(s, owner, request, None),
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
         )?;
         Ok(Acquisition::of(outcome, false))
@@ -148,7 +148,7 @@ impl Firing<'_> {
         if !keys.is_empty()
             && s.change_states(Selection::Triggers(&keys), Transition::Acquire.moves(), false)? != keys.len()
         {
-            return Err(overtaken("reserve triggers"));
+            return Err(Error::overtaken("reserve triggers"));
         }
         let mut rows = batch.take_rows();
         rows.extend(reserved.iter().map(|(r, priority)| FiredRow {

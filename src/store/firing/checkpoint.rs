@@ -1,6 +1,6 @@
 //! Checkpoints: how far a piece of work has come, kept for whoever goes on with it.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FailureClass, Result};
 use crate::store::row::CheckpointRow;
 use crate::store::{Firing, Session, TxMode};
 
@@ -57,5 +57,12 @@ fn put(s: &mut dyn Session, row: &CheckpointRow) -> Result<bool> {
     if s.row::<CheckpointRow>(root)?.is_some() {
         return Ok(false);
     }
-    s.insert(row).map(|()| true)
+    match s.insert(row) {
+        // The first try has written it: its answer was lost, and its session still worked at the
+        // look-up.
+        Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => {
+            Err(Error::overtaken("write a checkpoint"))
+        }
+        inserted => inserted.map(|()| true),
+    }
 }

@@ -5,12 +5,12 @@ use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::key::TriggerKey;
 use crate::rules::strategy::{is_rerun, is_tick};
 use crate::store::row::TriggerSelection;
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Owner, Session, TxMode};
-use std::collections::BTreeMap;
 
 /// A trigger that was seen to be due, without the lock.
 pub(super) struct SeenTrigger {
@@ -52,7 +52,7 @@ impl Firing<'_> {
             let outcome = self.store.retrying_or_doubt(
                 "acquire triggers",
                 TxMode::BesideClaims,
-                |s| self.acquire_in_session(s, owner, request, Some(&others)),
+                &mut |s| self.acquire_in_session(s, owner, request, Some(&others)),
                 &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
             );
             match outcome {
@@ -66,7 +66,7 @@ impl Firing<'_> {
                 }
             }
         }
-        let place: BTreeMap<&TriggerKey, usize> = seen.iter().enumerate().map(|(at, one)| (&one.key, at)).collect();
+        let place: HashMap<&TriggerKey, usize> = seen.iter().enumerate().map(|(at, one)| (&one.key, at)).collect();
         acquisition.fired.sort_by_key(|bundle| place.get(&bundle.trigger.key).copied());
         let taken = acquisition.fired.len()
             + acquisition.reserved.len()
@@ -140,7 +140,7 @@ impl Firing<'_> {
         let outcome = self.store.retrying_or_doubt(
             "claim triggers",
             TxMode::Claiming,
-            |s| self.claim_in_session(s, owner, request, seen, first_fence),
+            &mut |s| self.claim_in_session(s, owner, request, seen, first_fence),
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
         )?;
         Ok(Acquisition::of(outcome, false))

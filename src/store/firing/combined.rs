@@ -1,6 +1,7 @@
 //! Combined commits: with a backlog, ends and the next fires share a transaction, so that both pay
 //! for one lock and one commit.
 
+use super::tries::Tries;
 use super::{AcquireRequest, Acquisition, Completion, CompletionReport, Doubt, FireBundle};
 use crate::error::Result;
 use crate::settings::PollingStrategy;
@@ -31,11 +32,12 @@ impl Firing<'_> {
         ended: &[Completion],
         request: &AcquireRequest<'_>,
     ) -> Result<(CompletionReport, Acquisition)> {
+        let mut tries = Tries::of(ended);
         let outcome = self.store.retrying_or_doubt(
             "record and acquire",
             TxMode::BesideClaims,
-            |s| {
-                let recorded = self.complete_in_session(s, ended)?;
+            &mut |s| {
+                let recorded = self.complete_in_session(s, tries.next())?;
                 Ok((recorded, self.acquire_in_session(s, owner, request, None)?))
             },
             &mut |s, (recorded, acquisition)| self.is_committed(s, owner, ended, recorded, acquisition),

@@ -2,6 +2,7 @@
 
 use super::completion::of_outcome;
 use super::release::take_back_reservations;
+use super::tries::Tries;
 use super::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, EndedRuns};
 use crate::epoch::millis;
 use crate::error::Result;
@@ -38,24 +39,15 @@ impl Firing<'_> {
             true => TxMode::Claiming,
             false => TxMode::BesideClaims,
         };
-        let mut again: Option<Vec<Completion>> = None;
-        let mut tried = false;
+        let mut tries = Tries::of(completions);
         self.store.retrying(
             "complete fires",
             begin,
-            |s| {
-                if !std::mem::replace(&mut tried, true) {
-                    return self.complete_in_session(s, completions);
-                }
-                // Others may have declared the node dead since the first try, and have put triggers
-                // back for fires whose rows were held: as if each job held its own.
-                let again = again.get_or_insert_with(|| {
-                    completions.iter().map(|ended| Completion { guarded: true, ..ended.clone() }).collect()
-                });
-                self.complete_in_session(s, again)
-            },
+            |s| self.complete_in_session(s, tries.next()),
             &mut |s, recorded| {
-                self.are_completed(s, owner, &of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded))
+                // Ends that jobs have recorded say nothing of it: their tidying is done again.
+                let ended = of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded);
+                Ok(!ended.is_empty() && self.are_completed(s, owner, &ended)?)
             },
         )
     }

@@ -5,17 +5,18 @@ use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use super::overlap::defer;
 use super::{Acquisition, Reservation};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::hash::HashMap;
 use crate::key::TriggerKey;
 use crate::rules::firing::{Missed, is_still_reserved, missed};
 use crate::rules::strategy::is_tick;
 use crate::store::calendars::Calendars;
 use crate::store::placement::AdmissionFilter;
 use crate::store::row::{Candidate, CandidateSelection, FiredSelection, Selection};
-use crate::store::transaction::{fenced, overtaken};
+use crate::store::transaction::fenced;
 use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::Transition;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 impl Firing<'_> {
     /// Fires reserved triggers. Triggers that were paused, changed or taken away meanwhile are
@@ -39,7 +40,7 @@ impl Firing<'_> {
         let outcome = self.store.retrying_or_doubt(
             "fire triggers",
             TxMode::BesideClaims,
-            |s| self.fire_in_session(s, owner, reservations),
+            &mut |s| self.fire_in_session(s, owner, reservations),
             // If nothing was fired, what was given back is given back again.
             &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(false)),
         )?;
@@ -83,7 +84,7 @@ impl Firing<'_> {
         // Reservations of triggers that are blocked are deleted: those that fire are none by then.
         let rows: Vec<_> = begun.into_iter().zip(batch.take_rows()).collect();
         if s.begin_executing(&rows)? != rows.len() {
-            return Err(overtaken("fire triggers"));
+            return Err(Error::overtaken("fire triggers"));
         }
         batch.write(s, Vec::new())?;
         let overtaken = reservations.len() - reserved.held.len();
@@ -98,7 +99,7 @@ impl Firing<'_> {
         let ids: Vec<_> = reservations.iter().map(|r| r.fire_id.clone()).collect();
         let held = s.fired_ids(FiredSelection::Ids(&ids))?;
         let keys: Vec<_> = reservations.iter().map(|r| r.trigger.clone()).collect();
-        let candidates: BTreeMap<TriggerKey, Candidate> =
+        let candidates: HashMap<TriggerKey, Candidate> =
             s.candidates(CandidateSelection::Keys(&keys))?.into_iter().map(|c| (c.trigger.key.clone(), c)).collect();
         let mut calendars = Calendars::default();
         self.store.read_calendars(
@@ -142,7 +143,7 @@ impl Firing<'_> {
 struct Reserved {
     /// The fired rows that are there.
     held: BTreeSet<String>,
-    candidates: BTreeMap<TriggerKey, Candidate>,
+    candidates: HashMap<TriggerKey, Candidate>,
     calendars: Calendars,
     /// Triggers that a node of Quartz has reserved after us: it resumed or replaced them, and they
     /// are its to fire.

@@ -7,7 +7,7 @@ use super::prefetch::{may_go, prefetched_fire};
 use super::skipped::skipped;
 use super::{Acquisition, FireBundle, Recovering, Rerun, SkipReason, SkippedFires};
 use crate::epoch::moment;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::traceparent_of;
 use crate::key::{RECOVERY_GROUP, TriggerKey};
 use crate::rules::firing::{self, AfterFire};
@@ -17,7 +17,6 @@ use crate::store::database::{EndingTrigger, EndingTriggers};
 use crate::store::row::{
     Advance, Candidate, FiredRow, FiredState, PrefetchedFire, ReservationSelection, Selection, StoredOptionsRow,
 };
-use crate::store::transaction::overtaken;
 use crate::store::{Owner, Session};
 use crate::trigger::{Schedule, Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
@@ -213,11 +212,11 @@ impl<'a> FireBatch<'a> {
     /// those that are done go, siblings of one-at-a-time jobs block.
     pub(super) fn write(&self, s: &mut dyn Session, rows: Vec<FiredRow>) -> Result<()> {
         if !self.advances.is_empty() && s.advance(&self.advances)? != self.advances.len() {
-            return Err(overtaken("fire triggers"));
+            return Err(Error::overtaken("fire triggers"));
         }
         let ending: usize = self.ending.values().map(Vec::len).sum();
         if s.insert_fired(rows, &self.ending)? != ending {
-            return Err(overtaken("fire triggers"));
+            return Err(Error::overtaken("fire triggers"));
         }
         if !self.prefetched.is_empty() {
             s.insert_prefetched(&self.owner.instance, &self.prefetched)?;

@@ -27,6 +27,7 @@ mod released;
 mod rerun;
 mod schedule_reruns;
 mod skipped;
+mod tries;
 mod unfire;
 mod whole_ticks;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]

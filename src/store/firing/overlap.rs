@@ -5,7 +5,7 @@ use super::firable::Firable;
 use super::following::delete_idle;
 use super::skipped::skipped;
 use super::{Acquisition, SkipReason, SkippedFires};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::fixed_delay::count_from_end;
 use crate::rules::new_trigger::PauseState;
@@ -14,7 +14,6 @@ use crate::rules::passing_over::{leave_out_old, pass_over};
 use crate::store::calendars::Calendars;
 use crate::store::row::{Advance, FiredSelection, Notification, Selection, TriggerRow, TriggerSelection};
 use crate::store::schedule_row::{is_fixed_delay, stored_policies};
-use crate::store::transaction::overtaken;
 use crate::store::{Firing, Session};
 use crate::trigger::{Overlap, Policies, Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
@@ -178,7 +177,7 @@ impl Firing<'_> {
             }
         }
         if !advances.is_empty() && s.advance(&advances)? != advances.len() {
-            return Err(overtaken("end runs"));
+            return Err(Error::overtaken("end runs"));
         }
         for row in rows.iter().filter(|row| ended.failed.contains(&row.key) && !is_suspended(row)) {
             let pauses = stored_policies(row).is_ok_and(|policies| policies.pause_on_failure);
@@ -218,7 +217,7 @@ impl Firing<'_> {
             }
         }
         if !advances.is_empty() && s.advance(&advances)? != advances.len() {
-            return Err(overtaken("end runs"));
+            return Err(Error::overtaken("end runs"));
         }
         Ok(ends.let_go)
     }

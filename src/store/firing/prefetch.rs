@@ -4,7 +4,8 @@ use super::FireBundle;
 use super::fire_ids::fence_of;
 use super::following::delete_idle;
 use crate::epoch::millis;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::hash::HashMap;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::begun::BeginMark;
 use crate::rules::firing::{self, QUARTZ_LEAD_MS, Restored, restore};
@@ -13,7 +14,7 @@ use crate::store::row::{
     Advance, Counts, FiredRow, FiredSelection, GoneTrigger, HistoryFilter, HistoryRow, PrefetchedFire, PrefetchedRow,
     ScheduleRow, Selection, TriggerRow, TriggerSelection,
 };
-use crate::store::transaction::{fenced, overtaken};
+use crate::store::transaction::fenced;
 use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::cmp::Reverse;
@@ -105,7 +106,7 @@ impl Firing<'_> {
         let now_ms = self.node.time_that_came(s.now_ms()?, self.store.clock.ticks()).saturating_add(ahead_ms);
         let free = |key: &TriggerKey| state_of_new(pauses.is_paused(key.group()), false);
 
-        let mut unfired: BTreeMap<i64, Unfired> = BTreeMap::new();
+        let mut unfired: HashMap<i64, Unfired> = HashMap::default();
         let mut advances: BTreeMap<TriggerKey, Advance> = BTreeMap::new();
         let mut inserted: BTreeSet<TriggerKey> = BTreeSet::new();
         let mut ended = Vec::new();
@@ -152,7 +153,7 @@ impl Firing<'_> {
         }
         let advances: Vec<Advance> = advances.into_values().collect();
         if !advances.is_empty() && s.advance(&advances)? != advances.len() {
-            return Err(overtaken("take fires back"));
+            return Err(Error::overtaken("take fires back"));
         }
         let inserted: Vec<TriggerRow> = inserted.iter().filter_map(|key| rows.remove(key)).collect();
         if !inserted.is_empty() {
@@ -184,7 +185,7 @@ impl Firing<'_> {
 }
 
 /// The rows of the triggers that went with these fires, as far as they were left.
-pub(in crate::store) fn gone_rows(executing: &[FiredRow], left: &BTreeMap<i64, PrefetchedFire>) -> Vec<TriggerRow> {
+pub(in crate::store) fn gone_rows(executing: &[FiredRow], left: &HashMap<i64, PrefetchedFire>) -> Vec<TriggerRow> {
     let of_fire = |fire: &FiredRow| {
         let prefetched = fence_of(&fire.fire_id).and_then(|fence| left.get(&fence))?;
         UnbegunFire::of_row(fire, prefetched.clone())?.gone
@@ -200,9 +201,9 @@ impl Firing<'_> {
         s: &mut dyn Session,
         instance: &str,
         executing: &[FiredRow],
-    ) -> Result<BTreeMap<i64, PrefetchedFire>> {
+    ) -> Result<HashMap<i64, PrefetchedFire>> {
         if !executing.iter().any(|fire| fence_of(&fire.fire_id).is_some()) {
-            return Ok(BTreeMap::new());
+            return Ok(HashMap::default());
         }
         Ok(s.prefetched(instance)?.into_iter().map(|fire| (fire.fence, fire)).collect())
     }
@@ -239,14 +240,14 @@ impl Firing<'_> {
         s: &mut dyn Session,
         instance: &str,
         executing: Vec<FiredRow>,
-        left: &BTreeMap<i64, PrefetchedFire>,
+        left: &HashMap<i64, PrefetchedFire>,
         closes: bool,
     ) -> Result<(Vec<FiredRow>, Vec<FiredRow>)> {
         if left.is_empty() {
             return Ok((executing, Vec::new()));
         }
         let Some(mark) = s.begun(instance, closes)? else { return Ok((executing, Vec::new())) };
-        let mut not_begun: BTreeMap<String, UnbegunFire> = BTreeMap::new();
+        let mut not_begun: HashMap<String, UnbegunFire> = HashMap::default();
         for fire in &executing {
             let waits = fence_of(&fire.fire_id).filter(|fence| !mark.has_begun(*fence));
             let fire = waits.and_then(|fence| UnbegunFire::of_row(fire, left.get(&fence)?.clone()));
@@ -257,7 +258,7 @@ impl Firing<'_> {
             return Ok((executing, Vec::new()));
         }
         let unfired = self.restore_all(s, &not_begun)?;
-        let told: BTreeMap<&String, Unfired> = not_begun.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
+        let told: HashMap<&String, Unfired> = not_begun.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
         let (mut begun, mut going_on) = (Vec::new(), Vec::new());
         for fire in executing {
             match told.get(&fire.fire_id) {

@@ -20,7 +20,8 @@ impl Firing<'_> {
         connection: impl Into<CallersConnection<'c>>,
         completion: &Completion,
     ) -> Result<()> {
-        self.store.database.join("complete a fire", connection.into(), self.node.change_joined(), &mut |s| match self
+        let change = self.node.change_joined(self.store.clock.ticks());
+        self.store.database.join("complete a fire", connection.into(), change, &mut |s| match self
             .record_ends(s, std::slice::from_ref(completion), false)?
             .outcomes
             .first()

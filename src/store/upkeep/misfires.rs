@@ -2,14 +2,13 @@
 
 use super::MisfirePass;
 use crate::epoch::{millis, moment};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::TriggerKey;
 use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
 use crate::store::calendars::Calendars;
 use crate::store::firing::delete_idle;
 use crate::store::row::{Advance, Notification, TriggerRow, TriggerSelection};
-use crate::store::transaction::overtaken;
 use crate::store::{Lock, Session, SkipReason, SkippedFires, TxMode, Upkeep};
 use crate::trigger::{MisfireInstruction, Schedule, Trigger, TriggerOrder, TriggerState};
 use std::collections::BTreeMap;
@@ -293,7 +292,7 @@ impl Upkeep<'_> {
             pass.handled.push(before);
         }
         if s.advance(&advances)? != advances.len() {
-            return Err(overtaken("handle misfires"));
+            return Err(Error::overtaken("handle misfires"));
         }
         if !pass.finalized.is_empty() {
             // Quartz leaves these rows for ever (its issue 586).

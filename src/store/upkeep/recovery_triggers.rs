@@ -6,7 +6,8 @@ use super::Recovered;
 use super::dead_fire_handler::DeadFire;
 use crate::data_map::JobDataMap;
 use crate::epoch::moment;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::hash::HashMap;
 use crate::job::{JobPolicy, OnDead};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::new_trigger::PauseState;
@@ -18,7 +19,6 @@ use crate::store::row::{
     Advance, FiredRow, JobRow, JobSelection, Parked, RecoveryRow, Selection, TriggerRow, TriggerSelection,
     TypePolicyRow,
 };
-use crate::store::transaction::overtaken;
 use crate::store::{Session, Upkeep};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,15 +26,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The rows of dead fires, before anything is decided.
 struct Dead {
     /// The jobs that still exist, with their data if a handler is asked about their fires.
-    jobs: BTreeMap<JobKey, JobRow>,
+    jobs: HashMap<JobKey, JobRow>,
     /// The policies of those jobs that have one.
-    policies: BTreeMap<JobKey, JobPolicy>,
+    policies: HashMap<JobKey, JobPolicy>,
     recovered_before: BTreeSet<String>,
     triggers: BTreeMap<TriggerKey, TriggerRow>,
     /// The triggers whose rows are gone with a prefetched fire.
     gone: BTreeSet<TriggerKey>,
     /// The chains of reruns that the fires go on with, by their triggers.
-    chains: BTreeMap<TriggerKey, RecoveryRow>,
+    chains: HashMap<TriggerKey, RecoveryRow>,
     pauses: PauseState,
 }
 
@@ -89,7 +89,7 @@ impl Upkeep<'_> {
         }
         if !revived.is_empty() {
             if s.advance(&revived)? != revived.len() {
-                return Err(overtaken("recover a failed instance"));
+                return Err(Error::overtaken("recover a failed instance"));
             }
             // The rows of triggers that were revived before.
             let keys: Vec<TriggerKey> = revived.into_iter().map(|advance| advance.key).collect();
@@ -110,7 +110,7 @@ impl Upkeep<'_> {
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
         let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
-        let mut jobs: BTreeMap<JobKey, JobRow> =
+        let mut jobs: HashMap<JobKey, JobRow> =
             s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect();
         let policies = read_policies(s, &jobs)?;
         let is_asked = |policy: &JobPolicy| policy.on_dead_policy() == Some(OnDead::Ask);
@@ -281,14 +281,14 @@ impl Upkeep<'_> {
 
 /// The policies of these jobs, with what each leaves open as its type has it. A policy that cannot
 /// be read does not keep the job from being recovered (H12).
-fn read_policies(s: &mut dyn Session, jobs: &BTreeMap<JobKey, JobRow>) -> Result<BTreeMap<JobKey, JobPolicy>> {
+fn read_policies(s: &mut dyn Session, jobs: &HashMap<JobKey, JobRow>) -> Result<HashMap<JobKey, JobPolicy>> {
     let types = distinct(jobs.values().map(|job| &job.job_type));
     let types: Vec<String> = types.iter().map(|job_type| job_type.to_string()).collect();
     if types.is_empty() {
-        return Ok(BTreeMap::new());
+        return Ok(HashMap::default());
     }
     let rows: Vec<TypePolicyRow> = s.rows().any_of(&["job_type"], &types).list()?;
-    let of_types: BTreeMap<&str, &str> = rows.iter().map(|row| (&*row.job_type, &*row.policy)).collect();
+    let of_types: HashMap<&str, &str> = rows.iter().map(|row| (&*row.job_type, &*row.policy)).collect();
     let policy = |job: &JobRow| {
         let warn = |why: &String| log::warn!("recovering without a policy job={} error={why}", job.key);
         let read = |text: &str| JobPolicy::decode(text).inspect_err(warn).ok();

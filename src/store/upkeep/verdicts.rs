@@ -6,6 +6,7 @@ use super::recovery::FireHolder;
 use super::{Checkin, Membership, Recovered};
 use crate::epoch::{millis, moment};
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::rules::failover::{Observations, window_end};
 use crate::rules::foresight::{foresight_ms, slowest_read};
 use crate::rules::neighbours::{self, Neighbour};
@@ -18,7 +19,7 @@ use crate::store::row::{
     BlacklistRow, Departure, FiredSelection, InstanceRow, InstanceSelection, LimitRow, Notification, WithFires,
 };
 use crate::store::{JobStore, Lock, Session, TxMode, Upkeep};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The time after which a node of Quartz checks in again whose check-in has failed, at least:
@@ -99,7 +100,8 @@ impl Upkeep<'_> {
         let unknown: Vec<_> = seen.with_fires.iter().filter(|with| !known.contains(with.instance.as_str())).collect();
         // A node of Quartz that has no state row for a while is a member all the same.
         let is_of_quartz = |with: &&WithFires| !with.ids.iter().all(|id| is_fire_id(id));
-        self.node.note_members(&seen.instances, unknown.iter().any(is_of_quartz));
+        let known_until = begun.saturating_add(self.store.settings.job_store.checkin_interval);
+        self.node.note_members(&seen.instances, unknown.iter().any(is_of_quartz), known_until);
         let names = peers.iter().map(|peer| &peer.name).chain(unknown.iter().map(|with| &with.instance));
         me.observations.keep_only(names.map(String::as_str));
 
@@ -135,7 +137,8 @@ impl Upkeep<'_> {
         // row, and begins nothing once that is gone. A node of Quartz that was declared dead goes
         // on firing, and writes its state row again at its next check-in.
         for with in unknown {
-            let (instance, interval_ms) = (&with.instance, own_interval.max(QUARTZ_RETRY_MS));
+            let of_quartz = me.observations.quartz_interval_ms().max(QUARTZ_RETRY_MS);
+            let (instance, interval_ms) = (&with.instance, own_interval.max(of_quartz));
             let missing = Suspect { instance, last_checkin_ms: i64::MAX, interval_ms, foreign: true };
             if !is_of_quartz(&with) || me.observations.convicts(missing, &observer) {
                 suspects.push((instance.clone(), None));
@@ -407,7 +410,7 @@ impl Checkin {
 /// Two must not be active at once. Another that is drained or blacklisted has to know it: it has
 /// checked in since. A node that stands by, or ends, has said so itself.
 fn is_active(me: &Membership, seen: &MembersSeen, dead: &BTreeSet<&str>) -> bool {
-    let nodes: BTreeMap<&str, &NodeIdentity> = seen.nodes.iter().map(|node| (node.instance.as_str(), node)).collect();
+    let nodes: HashMap<&str, &NodeIdentity> = seen.nodes.iter().map(|node| (node.instance.as_str(), node)).collect();
     let fires = |row: &&InstanceRow| {
         let known =
             |entry: &&BlacklistRow| entry.made_ms.saturating_add(row.checkin_interval_ms) <= row.last_checkin_ms;

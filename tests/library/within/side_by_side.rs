@@ -19,6 +19,7 @@ pub fn all(app: impl Fn() -> App) {
     a_trigger_that_is_put_in_the_place_of_a_due_one_stays(&app());
     a_trigger_that_is_put_in_the_place_of_a_running_one_stays(&app());
     a_child_that_waits_for_a_run_of_its_own_is_let_go(&app());
+    a_fire_that_another_node_deletes_at_the_same_time_is_not_ended_twice(&app());
 }
 
 fn in_an_hour(key: TriggerKey, job: &JobDetail) -> Trigger {
@@ -190,6 +191,35 @@ fn a_child_that_waits_for_a_run_of_its_own_is_let_go(app: &App) {
     running.recv_timeout(super::SOON).expect("the child follows, and waits for no audit");
     end_child.send(()).unwrap();
     nothing_runs(&scheduler);
+    scheduler.store().catalogue().clear().unwrap();
+    end(app, &scheduler);
+}
+
+/// Another node takes the fire over, and deletes its row, while the job's transaction ends it. On
+/// MySQL the read of that transaction sees a row that its deletion does not find.
+fn a_fire_that_another_node_deletes_at_the_same_time_is_not_ended_twice(app: &App) {
+    let (its, (begins, begun), (go, gate)) = (app.clone(), unbounded(), unbounded::<()>());
+    let work = move |ctx: &mut JobContext| {
+        begins.send(ctx.fire_id().to_owned())?;
+        gate.recv()?;
+        its.write_and(&mut |connection| Ok(ctx.complete_in(connection)?)).map_err(failed)
+    };
+    let scheduler = app.scheduler().job_fn("work", work).build().unwrap();
+    scheduler.start().unwrap();
+    let (job, trigger) = recoverable("j");
+    scheduler.schedule_job(job, trigger).unwrap();
+    let fire_id = begun.recv_timeout(LONG).unwrap();
+    let delete = format!("DELETE FROM QRTZ_FIRED_TRIGGERS WHERE ENTRY_ID = '{fire_id}'");
+    app.run_and(&delete, &mut |_| {
+        go.send(())?;
+        // The job's transaction waits for the row now, and nothing tells of that.
+        let (clock, free) = super::watch();
+        support::wait_until("the job waits", LONG, || clock.ticks() > free + Duration::from_millis(300));
+        Ok(())
+    })
+    .unwrap();
+    nothing_runs(&scheduler);
+    assert_eq!(app.effects(), 0, "its transaction was rolled back");
     scheduler.store().catalogue().clear().unwrap();
     end(app, &scheduler);
 }

@@ -304,3 +304,23 @@ fn a_job_whose_trigger_is_given_to_another_while_it_runs_goes_with_its_run() {
     assert!(!cluster.has_job("a") && cluster.has_job("b"));
     assert_eq!(cluster.state("t"), "WAITING");
 }
+
+#[cfg(feature = "test-util")]
+on_each_strategy!(what_a_job_left_behind_goes_though_the_commit_that_tidies_is_lost);
+/// A job on a server has ended its fire in a transaction of its own, which leaves the job. The
+/// commit that takes it away is lost, and nobody else would ever do so.
+#[cfg(feature = "test-util")]
+fn what_a_job_left_behind_goes_though_the_commit_that_tidies_is_lost() {
+    use carnelian::store::faults::Fault;
+    for fault in [Fault::CommitLostApplied, Fault::CommitLostNotApplied] {
+        let cluster = Cluster::new(open());
+        let a = cluster.node("A");
+        cluster.schedule(job("a"), [once("t", "a", NOW)]);
+        let bundle = a.fire_one();
+        cluster.damage(|s| s.delete_fired(std::slice::from_ref(&bundle.fire_id), Vec::new()).map(drop));
+        cluster.opened.database.plan().plan(1, fault);
+        let ended = Completion { by_job: true, ..bundle.completion(NoInstruction, None) };
+        assert_eq!(a.complete_all(&[ended]), [Fenced], "{fault:?}");
+        assert!(!cluster.has_job("a"), "{fault:?}");
+    }
+}

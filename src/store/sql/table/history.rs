@@ -3,7 +3,7 @@
 use super::declared::{select_of, values, written};
 use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::{JOB_KEY, job_keys, texts};
-use crate::error::{FailureClass, Result};
+use crate::error::{Error, FailureClass, Result};
 use crate::hash::HashMap;
 use crate::job::RunMarks;
 use crate::key::JobKey;
@@ -182,8 +182,11 @@ impl SqlSession<'_, '_> {
         if self.execute(&text, &values)? == 0 {
             return Ok(Vec::new());
         }
-        self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &texts(std::slice::from_ref(id)), "")?;
-        Ok(vec![id.clone()])
+        // In a transaction of a job's, which takes no lock, another node may have deleted the row.
+        match self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &texts(std::slice::from_ref(id)), "")? {
+            0 => Err(Error::overtaken("complete a fire")),
+            _ => Ok(vec![id.clone()]),
+        }
     }
 
     /// Writes the history of the fires that were there; gives their ids.
