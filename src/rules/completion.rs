@@ -1,9 +1,9 @@
 //! Completion: the triggers and jobs that may be over when fires have ended.
 
+use crate::hash::HashMap;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::TriggerRow;
 use crate::trigger::TriggerState;
-use std::collections::BTreeMap;
 
 /// A run that has ended.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Deletable {
 /// completed, or deleted, while the job ran, and waits for this fire; so does its job. A trigger
 /// that was stored for another job meanwhile is another one.
 pub(crate) fn deletable(fires: &[EndedRun<'_>], stored: &[TriggerRow]) -> Deletable {
-    let is_complete: BTreeMap<(&TriggerKey, &JobKey), bool> =
+    let is_complete: HashMap<(&TriggerKey, &JobKey), bool> =
         stored.iter().map(|row| ((&row.key, &row.job), row.state == TriggerState::Complete.name())).collect();
     let mut found = Deletable::default();
     for fire in fires {

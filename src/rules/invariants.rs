@@ -1,5 +1,6 @@
 //! Invariants: what must hold in every committed state of the store.
 
+use crate::hash::HashMap;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{FiredState, JobRow, ScheduleRow, Snapshot, TriggerRow};
 use crate::trigger::{Schedule, TriggerState};
@@ -35,9 +36,9 @@ pub fn violations(snapshot: &Snapshot) -> Vec<Violation> {
 
 struct Check<'a> {
     snapshot: &'a Snapshot,
-    jobs: BTreeMap<&'a JobKey, &'a JobRow>,
-    triggers: BTreeMap<&'a TriggerKey, &'a TriggerRow>,
-    acquired: BTreeMap<&'a TriggerKey, usize>,
+    jobs: HashMap<&'a JobKey, &'a JobRow>,
+    triggers: HashMap<&'a TriggerKey, &'a TriggerRow>,
+    acquired: HashMap<&'a TriggerKey, usize>,
     /// Nodes of Quartz, and the triggers they have reserved, or believe they have.
     foreign: BTreeSet<&'a str>,
     reserved_by_quartz: BTreeSet<&'a TriggerKey>,
@@ -53,7 +54,7 @@ impl<'a> Check<'a> {
             snapshot,
             jobs: snapshot.jobs.iter().map(|j| (&j.key, j)).collect(),
             triggers: snapshot.triggers.iter().map(|t| (&t.key, t)).collect(),
-            acquired: BTreeMap::new(),
+            acquired: HashMap::default(),
             foreign: snapshot.instances.iter().filter(|i| i.incarnation.is_none()).map(|i| i.name.as_str()).collect(),
             reserved_by_quartz: BTreeSet::new(),
             executing: BTreeMap::new(),

@@ -1,8 +1,9 @@
 //! `PauseState`: pauses and running fires, and the state in which they leave a new trigger.
 
+use crate::hash::HashMap;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::TriggerState;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The marker in `PAUSED_TRIGGER_GRPS` that pauses every group, also those to come.
 pub const ALL_GROUPS_PAUSED: &str = "_$_ALL_GROUPS_PAUSED_$_";
@@ -12,7 +13,7 @@ pub const ALL_GROUPS_PAUSED: &str = "_$_ALL_GROUPS_PAUSED_$_";
 pub(crate) struct PauseState {
     paused_groups: BTreeSet<String>,
     /// Jobs with executing fires, each with whether one of these lets no other run beside it.
-    executing: BTreeMap<JobKey, bool>,
+    executing: HashMap<JobKey, bool>,
 }
 
 impl PauseState {

@@ -4,11 +4,12 @@
 use crate::data_map::JobDataMap;
 use crate::error::shorten;
 use crate::guarded::guarded;
+use crate::hash::HashMap;
 use crate::hash::fnv1a;
 use crate::job::{EligibleNode, ExecutionStrategy, JobDetail, NodePart, Strategy, Tick};
 use crate::key::{BROADCAST_GROUP, RERUN_GROUPS, TriggerKey};
 use crate::rules::placement::{ClusterView, may_run, takes_any};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The data keys by which the trigger of a part says which it is.
 pub(crate) mod part_keys {
@@ -80,7 +81,7 @@ pub(crate) fn eligible(
     me: &str,
     job: &JobDetail,
     view: &ClusterView,
-    types: &BTreeMap<String, BTreeSet<String>>,
+    types: &HashMap<String, BTreeSet<String>>,
     now_ms: i64,
 ) -> Vec<String> {
     let takes = |node: &&crate::rules::placement::NodeIdentity| {
@@ -251,8 +252,8 @@ mod tests {
             does("deputy", NodeActivity::Passive),
             does("standby", NodeActivity::Standby),
         ];
-        let any = BTreeMap::new();
-        let other = BTreeMap::from([("b".to_owned(), BTreeSet::from(["other".to_owned()]))]);
+        let any = HashMap::default();
+        let other = HashMap::from_iter([("b".to_owned(), BTreeSet::from(["other".to_owned()]))]);
         let only = Placement::new().allow_node("a").allow_node("gone");
         for (blacklist, placement, types, expected) in [
             (vec![], Placement::new(), &any, vec!["a", "b", "c"]),

@@ -5,14 +5,15 @@ use super::row::{CalendarRow, TriggerRow};
 use super::{JobStore, Session};
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::hash::HashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The calendars read so far in one transaction.
 #[derive(Default)]
 pub(super) struct Calendars {
     /// By name; none for one that is not stored.
-    read: BTreeMap<String, Option<Decoded>>,
+    read: HashMap<String, Option<Decoded>>,
 }
 
 impl JobStore {

@@ -2,9 +2,9 @@
 
 use super::row::CalendarRow;
 use crate::calendar::Calendar;
+use crate::hash::HashMap;
 use chrono_tz::Tz;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// More decoded calendars than these are not kept.
@@ -17,7 +17,7 @@ pub(super) type Decoded = Result<Arc<Calendar>, String>;
 /// transaction: what is kept is never older than what is stored.
 #[derive(Default)]
 pub(super) struct DecodedCalendars {
-    kept: Mutex<BTreeMap<String, (Vec<u8>, Decoded)>>,
+    kept: Mutex<HashMap<String, (Vec<u8>, Decoded)>>,
 }
 
 impl DecodedCalendars {

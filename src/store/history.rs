@@ -18,11 +18,11 @@ use super::row::{
 };
 use super::{History, JobStore, Session};
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::settings::{HistoryRecord, HistorySettings};
 use chrono::{DateTime, Utc};
-use std::collections::BTreeMap;
 
 /// The most rows that one query returns.
 const MAX_LIMIT: usize = 10_000;
@@ -252,7 +252,7 @@ fn fill_in_addresses(s: &mut dyn Session, rows: &mut [HistoryRow]) -> Result<()>
         return Ok(());
     }
     let found: Vec<IncarnationRow> = s.rows().any_of(&["incarnation"], &incarnations).list()?;
-    let found: BTreeMap<String, Option<String>> = found.into_iter().map(|row| (row.incarnation, row.address)).collect();
+    let found: HashMap<String, Option<String>> = found.into_iter().map(|row| (row.incarnation, row.address)).collect();
     for row in rows {
         row.address = incarnation(row).and_then(|name| found.get(&name).cloned().flatten());
     }
@@ -282,10 +282,10 @@ fn running(store: &JobStore, s: &mut dyn Session, filter: &HistoryFilter<'_>) ->
     }
     let now_ms = s.now_ms()?;
     let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
-    let jobs: BTreeMap<JobKey, JobRow> =
+    let jobs: HashMap<JobKey, JobRow> =
         s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect();
     let triggers: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
-    let chain: BTreeMap<TriggerKey, RecoveryRow> = s
+    let chain: HashMap<TriggerKey, RecoveryRow> = s
         .rows()
         .any_of(&["trigger"], &triggers)
         .list()?

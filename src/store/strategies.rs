@@ -2,13 +2,13 @@
 //! them.
 
 use crate::error::{Error, Result};
+use crate::hash::HashMap;
 use crate::job::{EveryNode, ExecutionStrategy, Strategy};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Strategies by their names; those that spread ticks and are built in are always among them.
 #[derive(Clone)]
-pub(in crate::store) struct Strategies(BTreeMap<String, Arc<dyn ExecutionStrategy>>);
+pub(in crate::store) struct Strategies(HashMap<String, Arc<dyn ExecutionStrategy>>);
 
 impl Default for Strategies {
     fn default() -> Self {

@@ -17,6 +17,7 @@ use crate::scheduler::services::job_file_watcher::JobFileWatcher;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
+use crate::hash::HashMap;
 use crate::job::{ExecutionStrategy, JobDefinition};
 use crate::key::check_name;
 use crate::listener::{
@@ -26,7 +27,6 @@ use crate::machine::{Machine, MachineFiles};
 use crate::matcher::KeyMatcher;
 use crate::settings::{InstanceIdSetting, Settings};
 use crate::store::{DeadFire, DeadFireDecision, DeadFireHandler, JobStore};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -374,7 +374,7 @@ impl Scheduler {
 /// Handlers of dead fires, by the type of their jobs.
 #[derive(Default)]
 struct DeadFireHandlers {
-    by_type: BTreeMap<String, Box<dyn DeadFireHandler>>,
+    by_type: HashMap<String, Box<dyn DeadFireHandler>>,
 }
 
 impl DeadFireHandler for DeadFireHandlers {

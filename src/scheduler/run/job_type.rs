@@ -5,10 +5,10 @@ use super::job::Job;
 use super::job_error::JobError;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
+use crate::hash::HashMap;
 use crate::job::JobPolicy;
 use crate::key::check_text;
 use crate::listener::guarded;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Brings data from one version to the next.
@@ -43,7 +43,7 @@ type Upgrader = Arc<dyn Fn(&mut JobDataMap) -> Result<(), JobError> + Send + Syn
 pub struct JobType {
     job: Arc<dyn Job>,
     version: u32,
-    upgraders: BTreeMap<u32, Upgrader>,
+    upgraders: HashMap<u32, Upgrader>,
     deprecated: Option<String>,
     policy: JobPolicy,
 }
@@ -55,7 +55,7 @@ impl JobType {
     }
 
     pub(crate) fn of(job: Arc<dyn Job>) -> Self {
-        Self { job, version: 1, upgraders: BTreeMap::new(), deprecated: None, policy: JobPolicy::new() }
+        Self { job, version: 1, upgraders: HashMap::default(), deprecated: None, policy: JobPolicy::new() }
     }
 
     /// The step from data of version `from` to the version after it; the type reads that one from

@@ -1,13 +1,14 @@
 //! `AlarmBoard`: what this node measures for its alarms, and whom it tells.
 
 use crate::alarm::{Alarm, AlarmJob, AlarmKind};
+use crate::hash::HashMap;
 use crate::key::JobKey;
 use crate::listener::lifecycle_log;
 use crate::rules::alarms::{AlarmState, Bound, Change, Growth, Threshold, judge};
 use crate::scheduler::metrics::View;
 use crate::scheduler::node::Node;
 use crate::settings::AlarmSettings;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ const LATE: Duration = Duration::from_secs(5);
 /// The alarms of a node, and how each of them stands.
 #[derive(Default)]
 pub(crate) struct AlarmBoard {
-    standings: BTreeMap<AlarmKind, AlarmState>,
+    standings: HashMap<AlarmKind, AlarmState>,
     dead: Growth,
 }
 

@@ -6,13 +6,13 @@ use super::reporter::Reporter;
 use super::service::{Next, Service};
 use crate::clock::Moment;
 use crate::error::{Error, FailureClass, Result};
+use crate::hash::HashMap;
 use crate::listener::lifecycle_log;
 use crate::scheduler::lease::QUARTZ_TOLERANCE;
 use crate::scheduler::node::Node;
 use crate::settings::{ClusterMode, PollingStrategy};
 use crate::signal::{Signal, Woken};
 use crate::store::{Checkin, Membership};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub(crate) struct ClusterManager {
     /// The twin was named already.
     twin_named: bool,
     /// The nodes of Quartz that are named already, and whether as one with a clock that is off.
-    foreign_named: BTreeMap<String, bool>,
+    foreign_named: HashMap<String, bool>,
     /// The strategy that was told last, where it was another than the settings ask for.
     strategy_told: Option<PollingStrategy>,
     /// The next step after the check-in before the first pass.
@@ -57,7 +57,7 @@ impl ClusterManager {
             membership,
             reporter,
             twin_named: false,
-            foreign_named: BTreeMap::new(),
+            foreign_named: HashMap::default(),
             strategy_told: None,
             pending: None,
         }

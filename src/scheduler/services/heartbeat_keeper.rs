@@ -3,6 +3,7 @@
 
 use super::service::{Next, Service};
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::job::FireOutcome;
 use crate::job::StuckAction;
 use crate::listener::{FireEnd, FireEvent, SchedulerListener, lifecycle_log};
@@ -16,7 +17,7 @@ use crate::scheduler::run::stop_reason::StopReason;
 use crate::scheduler::run::worker_pool::WorkerPool;
 use crate::store::{CompletionInstruction, FireHeartbeat, Heartbeats};
 use crossbeam_channel::Sender;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -174,7 +175,7 @@ impl HeartbeatKeeper {
             return;
         }
         let node = &*self.node;
-        let mut by_incarnation: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        let mut by_incarnation: HashMap<&str, Vec<String>> = HashMap::default();
         for fire in fires {
             fire.revoke();
             by_incarnation.entry(&fire.owner.incarnation).or_default().push(fire.fire_id().to_owned());

@@ -5,6 +5,7 @@ use super::if_stored::IfStored;
 use super::scheduling::no_calendar;
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
+use crate::hash::HashMap;
 use crate::job::JobDetail;
 use crate::job_file::plan::{Plan, Stored, Unfit, doomed, plan};
 use crate::job_file::{FileJob, FileTrigger, JobFile, Start};
@@ -44,7 +45,7 @@ pub struct Imported {
 }
 
 /// A trigger of the file as it would be stored now.
-type Prepared = BTreeMap<usize, Trigger>;
+type Prepared = HashMap<usize, Trigger>;
 
 impl Catalogue<'_> {
     /// Does what a job file says: deletes, then stores jobs and triggers by its directives. All or
@@ -115,7 +116,7 @@ impl Catalogue<'_> {
         let mut calendars = Calendars::default();
         let names = file.triggers.iter().filter_map(|entry| entry.trigger.calendar_name.as_deref());
         self.store.read_calendars(s, &mut calendars, names)?;
-        let (mut prepared, mut unfit) = (Prepared::new(), BTreeMap::new());
+        let (mut prepared, mut unfit) = (Prepared::default(), BTreeMap::new());
         for (at, entry) in file.triggers.iter().enumerate() {
             let mut trigger = entry.trigger.clone();
             if let Start::After(ms) = entry.start {
@@ -174,7 +175,7 @@ impl Catalogue<'_> {
         let planned: Vec<&FileJob> = plan.jobs.values().filter_map(|at| file.jobs.get(*at)).collect();
         let asked = planned.iter().filter(|job| file.keeps_unchanged || job.flags.is_none());
         let asked: Vec<JobKey> = asked.map(|job| job.detail.key.clone()).collect();
-        let stored: BTreeMap<JobKey, JobRow> =
+        let stored: HashMap<JobKey, JobRow> =
             s.jobs(JobSelection::Whole(&asked))?.into_iter().map(|row| (row.key.clone(), row)).collect();
         let mut jobs = Vec::with_capacity(planned.len());
         for job in planned {

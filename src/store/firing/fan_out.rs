@@ -14,6 +14,7 @@ use super::fire_batch::FireBatch;
 use super::following::delete_idle;
 use crate::epoch::moment;
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::job::{EligibleNode, JobPolicy, Tick};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::node::NodeInfo;
@@ -28,7 +29,7 @@ use crate::store::row::{
 };
 use crate::store::{Firing, Session};
 use crate::trigger::{Overlap, Transition, Trigger, TriggerState};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// An answer of a strategy that takes longer is named: the cluster waits for it.
@@ -50,9 +51,9 @@ pub(super) struct FanOut {
 /// The cluster as it is when ticks are fanned out.
 struct Nodes {
     view: ClusterView,
-    types: BTreeMap<String, BTreeSet<String>>,
+    types: HashMap<String, BTreeSet<String>>,
     /// The reports of the nodes, if a strategy may ask for it.
-    infos: BTreeMap<String, NodeInfo>,
+    infos: HashMap<String, NodeInfo>,
 }
 
 impl Firing<'_> {
@@ -135,7 +136,7 @@ impl Firing<'_> {
         &self,
         tick: &Firable,
         takers: &[String],
-        infos: &BTreeMap<String, NodeInfo>,
+        infos: &HashMap<String, NodeInfo>,
         now_ms: i64,
     ) -> std::result::Result<Vec<Part>, String> {
         let chosen = tick.job.policy().execution_strategy();
@@ -163,13 +164,13 @@ impl Firing<'_> {
 
     fn look_for_parts(&self, s: &mut dyn Session, now_ms: i64, with_infos: bool) -> Result<Nodes> {
         let view = self.store.placement().read_cluster(s, now_ms)?;
-        let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut types: HashMap<String, BTreeSet<String>> = HashMap::default();
         for row in s.job_types()? {
             types.entry(row.instance).or_default().insert(row.job_type);
         }
         let infos = match with_infos {
             true => s.rows::<NodeRow>().list()?.into_iter().map(|row| (row.instance, row.info)).collect(),
-            false => BTreeMap::new(),
+            false => HashMap::default(),
         };
         Ok(Nodes { view, types, infos })
     }
@@ -196,7 +197,7 @@ impl Firing<'_> {
         let mut rows = s.triggers(TriggerSelection::Keys(&keys))?;
         // Complete parts have begun, and wait for their runs.
         rows.retain(|row| row.state != TriggerState::Complete.name());
-        let mut jobs = BTreeMap::new();
+        let mut jobs = HashMap::default();
         for key in distinct(rows.iter().map(|row| &row.job)) {
             let job = s.job(&key)?;
             let has_shares = job.as_ref().map(|job| match job.policy.as_deref().map(JobPolicy::decode) {

@@ -6,13 +6,14 @@ use super::ended_part::EndedPart;
 use super::fire_ids::fence_of;
 use super::released::Released;
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::job::{FireOutcome, On, Parent};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for, read};
 use crate::rules::strategy::{PartId, is_rerun, part_id};
 use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, JobRow, JobSelection, TriggerSelection};
 use crate::store::{Firing, Session};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The number of characters of its parent's result a child sees: they are part of a trigger's data.
 const MOST_PASSED_ON: usize = 1_000;
@@ -38,7 +39,7 @@ impl Firing<'_> {
         s: &mut dyn Session,
         fires: &[FiredRow],
         lost: &[String],
-        traces: &BTreeMap<String, String>,
+        traces: &HashMap<String, String>,
     ) -> Result<()> {
         let lost: BTreeSet<&String> = lost.iter().collect();
         let fires: Vec<&FiredRow> = fires.iter().filter(|fire| lost.contains(&fire.fire_id)).collect();
@@ -64,7 +65,7 @@ impl Firing<'_> {
             return Ok(Vec::new());
         }
         let rows = s.continuations(ContinuationSelection::ChildrenOf(&parents))?;
-        let mut children: BTreeMap<&JobKey, Vec<(&ContinuationRow, On, bool)>> = BTreeMap::new();
+        let mut children: HashMap<&JobKey, Vec<(&ContinuationRow, On, bool)>> = HashMap::default();
         for row in &rows {
             match read(&row.on) {
                 Ok((on, per_tick)) => children.entry(&row.parent).or_default().push((row, on, per_tick)),

@@ -3,11 +3,12 @@
 use super::FireBundle;
 use super::prefetch::{UnbegunFire, Unfired};
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::store::row::{FiredSelection, Notification};
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Lock, Owner, Session, TxMode};
 use crate::trigger::TriggerState;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 impl Firing<'_> {
     /// Takes fires back that have not begun: their triggers are due again for the same times, under
@@ -46,7 +47,7 @@ impl Firing<'_> {
             .map(|fire| of_bundle(&fire))
             .collect::<Result<_>>()?;
         let unfired = self.restore_all(s, &ours)?;
-        let mut told: BTreeMap<&String, Unfired> = ours.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
+        let mut told: HashMap<&String, Unfired> = ours.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
         // A node with a free worker may take them.
         s.notify(Notification::Change)?;
         Ok(fires.iter().map(|fire| told.remove(&fire.fire_id).unwrap_or(Unfired::Gone)).collect())

@@ -2,6 +2,7 @@
 
 use super::History;
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::job::FireOutcome;
 use crate::key::JobKey;
 use crate::store::Session;
@@ -37,7 +38,7 @@ impl History<'_> {
         &self,
         s: &mut dyn Session,
         fires: &[FiredRow],
-        jobs: &BTreeMap<JobKey, JobRow>,
+        jobs: &HashMap<JobKey, JobRow>,
         now_ms: i64,
     ) -> Result<()> {
         let row = |fire: &FiredRow| {

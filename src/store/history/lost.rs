@@ -2,13 +2,13 @@
 //! time.
 
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::job::{FireOutcome, RunMarks};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::store::row::{FiredRow, HistoryRow, JobRow, JobSelection, RecoveryRow};
 use crate::store::transaction::random_hex;
 use crate::store::{History, Session};
 use crate::trigger::Trigger;
-use std::collections::BTreeMap;
 
 impl History<'_> {
     /// Writes down that these executing fires were lost with their node, whether they are run again
@@ -17,21 +17,21 @@ impl History<'_> {
         &self,
         s: &mut dyn Session,
         fires: &[FiredRow],
-        traces: &BTreeMap<String, String>,
+        traces: &HashMap<String, String>,
         now_ms: i64,
     ) -> Result<()> {
         if fires.is_empty() {
             return Ok(());
         }
         let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
-        let jobs: BTreeMap<JobKey, JobRow> =
+        let jobs: HashMap<JobKey, JobRow> =
             s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect();
         self.put_lost_last_runs(s, fires, &jobs, now_ms)?;
         if !self.store.settings.history.records(FireOutcome::Lost) {
             return Ok(());
         }
         let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
-        let chain: BTreeMap<TriggerKey, RecoveryRow> = s
+        let chain: HashMap<TriggerKey, RecoveryRow> = s
             .rows()
             .any_of(&["trigger"], &keys)
             .list()?

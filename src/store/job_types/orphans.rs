@@ -7,11 +7,12 @@
 use super::JobTypes;
 use crate::epoch::{millis, moment};
 use crate::error::{Error, Result};
+use crate::hash::HashMap;
 use crate::key::JobKey;
 use crate::store::row::{JobSelection, OrphanRow, TriggerSelection, UnknownJobRow};
 use crate::store::{Lock, Session, TxMode};
 use chrono::{DateTime, Utc};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The most orphans that one search finds.
@@ -292,7 +293,7 @@ impl JobTypes<'_> {
             }
             false => s.rows::<OrphanRow>().list()?,
         };
-        let noted: BTreeMap<JobKey, OrphanRow> = noted.into_iter().map(|row| (row.job.clone(), row)).collect();
+        let noted: HashMap<JobKey, OrphanRow> = noted.into_iter().map(|row| (row.job.clone(), row)).collect();
         let orphan = |row: UnknownJobRow| Orphan {
             version: u32::try_from(row.version).unwrap_or(u32::MAX),
             known_version: types.get(&row.job_type).map(|known| u32::try_from(*known).unwrap_or(u32::MAX)),

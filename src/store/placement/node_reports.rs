@@ -1,16 +1,16 @@
 //! `NodeReports`: what nodes have said of themselves, and which of the nodes take work.
 
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::node::NodeInfo;
 use crate::rules::placement::{NodeIdentity, takes_any};
 use crate::store::Session;
 use crate::store::row::{BlacklistRow, InstanceRow, NodeRow};
-use std::collections::BTreeMap;
 
 /// The reports of the nodes on themselves, and which of them are to take no work.
 #[derive(Default)]
 pub(in crate::store) struct NodeReports {
-    nodes: BTreeMap<String, NodeRow>,
+    nodes: HashMap<String, NodeRow>,
     blacklist: Vec<BlacklistRow>,
 }
 

@@ -2,13 +2,14 @@
 
 use crate::epoch::millis;
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::job::{JobDetail, Placement};
 use crate::key::JobKey;
 use crate::rules::failover::is_dead;
 use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
 use crate::store::row::{InstanceRow, InstanceSelection, JobSelection, NodePlace, PlacementView};
 use crate::store::{ClusterPlacement, Session};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The answer of one living node to a fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +106,7 @@ impl ClusterPlacement<'_> {
 
 /// The identities of these instances, by what they say of themselves.
 pub(in crate::store) fn identities(said: Vec<NodePlace>, instances: &[InstanceRow]) -> Vec<NodeIdentity> {
-    let mut said: BTreeMap<String, NodePlace> = said.into_iter().map(|place| (place.instance.clone(), place)).collect();
+    let mut said: HashMap<String, NodePlace> = said.into_iter().map(|place| (place.instance.clone(), place)).collect();
     let identity = |row: &InstanceRow| match said.remove(&row.name).filter(|_| row.incarnation.is_some()) {
         Some(place) => NodeIdentity {
             instance: place.instance,

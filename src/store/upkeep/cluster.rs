@@ -3,11 +3,11 @@
 use super::{ClusterNow, FiredTrigger, Heartbeat, InstanceStatus};
 use crate::epoch::{length, millis, moment};
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::rules::failover::is_dead;
 use crate::store::placement::NodeReports;
 use crate::store::row::{FiredRow, FiredSelection, FiredState, HeartbeatRow, InstanceRow, Snapshot, SnapshotPlace};
 use crate::store::{Session, Upkeep};
-use std::collections::BTreeMap;
 
 impl Upkeep<'_> {
     /// The nodes of the cluster, in order of their names.
@@ -119,7 +119,7 @@ impl Upkeep<'_> {
 
 /// Fires as they are shown, with those heartbeats that are theirs.
 fn shown(rows: Vec<FiredRow>, beats: Vec<HeartbeatRow>) -> Vec<FiredTrigger> {
-    let mut beats: BTreeMap<String, HeartbeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
+    let mut beats: HashMap<String, HeartbeatRow> = beats.into_iter().map(|b| (b.fire_id.clone(), b)).collect();
     let fire = |row: FiredRow| FiredTrigger {
         heartbeat: beats.remove(&row.fire_id).map(|beat| Heartbeat {
             time: moment(beat.beat_ms),

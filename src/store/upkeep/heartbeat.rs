@@ -5,6 +5,7 @@ use super::Recovered;
 use super::recovery::FireHolder;
 use crate::epoch::millis;
 use crate::error::{Error, Result};
+use crate::hash::HashMap;
 use crate::key::JobKey;
 use crate::rules::failover::Observations;
 use crate::rules::observer::Observer;
@@ -12,7 +13,7 @@ use crate::store::action_log::Action;
 use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
 use crate::store::transaction::fenced;
 use crate::store::{Lock, Owner, TxMode, Upkeep};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A running fire's sign of life.
@@ -133,7 +134,7 @@ impl Upkeep<'_> {
         seen.read(&observer, begun, was_cut_off, self.store.settings.job_store.checkin_interval);
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
         seen.sees_silence = !silent.is_empty();
-        let dead: BTreeMap<String, i64> = silent
+        let dead: HashMap<String, i64> = silent
             .into_iter()
             .filter(|row| seen.observations.convicts(*row, &observer))
             .map(|row| (row.fire_id.clone(), row.beat_ms))
@@ -174,7 +175,7 @@ impl Upkeep<'_> {
 
     /// Recovers fires whose last beat is still the one that was seen. A second node that saw the
     /// same silence finds nothing.
-    fn recover_silent(&self, dead: &BTreeMap<String, i64>) -> Result<Vec<Recovered>> {
+    fn recover_silent(&self, dead: &HashMap<String, i64>) -> Result<Vec<Recovered>> {
         let mut recovered = Vec::new();
         self.store.once("recover silent fires", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| {
             recovered.clear();
@@ -182,7 +183,7 @@ impl Upkeep<'_> {
             let beats: Vec<HeartbeatRow> = s.rows().any_of(&["fire_id"], &ids).list()?;
             let unchanged = beats.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
             let unchanged: Vec<String> = unchanged.map(|row| row.fire_id).collect();
-            let mut by_instance: BTreeMap<String, Vec<_>> = BTreeMap::new();
+            let mut by_instance: HashMap<String, Vec<_>> = HashMap::default();
             for fire in
                 s.fired(FiredSelection::Ids(&unchanged))?.into_iter().filter(|fire| fire.state == FiredState::Executing)
             {

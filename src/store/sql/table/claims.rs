@@ -74,7 +74,7 @@ impl SqlSession<'_, '_> {
             let WaitingRow { trigger_name, trigger_group, next_fire_time } = row;
             (TriggerKey::new(trigger_group, trigger_name), time(next_fire_time))
         });
-        let held: std::collections::BTreeMap<TriggerKey, Option<i64>> = held.collect();
+        let held: crate::hash::HashMap<TriggerKey, Option<i64>> = held.collect();
         let is_as_seen = |(key, next_ms): &&(TriggerKey, i64)| held.get(key) == Some(&Some(*next_ms));
         Ok(triggers.iter().filter(is_as_seen).map(|(key, _)| key.clone()).collect())
     }

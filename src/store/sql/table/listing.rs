@@ -7,6 +7,7 @@ use super::place::{after_place, place_values};
 use super::recurrences::kind_of;
 use super::time;
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{ListingRows, Session};
 use crate::store::row::{Grouped, JobQuery, JobRow, ListOrder, Listed, ListedTrigger, RecurrenceRow, TriggerQuery};
@@ -15,7 +16,6 @@ use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use crate::trigger::DEFAULT_PRIORITY;
 use diesel::sql_types::{BigInt, Integer, Nullable, SmallInt, Text};
-use std::collections::BTreeMap;
 
 /// The next fire time, for an order in which "none" is last.
 const NEXT: &str = "CASE WHEN t.next_fire_time > 0 THEN t.next_fire_time ELSE 9223372036854775807 END";
@@ -131,7 +131,7 @@ impl SqlSession<'_, '_> {
         }
         let session: &mut dyn Session = self;
         let stored = session.rows::<RecurrenceRow>().any_of(&["trigger"], &keys).list()?;
-        let misfires: BTreeMap<TriggerKey, i64> = stored.into_iter().map(|row| (row.trigger, row.misfire)).collect();
+        let misfires: HashMap<TriggerKey, i64> = stored.into_iter().map(|row| (row.trigger, row.misfire)).collect();
         for row in rows.iter_mut() {
             let misfire = misfires.get(&row.key).and_then(|misfire| i32::try_from(*misfire).ok());
             row.misfire = misfire.unwrap_or(row.misfire);

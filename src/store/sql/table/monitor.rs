@@ -3,11 +3,11 @@
 use super::members;
 use super::time;
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::node::{NodeActivity, NodeInfo, NodeRole};
 use crate::store::row::{BlacklistKind, BlacklistRow, InstanceRow, LoadRow};
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
-use std::collections::BTreeMap;
 
 /// Parked work `k` with its triggers `w`. SQLite reads the tables of a `CROSS JOIN` in this order;
 /// of another join it would read every trigger.
@@ -64,7 +64,7 @@ impl SqlSession<'_, '_> {
         let rows: Vec<members::Place> = self.load(&load_text(shown, before), &all)?;
         let now_ms = rows.first().map_or(0, |row| row.now_ms);
         let count = |n: Option<i64>| usize::try_from(n.unwrap_or(0)).unwrap_or(0);
-        let (mut load, mut running) = (LoadRow::default(), BTreeMap::new());
+        let (mut load, mut running) = (LoadRow::default(), HashMap::default());
         let instances = members::instance_rows(&rows);
         for row in rows {
             match row.what.as_str() {
