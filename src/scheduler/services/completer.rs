@@ -145,8 +145,7 @@ impl Completer {
     /// Ends that were recorded without an answer are not to be recorded again: their rows are gone,
     /// and they would pass for those of another node.
     ///
-    /// Ends that jobs have recorded themselves say nothing of it: what is tidied after them is tidied
-    /// again.
+    /// Ends that jobs have recorded say nothing of it: what is tidied after them is tidied again.
     fn settle_doubt(&mut self, owner: &Arc<Owner>) -> Result<()> {
         let count = self.in_doubt.min(self.batch.len());
         let in_doubt = self.batch.get(..count).unwrap_or_default();

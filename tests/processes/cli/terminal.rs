@@ -68,20 +68,18 @@ fn a_person_sees_colours_and_how_far_a_time_is() {
 fn a_person_is_warned_of_a_file_once_and_again_when_its_warnings_change() {
     let place = Place::new();
     let properties = place.path("carnelian.properties");
-    write_config(&properties, "org.quartz.threadPool.threadPriority = 5\n");
+    let class = "org.quartz.scheduler.classLoadHelper.class = com.acme.Loader\n";
+    write_config(&properties, class);
     place.fine("migrate");
     let state = place.path("state").display().to_string();
     let shown = || at_terminal(&place, "cluster", "", &[("XDG_STATE_HOME", &state)]).1;
-    assert!(shown().contains("threadPriority"));
-    assert!(!shown().contains("threadPriority"));
-    write_config(
-        &properties,
-        "org.quartz.threadPool.threadPriority = 5\norg.quartz.scheduler.skipUpdateCheck = true\n",
-    );
-    assert!(shown().contains("threadPriority"));
-    assert!(!shown().contains("threadPriority"));
+    assert!(shown().contains("com.acme.Loader"));
+    assert!(!shown().contains("com.acme.Loader"));
+    write_config(&properties, &format!("{class}org.quartz.scheduler.jmx.objectName = acme:type=jobs\n"));
+    assert!(shown().contains("com.acme.Loader"));
+    assert!(!shown().contains("com.acme.Loader"));
     let script = place.run(&["cluster"]);
-    assert!(script.err.contains("threadPriority"), "a script is warned each time: {}", script.err);
+    assert!(script.err.contains("com.acme.Loader"), "a script is warned each time: {}", script.err);
 }
 
 /// A line with a bar is shown while a long command works, and is gone before the answer comes.

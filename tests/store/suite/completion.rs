@@ -319,7 +319,7 @@ fn what_a_job_left_behind_goes_though_the_commit_that_tidies_is_lost() {
         let bundle = a.fire_one();
         cluster.damage(|s| s.delete_fired(std::slice::from_ref(&bundle.fire_id), Vec::new()).map(drop));
         cluster.opened.database.plan().plan(1, fault);
-        let ended = Completion { by_job: true, ..bundle.completion(NoInstruction, None) };
+        let ended = carnelian::store::Completion { by_job: true, ..bundle.completion(NoInstruction, None) };
         assert_eq!(a.complete_all(&[ended]), [Fenced], "{fault:?}");
         assert!(!cluster.has_job("a"), "{fault:?}");
     }
