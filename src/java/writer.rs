@@ -1,6 +1,6 @@
 //! Writes an object stream: parts of graphs that were read, and values of our own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::*;
@@ -21,6 +21,9 @@ pub(crate) struct Writer {
     /// By the address of the graph, which the values being written keep alive.
     nodes: HashMap<(usize, NodeId), u32>,
     classes: HashMap<Vec<u8>, u32>,
+    /// The handles of class descriptors that are not written to their end: nobody could read a
+    /// reference to one.
+    open_classes: HashSet<u32>,
     texts: HashMap<JavaText, u32>,
     /// Boxed values that Java holds once for all.
     pub(super) boxed: HashMap<(NodeId, i64), u32>,
@@ -34,6 +37,7 @@ impl Writer {
             handles: 0,
             nodes: HashMap::new(),
             classes: HashMap::new(),
+            open_classes: HashSet::new(),
             texts: HashMap::new(),
             boxed: HashMap::new(),
             depth: 0,
@@ -127,6 +131,9 @@ impl Writer {
     fn node(&mut self, graph: &Arc<Graph>, id: NodeId) -> Result<(), String> {
         let place = (Arc::as_ptr(graph) as usize, id);
         if let Some(handle) = self.nodes.get(&place).copied() {
+            if self.open_classes.contains(&handle) {
+                return Err("a class has an object of its own among its annotations".to_owned());
+            }
             self.reference(handle);
             return Ok(());
         }
@@ -224,8 +231,11 @@ impl Writer {
         if let Some(signature) = signature {
             self.classes.insert(signature, handle);
         }
+        self.open_classes.insert(handle);
         self.contents(graph, &class.annotation)?;
-        self.value(graph, class.parent.map_or(Value::Null, Value::Node))
+        self.value(graph, class.parent.map_or(Value::Null, Value::Node))?;
+        self.open_classes.remove(&handle);
+        Ok(())
     }
 
     fn contents(&mut self, graph: &Arc<Graph>, contents: &[Content]) -> Result<(), String> {

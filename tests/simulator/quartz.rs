@@ -229,9 +229,11 @@ impl World {
         let first = named.unwrap_or_else(|| row.trigger.clone());
         let of = row.fire_id.clone();
         let made = before.unwrap_or(Made { root, of: String::new(), first, attempt: 0 });
-        // A recovery that comes after this one names the trigger of this fire for the first.
-        let chain = (Some(made.root.clone()), Some(made.first.clone()));
-        java.known.chains.entry(row.trigger.clone()).or_insert(chain);
+        if is_again {
+            // A recovery that comes after this one names the trigger of this fire for the first.
+            let chain = (Some(made.root.clone()), Some(made.first.clone()));
+            java.known.chains.entry(row.trigger.clone()).or_insert(chain);
+        }
         let attempt = QUARTZ_ATTEMPTS + i64::try_from(java.count).expect("few");
         java.known.made.insert(key.clone(), Made { attempt, of, ..made });
         drop(java);
