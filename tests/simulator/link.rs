@@ -203,6 +203,9 @@ impl Database for Link {
             return self.database.transact(purpose, mode, work);
         }
         let world = world();
+        if mode.may_write() {
+            world.has_changed.set(true);
+        }
         self.reach(&world, purpose)?;
         if mode.may_write() {
             self.await_file(&world, purpose)?;

@@ -124,6 +124,7 @@ impl Known {
 impl World {
     fn quartz(&self, lock: Lock, mut work: impl FnMut(&mut dyn Session) -> Result<()>) -> Tried {
         self.spend(MS / 10, MS);
+        self.has_changed.set(true);
         self.database.transact("a node of Quartz", TxMode::Exclusive(lock), &mut work)
     }
 

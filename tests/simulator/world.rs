@@ -24,9 +24,6 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The invariants are checked after every so many steps.
-const BETWEEN_CHECKS: u64 = 20;
-
 /// No run takes so many steps, unless something goes round in circles.
 const MOST_STEPS: u64 = 2_000_000;
 
@@ -92,6 +89,8 @@ pub struct World {
     lines: RefCell<Vec<String>>,
     hash: Cell<u64>,
     steps: Cell<u64>,
+    /// True if somebody may have written since the invariants were checked.
+    pub has_changed: Cell<bool>,
 }
 
 /// The owner of the next step.
@@ -141,6 +140,7 @@ impl World {
             lines: RefCell::default(),
             hash: Cell::new(0xcbf2_9ce4_8422_2325),
             steps: Cell::new(0),
+            has_changed: Cell::new(false),
             plan,
             settings,
         }
@@ -326,7 +326,7 @@ impl World {
         }
         self.let_go(at);
         self.bury();
-        if self.steps.get().is_multiple_of(BETWEEN_CHECKS) {
+        if self.has_changed.take() {
             self.check();
         }
         true
