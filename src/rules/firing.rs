@@ -82,11 +82,9 @@ pub(crate) enum Restored {
     Never,
 }
 
-/// The lead that a fire may have in the store on its time: that of a precommit, and of clocks.
-const LEAD_MS: i64 = 100;
-
-/// The lead that a node of Quartz may have besides: it fires by a clock of its own.
-pub(crate) const QUARTZ_LEAD_MS: i64 = 1_500;
+/// The lead that a fire may have in the store on its time: that of a precommit, and of the clock of
+/// a node of Quartz, which fires by it.
+const LEAD_MS: i64 = 1_500;
 
 /// A fire that has not begun, as far as its trigger is concerned.
 #[derive(Clone, Copy, Debug)]

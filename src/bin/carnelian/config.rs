@@ -35,8 +35,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads `file`, or what stands in for it; warnings go to standard error, unless it is to be
-    /// quiet: for a node each time, since its log has them then.
+    /// Reads `file`, or what stands in for it. Warnings go to standard error, unless it is to be
+    /// quiet; those of a node each time, as a part of its log.
     pub fn load(file: Option<&Path>, quiet: bool, is_node: bool) -> Outcome<Self> {
         let (settings, found) = read(file)?;
         if let Some(found) = found.as_ref().filter(|_| !quiet) {

@@ -15,7 +15,7 @@ use clap::Args;
 #[derive(Args)]
 pub struct Cluster {
     /// Only this node, with everything that it says of itself
-    #[arg(value_name = "NODE")]
+    #[arg(value_name = "NODE", conflicts_with_all = ["after", "limit", "all"])]
     pub node: Option<String>,
     #[command(flatten)]
     pub paging: Paging,

@@ -64,7 +64,7 @@ impl BeginLog<FireTask> for StoredBeginLog {
                 for task in &tasks {
                     task.handle.revoke();
                 }
-                // A later mark says of the fires that wait that they have not begun.
+                // A later mark says that all have begun but those that wait: they are among these.
                 node.prefetch.unbegun().enter(fences);
                 Ok(tasks)
             }

@@ -353,6 +353,8 @@ impl JobContext {
         let ending =
             Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
         let completion = self.completion(CompletionInstruction::NoInstruction, ending);
+        // A session whose answer is lost may hold the row of the fire.
+        self.handle.note_guarded();
         self.node.store.firing().complete_within(connection, &completion)?;
         self.handle.note_ended_by_job();
         Ok(())

@@ -145,7 +145,7 @@ impl Completer {
     /// Ends that were recorded without an answer are not to be recorded again: their rows are gone,
     /// and they would pass for those of another node.
     ///
-    /// Ends that jobs have recorded say nothing of it: what is tidied after them is tidied again.
+    /// Whether it was tidied after ends that jobs have recorded cannot be seen: that is done again.
     fn settle_doubt(&mut self, owner: &Arc<Owner>) -> Result<()> {
         let count = self.in_doubt.min(self.batch.len());
         let in_doubt = self.batch.get(..count).unwrap_or_default();
@@ -255,6 +255,8 @@ impl Completer {
                 if self.held_named.insert(completion.fire_id.clone()) {
                     lifecycle_log::end_held(&completion.fire_id);
                 }
+                // The next try does not wait for the row.
+                let completion = Completion { guarded: true, ..completion };
                 self.held.push(OwnedCompletion { owner: Arc::clone(owner), completion });
             } else {
                 over.push(completion);

@@ -17,7 +17,7 @@ pub(super) struct Facts {
     pub(super) missing_calendar: Option<String>,
     /// Present if no living node can run its job.
     pub(super) orphan: Option<Orphan>,
-    /// True if each living node may take it.
+    /// The living nodes, each with why its placement keeps the job from it.
     pub(super) may_run: Vec<MayRun>,
     pub(super) fires: Vec<FiredTrigger>,
     /// The schedule in words, with its zone.
@@ -117,27 +117,39 @@ impl Facts {
         reasons.extend(self.job.as_ref().and_then(|job| strategy_reason(job.policy().execution_strategy())));
     }
 
-    /// The nodes that may take it, a few by name, and those that may not.
+    /// The nodes that may take it, and those that may not.
     fn placement(&self, reasons: &mut Vec<String>) {
-        const NAMED: usize = 5;
         let (may, may_not): (Vec<_>, Vec<_>) = self.may_run.iter().partition(|node| node.refusal.is_none());
-        if self.may_run.is_empty() || self.orphan.is_some() && may_not.is_empty() {
-            return;
+        if may_not.is_empty() {
+            return self.allowed(reasons);
         }
         for node in &may_not {
             let why = node.refusal.as_ref().map_or_else(String::new, ToString::to_string);
             let guess = if node.is_guess { ", as far as is known of it here" } else { "" };
             reasons.push(format!("{} may not run it{guess}: {why}", node.instance));
         }
-        let names: Vec<&str> = may.iter().map(|node| node.instance.as_str()).take(NAMED).collect();
-        let more = match may.len().saturating_sub(NAMED) {
+        let names: Vec<&str> = may.iter().map(|node| node.instance.as_str()).collect();
+        reasons.push(match names.is_empty() {
+            true => "so no living node may run it now".to_owned(),
+            false => format!("may run it: {}", names.join(", ")),
+        });
+    }
+
+    /// The nodes that take work, where its placement allows all; a few by name.
+    fn allowed(&self, reasons: &mut Vec<String>) {
+        const NAMED: usize = 5;
+        let allows = |node: &&InstanceStatus| self.may_run.iter().any(|may| may.instance == node.instance);
+        let working = self.nodes.iter().filter(|node| node.is_working()).filter(allows);
+        let names: Vec<&str> = working.map(|node| node.instance.as_str()).collect();
+        if names.is_empty() || self.orphan.is_some() || self.unreadable.is_some() || self.missing_calendar.is_some() {
+            return;
+        }
+        let more = match names.len().saturating_sub(NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        reasons.push(match names.is_empty() {
-            true => "so no living node may run it now".to_owned(),
-            false => format!("may run it: {}{more}", names.join(", ")),
-        });
+        let named: Vec<&str> = names.into_iter().take(NAMED).collect();
+        reasons.push(format!("its placement allows it on {}{more}", named.join(", ")));
     }
 
     fn late(&self, late_ms: i64, reasons: &mut Vec<String>) {

@@ -51,10 +51,14 @@ impl<'s> Members<'s> {
         }
         let orphans = held.iter().filter(|(name, _)| !known.contains(*name)).map(|(name, count)| {
             let detail = format!("{count} fires belong to this node, which is not registered");
-            let finding = Finding::new("orphan_fires", name, detail);
             // A node of Quartz that was declared dead may live, and fire without being registered.
             let mut fires = self.snapshot.fired.iter().filter(|fire| fire.instance == **name);
-            if fires.all(|fire| is_fire_id(&fire.fire_id)) { finding.repairable() } else { finding }
+            match fires.all(|fire| is_fire_id(&fire.fire_id)) {
+                true => Finding::new("orphan_fires", name, detail).repairable(),
+                false => {
+                    Finding::new("orphan_fires", name, format!("{detail}; a running node takes them over in time"))
+                }
+            }
         });
         let silent = self.snapshot.instances.iter().filter(|node| !self.alive.contains(node.name.as_str()));
         let silent = silent.map(|node| {

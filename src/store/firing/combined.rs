@@ -1,7 +1,6 @@
 //! Combined commits: with a backlog, ends and the next fires share a transaction, so that both pay
 //! for one lock and one commit.
 
-use super::tries::Tries;
 use super::{AcquireRequest, Acquisition, Completion, CompletionReport, Doubt, FireBundle};
 use crate::error::Result;
 use crate::settings::PollingStrategy;
@@ -32,12 +31,11 @@ impl Firing<'_> {
         ended: &[Completion],
         request: &AcquireRequest<'_>,
     ) -> Result<(CompletionReport, Acquisition)> {
-        let mut tries = Tries::of(ended);
         let outcome = self.store.retrying_or_doubt(
             "record and acquire",
             TxMode::BesideClaims,
             &mut |s| {
-                let recorded = self.complete_in_session(s, tries.next())?;
+                let recorded = self.complete_in_session(s, ended)?;
                 Ok((recorded, self.acquire_in_session(s, owner, request, None)?))
             },
             &mut |s, (recorded, acquisition)| self.is_committed(s, owner, ended, recorded, acquisition),

@@ -45,7 +45,7 @@ impl Firing<'_> {
             begin,
             |s| self.complete_in_session(s, tries.next()),
             &mut |s, recorded| {
-                // Ends that jobs have recorded say nothing of it: their tidying is done again.
+                // Whether it was tidied after ends that jobs have recorded cannot be seen.
                 let ended = of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded);
                 Ok(!ended.is_empty() && self.are_completed(s, owner, &ended)?)
             },

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::hash::HashMap;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::begun::BeginMark;
-use crate::rules::firing::{self, QUARTZ_LEAD_MS, Restored, restore};
+use crate::rules::firing::{self, Restored, restore};
 use crate::rules::new_trigger::{PauseState, state_of_new};
 use crate::store::row::{
     Advance, Counts, FiredRow, FiredSelection, GoneTrigger, HistoryFilter, HistoryRow, PrefetchedFire, PrefetchedRow,
@@ -100,9 +100,8 @@ impl Firing<'_> {
         let jobs: Vec<JobKey> = distinct(fires.iter().map(|fire| &fire.job));
         let jobs: BTreeSet<JobKey> = s.existing_jobs(&jobs)?.into_iter().collect();
         let pauses = PauseState::read(s, [])?;
-        // Fires come as early as the settings allow, and as the clock of a node of Quartz is ahead.
-        let quartz_ms = if self.node.is_beside_quartz() { QUARTZ_LEAD_MS } else { 0 };
-        let ahead_ms = millis(self.store.settings.scheduler.batch_time_window).saturating_add(quartz_ms);
+        // Fires come as early as the settings allow.
+        let ahead_ms = millis(self.store.settings.scheduler.batch_time_window);
         let now_ms = self.node.time_that_came(s.now_ms()?, self.store.clock.ticks()).saturating_add(ahead_ms);
         let free = |key: &TriggerKey| state_of_new(pauses.is_paused(key.group()), false);
 
