@@ -81,11 +81,6 @@ impl JobStore {
 
     /// Writes down an action that changed nothing in the store.
     pub(super) fn note_lone_action<T: Display>(&self, action: Action<'_>, subject: T) -> Result<()> {
-        self.retrying(
-            "write down an action",
-            TxMode::OwnRows,
-            |s| self.note_action(s, action, [&subject]),
-            &mut |_, ()| Ok(true), // rather none than two
-        )
+        self.at_most_once("write down an action", TxMode::OwnRows, |s| self.note_action(s, action, [&subject]))
     }
 }

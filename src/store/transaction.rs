@@ -34,7 +34,7 @@ pub(super) enum TxOutcome<T> {
 impl JobStore {
     /// Reads, without a lock.
     pub(super) fn read<T>(&self, purpose: &'static str, work: impl FnMut(&mut dyn Session) -> Result<T>) -> Result<T> {
-        self.retrying(purpose, TxMode::ReadOnly, work, &mut |_, _| Ok(false))
+        self.at_least_once(purpose, TxMode::ReadOnly, work)
     }
 
     /// Reads without a lock and without a transaction: for looks that are made again and again.
@@ -44,7 +44,7 @@ impl JobStore {
         purpose: &'static str,
         work: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
-        self.retrying(purpose, TxMode::Autocommit, work, &mut |_, _| Ok(false))
+        self.at_least_once(purpose, TxMode::Autocommit, work)
     }
 
     /// Changes definitions under `TRIGGER_ACCESS`, and announces it to the other nodes. If the
@@ -123,6 +123,28 @@ impl JobStore {
             TxOutcome::Done(answer) => Ok(answer),
             TxOutcome::InDoubt(_, error) => Err(error),
         }
+    }
+
+    /// As [`JobStore::retrying`], of work that does no harm if it is done twice: where its outcome
+    /// is unknown, it is done again.
+    pub(super) fn at_least_once<T>(
+        &self,
+        purpose: &'static str,
+        mode: TxMode,
+        work: impl FnMut(&mut dyn Session) -> Result<T>,
+    ) -> Result<T> {
+        self.retrying(purpose, mode, work, &mut |_, _| Ok(false))
+    }
+
+    /// As [`JobStore::retrying`], of work that is rather not done than done twice: where its
+    /// outcome is unknown, it counts as done.
+    pub(super) fn at_most_once<T>(
+        &self,
+        purpose: &'static str,
+        mode: TxMode,
+        work: impl FnMut(&mut dyn Session) -> Result<T>,
+    ) -> Result<T> {
+        self.retrying(purpose, mode, work, &mut |_, _| Ok(true))
     }
 
     /// As [`JobStore::retrying`], for those who keep an answer that is in doubt until it is

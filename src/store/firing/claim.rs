@@ -131,12 +131,10 @@ impl Firing<'_> {
     /// than those of every earlier fire of these triggers all the same, since a trigger that was
     /// fired after it was seen has another next fire time, and is not taken.
     fn claim(&self, owner: &Owner, request: &AcquireRequest<'_>, seen: &[&SeenTrigger]) -> Result<Acquisition> {
-        let first_fence = self.store.retrying(
-            "draw fences",
-            TxMode::OwnRows,
-            |s| s.draw_fences(Some(owner), seen.len())?.ok_or_else(|| fenced(owner)),
-            &mut |_, _| Ok(false), // those that were drawn are left out
-        )?;
+        // Fences that a lost try has drawn are left out.
+        let first_fence = self.store.at_least_once("draw fences", TxMode::OwnRows, |s| {
+            s.draw_fences(Some(owner), seen.len())?.ok_or_else(|| fenced(owner))
+        })?;
         let outcome = self.store.retrying_or_doubt(
             "claim triggers",
             TxMode::Claiming,

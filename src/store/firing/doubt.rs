@@ -76,8 +76,7 @@ impl Firing<'_> {
     /// The error of the database that is left after the bounded retries.
     pub fn ask_whether_completed(&self, owner: &Owner, ended: &[Completion]) -> Result<bool> {
         let begin = TxMode::Exclusive(Lock::TriggerAccess);
-        self.store
-            .retrying("settle ends in doubt", begin, |s| self.are_completed(s, owner, ended), &mut |_, _| Ok(true))
+        self.store.at_most_once("settle ends in doubt", begin, |s| self.are_completed(s, owner, ended))
     }
 
     /// Asks what became of what is in doubt; leaves in it what is there. False if the transaction
@@ -91,10 +90,8 @@ impl Firing<'_> {
     /// it is in doubt still.
     pub fn settle_doubt(&self, owner: &Owner, doubt: &mut Doubt) -> Result<bool> {
         let Doubt { acquisition, ended, recorded, .. } = &*doubt;
-        let (happened, there) = self.store.retrying(
-            "settle what is in doubt",
-            TxMode::Exclusive(Lock::TriggerAccess),
-            |s| {
+        let (happened, there) =
+            self.store.at_most_once("settle what is in doubt", TxMode::Exclusive(Lock::TriggerAccess), |s| {
                 s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
                 let ids = acquisition.ids();
                 let there: BTreeSet<String> = match ids.is_empty() {
@@ -102,9 +99,7 @@ impl Firing<'_> {
                     false => s.fired_ids(FiredSelection::Ids(&ids))?,
                 };
                 Ok((self.is_committed(s, owner, ended, recorded, acquisition)?, there))
-            },
-            &mut |_, _| Ok(true),
-        )?;
+            })?;
         doubt.acquisition.fired.retain(|fire| there.contains(&fire.fire_id));
         doubt.acquisition.reserved.retain(|held| there.contains(&held.fire_id));
         Ok(happened)

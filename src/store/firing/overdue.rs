@@ -29,17 +29,12 @@ impl Firing<'_> {
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered under this incarnation.
     pub fn take_back_overdue(&self, owner: &Owner, grace: Duration) -> Result<Vec<FiredRow>> {
-        self.store.retrying(
-            "take back reservations",
-            TxMode::Exclusive(Lock::TriggerAccess),
-            |s| {
-                if s.draw_fences(Some(owner), 0)?.is_none() {
-                    return Err(fenced(owner));
-                }
-                take_back(s, &owner.instance, grace, self.node.is_beside_quartz())
-            },
-            &mut |_, _| Ok(false), // doing it twice does no harm
-        )
+        self.store.at_least_once("take back reservations", TxMode::Exclusive(Lock::TriggerAccess), |s| {
+            if s.draw_fences(Some(owner), 0)?.is_none() {
+                return Err(fenced(owner));
+            }
+            take_back(s, &owner.instance, grace, self.node.is_beside_quartz())
+        })
     }
 
     /// Sets the triggers free that any node of ours has reserved for a time which is over by more
@@ -48,16 +43,12 @@ impl Firing<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn take_back_abandoned(&self) -> Result<Vec<TriggerKey>> {
-        let taken = self.store.retrying(
-            "take back reservations",
-            TxMode::Exclusive(Lock::TriggerAccess),
-            |s| {
+        let taken =
+            self.store.at_least_once("take back reservations", TxMode::Exclusive(Lock::TriggerAccess), |s| {
                 let taken = take_back(s, "", GRACE, true)?;
                 s.notify(Notification::Change)?;
                 Ok(taken)
-            },
-            &mut |_, _| Ok(false), // doing it twice does no harm
-        )?;
+            })?;
         Ok(taken.into_iter().map(|row| row.trigger).collect())
     }
 }

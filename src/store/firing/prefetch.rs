@@ -59,14 +59,9 @@ impl Firing<'_> {
     pub fn note_begun(&self, owner: &Owner, mark: &BeginMark) -> Result<()> {
         let begin =
             if self.store.database.prefers_single_statement() { TxMode::SingleStatement } else { TxMode::OwnRows };
-        let noted = self.store.retrying(
-            "note what begins",
-            begin,
-            |s| s.note_begun(owner, mark),
-            // A lost statement may come late: it does nothing after a later mark, and the same
-            // again after this one.
-            &mut |_, _| Ok(false),
-        )?;
+        // A lost statement may come late: it does nothing after a later mark, and the same
+        // again after this one.
+        let noted = self.store.at_least_once("note what begins", begin, |s| s.note_begun(owner, mark))?;
         if noted { Ok(()) } else { Err(fenced(owner)) }
     }
 
@@ -77,18 +72,9 @@ impl Firing<'_> {
     /// The error of the database that is left after the bounded retries; then the next time forgets
     /// it.
     pub fn forget_ended_batches(&self, owner: &Owner, before: i64) -> Result<()> {
-        self.store.retrying(
-            "forget prefetched fires",
-            TxMode::OwnRows,
-            |s| {
-                s.rows::<PrefetchedRow>()
-                    .with("instance", &owner.instance)
-                    .below("last_fence", before)
-                    .delete()
-                    .map(drop)
-            },
-            &mut |_, _| Ok(true),
-        )
+        self.store.at_most_once("forget prefetched fires", TxMode::OwnRows, |s| {
+            s.rows::<PrefetchedRow>().with("instance", &owner.instance).below("last_fence", before).delete().map(drop)
+        })
     }
 
     /// Gives the triggers of these fires the fires back, as far as they have not gone on since, and

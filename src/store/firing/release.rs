@@ -24,15 +24,10 @@ impl Firing<'_> {
             return Ok(());
         }
         let all: Vec<_> = reservations.iter().collect();
-        self.store.retrying(
-            "release triggers",
-            TxMode::Exclusive(Lock::TriggerAccess),
-            |s| {
-                // A node with a free worker may take them.
-                give_back(s, &all).and_then(|()| s.notify(Notification::Change))
-            },
-            &mut |_, ()| Ok(false), // doing it twice does no harm
-        )
+        self.store.at_least_once("release triggers", TxMode::Exclusive(Lock::TriggerAccess), |s| {
+            // A node with a free worker may take them.
+            give_back(s, &all).and_then(|()| s.notify(Notification::Change))
+        })
     }
 }
 

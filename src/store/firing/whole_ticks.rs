@@ -50,18 +50,14 @@ impl Firing<'_> {
         if over.is_empty() {
             return Ok(Vec::new());
         }
-        self.store.retrying(
-            "follow ticks that are over",
-            TxMode::Exclusive(Lock::TriggerAccess),
-            |s| {
-                let following = self.follow_whole_ticks(s, &over)?;
-                if !following.is_empty() {
-                    s.notify(Notification::Change)?;
-                }
-                Ok(following)
-            },
-            &mut |_, _| Ok(false), // a tick that was followed is not found again
-        )
+        // A tick that was followed is not found again.
+        self.store.at_least_once("follow ticks that are over", TxMode::Exclusive(Lock::TriggerAccess), |s| {
+            let following = self.follow_whole_ticks(s, &over)?;
+            if !following.is_empty() {
+                s.notify(Notification::Change)?;
+            }
+            Ok(following)
+        })
     }
 
     /// Stores the triggers of the children of those of these ticks that have no part left.

@@ -195,36 +195,32 @@ impl History<'_> {
 
     /// Deletes one batch, and takes finished work from the plan; returns how many rows there were.
     pub(crate) fn prune_batch(&self, plan: &mut PruningPlan) -> Result<usize> {
-        let (gone, left) = self.store.retrying(
-            "forget old history",
-            TxMode::OwnRows,
-            |s| {
-                // Another node may delete the same rows: fewer are found then, and the remaining
-                // rows come next.
-                let (gone, left) = match (&plan.ended_ms, &plan.job, plan.jobs.last()) {
-                    (Some(ended_ms), None, _) => {
-                        let (gone, left_ms) = s.delete_ended(ended_ms.clone(), AT_A_TIME)?;
-                        (gone, left_ms..ended_ms.end)
-                    }
-                    (Some(ended_ms), Some(job), _) => {
-                        let gone = delete(s, |s| ended_before(s, Some(job), ended_ms.end).by(&["ended_ms"]))?;
-                        (gone, if gone < OF_JOB_AT_A_TIME { 0..0 } else { ended_ms.clone() })
-                    }
-                    (None, _, Some((job, kept, _))) => {
-                        let kept = usize::try_from(*kept).unwrap_or(usize::MAX);
-                        let newest = ["ended_ms", "fire_id"];
-                        (delete(s, |s| s.rows().with("job", job).latest_by(&newest).skip(kept))?, 0..0)
-                    }
-                    (None, _, None) => (0, 0..0),
-                };
-                if let Some(words) = plan.action.as_ref().filter(|_| gone > 0) {
-                    let subject = plan.job.as_ref().map_or("all".to_owned(), JobKey::to_string);
-                    self.store.note_action(s, Action::new("prune", "history").detail(words), [subject])?;
+        // The next batch deletes remaining rows.
+        let (gone, left) = self.store.at_most_once("forget old history", TxMode::OwnRows, |s| {
+            // Another node may delete the same rows: fewer are found then, and the remaining
+            // rows come next.
+            let (gone, left) = match (&plan.ended_ms, &plan.job, plan.jobs.last()) {
+                (Some(ended_ms), None, _) => {
+                    let (gone, left_ms) = s.delete_ended(ended_ms.clone(), AT_A_TIME)?;
+                    (gone, left_ms..ended_ms.end)
                 }
-                Ok((gone, left))
-            },
-            &mut |_, _| Ok(true), // the next batch deletes remaining rows
-        )?;
+                (Some(ended_ms), Some(job), _) => {
+                    let gone = delete(s, |s| ended_before(s, Some(job), ended_ms.end).by(&["ended_ms"]))?;
+                    (gone, if gone < OF_JOB_AT_A_TIME { 0..0 } else { ended_ms.clone() })
+                }
+                (None, _, Some((job, kept, _))) => {
+                    let kept = usize::try_from(*kept).unwrap_or(usize::MAX);
+                    let newest = ["ended_ms", "fire_id"];
+                    (delete(s, |s| s.rows().with("job", job).latest_by(&newest).skip(kept))?, 0..0)
+                }
+                (None, _, None) => (0, 0..0),
+            };
+            if let Some(words) = plan.action.as_ref().filter(|_| gone > 0) {
+                let subject = plan.job.as_ref().map_or("all".to_owned(), JobKey::to_string);
+                self.store.note_action(s, Action::new("prune", "history").detail(words), [subject])?;
+            }
+            Ok((gone, left))
+        })?;
         if gone > 0 {
             plan.action = None;
         }

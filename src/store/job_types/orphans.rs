@@ -157,19 +157,15 @@ impl JobTypes<'_> {
         if found.blind_because().is_some() || !self.store.read("look for orphans", |s| is_news(s, &found))? {
             return Ok(found);
         }
-        self.store.retrying(
-            "note orphans",
-            TxMode::Exclusive(Lock::StateAccess),
-            |s| {
-                s.lock(Lock::TriggerAccess)?;
-                let mut found = self.orphans_in(s)?;
-                if found.blind_because().is_none() {
-                    note(s, &mut found)?;
-                }
-                Ok(found)
-            },
-            &mut |_, _| Ok(false), // what was noted is not noted again
-        )
+        // Orphans that were noted are not noted again.
+        self.store.at_least_once("note orphans", TxMode::Exclusive(Lock::StateAccess), |s| {
+            s.lock(Lock::TriggerAccess)?;
+            let mut found = self.orphans_in(s)?;
+            if found.blind_because().is_none() {
+                note(s, &mut found)?;
+            }
+            Ok(found)
+        })
     }
 
     /// Deletes jobs that have been orphans for so long, with their triggers; returns them. Orphans

@@ -42,23 +42,18 @@ impl Upkeep<'_> {
         if found == AuditPass::default() {
             return Ok(found);
         }
-        self.store.retrying(
-            "audit",
-            TxMode::Exclusive(Lock::TriggerAccess),
-            |s| {
-                let found = find(s)?;
-                s.change_states(Selection::Triggers(&found.released), Transition::Release.moves(), false)?;
-                // Under the lock nothing has changed since they were found.
-                s.change_states(Selection::Triggers(&found.unblocked), Transition::Unblock.moves(), false)?;
-                let jobs: Vec<JobKey> =
-                    s.triggers(TriggerSelection::Keys(&found.finished))?.into_iter().map(|t| t.job).collect();
-                s.delete_finished_triggers(&found.finished)?;
-                delete_idle(s, &jobs)?;
-                s.notify(Notification::Change)?;
-                Ok(found)
-            },
-            &mut |_, _| Ok(false),
-        )
+        self.store.at_least_once("audit", TxMode::Exclusive(Lock::TriggerAccess), |s| {
+            let found = find(s)?;
+            s.change_states(Selection::Triggers(&found.released), Transition::Release.moves(), false)?;
+            // Under the lock nothing has changed since they were found.
+            s.change_states(Selection::Triggers(&found.unblocked), Transition::Unblock.moves(), false)?;
+            let jobs: Vec<JobKey> =
+                s.triggers(TriggerSelection::Keys(&found.finished))?.into_iter().map(|t| t.job).collect();
+            s.delete_finished_triggers(&found.finished)?;
+            delete_idle(s, &jobs)?;
+            s.notify(Notification::Change)?;
+            Ok(found)
+        })
     }
 
     /// Deletes rows of the kinds of triggers that belong to no trigger; returns their keys. Edits
@@ -84,15 +79,10 @@ impl Upkeep<'_> {
         let tables: Vec<String> = found.into_iter().map(|(table, _)| table).collect();
         // A node registers, and makes recovery triggers, under these locks: half of either is never
         // seen here.
-        self.store.retrying(
-            "sweep stray side rows",
-            TxMode::Exclusive(Lock::StateAccess),
-            |s| {
-                s.lock(Lock::TriggerAccess)?;
-                Ok(s.stray_side_rows(Strays::Delete(&tables))?.iter().map(|(_, rows)| rows).sum())
-            },
-            &mut |_, _| Ok(false),
-        )
+        self.store.at_least_once("sweep stray side rows", TxMode::Exclusive(Lock::StateAccess), |s| {
+            s.lock(Lock::TriggerAccess)?;
+            Ok(s.stray_side_rows(Strays::Delete(&tables))?.iter().map(|(_, rows)| rows).sum())
+        })
     }
 }
 

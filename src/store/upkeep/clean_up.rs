@@ -60,27 +60,23 @@ impl Upkeep<'_> {
     fn forget_last_runs(&self) -> Result<()> {
         let mut last: Option<LastRunRow> = None;
         loop {
-            let page = self.store.retrying(
-                "forget last runs of nodes that are gone",
-                TxMode::OwnRows,
-                |s| {
-                    let before_ms = s.now_ms()?.saturating_sub(millis(self.store.settings.history.retention));
-                    let old = s.rows::<LastRunRow>().below("ended_ms", before_ms).by(&PLACE).limit(PAGE);
-                    let page = match &last {
-                        Some(last) => old.behind(&PLACE, &[&last.job, &last.instance]).list()?,
-                        None => old.list()?,
-                    };
-                    if !page.is_empty() {
-                        let instances = s.instances(InstanceSelection::All)?.into_iter().map(|row| row.name);
-                        let there: BTreeSet<String> = instances.collect();
-                        let gone = page.iter().filter(|run| !there.contains(&run.instance));
-                        let gone: Vec<_> = gone.map(|run| (run.job.clone(), run.instance.clone())).collect();
-                        s.rows::<LastRunRow>().below("ended_ms", before_ms).any_of(&PLACE, &gone).delete()?;
-                    }
-                    Ok(page)
-                },
-                &mut |_, _| Ok(false), // what was forgotten is not found again
-            )?;
+            // Rows that were forgotten are not found again.
+            let page = self.store.at_least_once("forget last runs of nodes that are gone", TxMode::OwnRows, |s| {
+                let before_ms = s.now_ms()?.saturating_sub(millis(self.store.settings.history.retention));
+                let old = s.rows::<LastRunRow>().below("ended_ms", before_ms).by(&PLACE).limit(PAGE);
+                let page = match &last {
+                    Some(last) => old.behind(&PLACE, &[&last.job, &last.instance]).list()?,
+                    None => old.list()?,
+                };
+                if !page.is_empty() {
+                    let instances = s.instances(InstanceSelection::All)?.into_iter().map(|row| row.name);
+                    let there: BTreeSet<String> = instances.collect();
+                    let gone = page.iter().filter(|run| !there.contains(&run.instance));
+                    let gone: Vec<_> = gone.map(|run| (run.job.clone(), run.instance.clone())).collect();
+                    s.rows::<LastRunRow>().below("ended_ms", before_ms).any_of(&PLACE, &gone).delete()?;
+                }
+                Ok(page)
+            })?;
             if page.len() < PAGE {
                 return Ok(());
             }
@@ -92,24 +88,19 @@ impl Upkeep<'_> {
     /// that are older than the history may be, and old requests whose work is over. Returns how
     /// many of the latter, and whether there may be more of anything.
     pub(crate) fn forget_page(&self) -> Result<(usize, bool)> {
-        self.store.retrying(
-            "forget old commit tokens, locks, actions and requests",
-            TxMode::OwnRows,
-            |s| {
-                let now = s.now_ms()?;
-                let retention_ms = millis(self.store.settings.history.retention);
-                let forgotten = id_of_time(now.saturating_sub(retention_ms));
-                let tokens =
-                    s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete_first("made_ms", PAGE)?;
-                let actions = s.rows::<ActionRow>().before("action_id", &forgotten).delete_first("action_id", PAGE)?;
-                s.rows::<TickPartRow>().below("made_ms", now - TICKS_KEPT_MS).delete()?;
-                s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
-                forget_incarnations(s, now.saturating_sub(retention_ms))?;
-                let (seen, gone) = forget_page_of_requests(s, now)?;
-                Ok((gone, tokens >= PAGE || actions >= PAGE || seen >= REQUESTS_PAGE))
-            },
-            &mut |_, _| Ok(false), // what was forgotten is not found again
-        )
+        // Rows that were forgotten are not found again.
+        self.store.at_least_once("forget old commit tokens, locks, actions and requests", TxMode::OwnRows, |s| {
+            let now = s.now_ms()?;
+            let retention_ms = millis(self.store.settings.history.retention);
+            let forgotten = id_of_time(now.saturating_sub(retention_ms));
+            let tokens = s.rows::<CommitRow>().below("made_ms", now - COMMITS_KEPT_MS).delete_first("made_ms", PAGE)?;
+            let actions = s.rows::<ActionRow>().before("action_id", &forgotten).delete_first("action_id", PAGE)?;
+            s.rows::<TickPartRow>().below("made_ms", now - TICKS_KEPT_MS).delete()?;
+            s.rows::<LockRow>().below("expires_ms", now - locks::REMEMBERED_MS).delete()?;
+            forget_incarnations(s, now.saturating_sub(retention_ms))?;
+            let (seen, gone) = forget_page_of_requests(s, now)?;
+            Ok((gone, tokens >= PAGE || actions >= PAGE || seen >= REQUESTS_PAGE))
+        })
     }
 }
 

@@ -85,11 +85,10 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn snapshot(&self) -> Result<Snapshot> {
-        self.store.retrying(
+        self.store.at_most_once(
             "read everything",
             crate::store::TxMode::Exclusive(crate::store::Lock::TriggerAccess),
             |s| s.snapshot(),
-            &mut |_, _| Ok(true),
         )
     }
 

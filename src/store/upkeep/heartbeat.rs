@@ -205,16 +205,12 @@ impl Upkeep<'_> {
     /// [`Error::Fenced`] if `owner` is not registered; what the database reports after the bounded
     /// retries.
     pub fn abandon(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
-        self.store.retrying(
-            "give up fires",
-            TxMode::Exclusive(Lock::TriggerAccess),
-            |s| {
-                s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
-                let fires = s.fired(FiredSelection::Ids(fire_ids))?;
-                self.recover_free(s, &owner.instance, fires, FireHolder::Running)
-            },
-            &mut |_, _| Ok(false), // what was recovered is not found again
-        )
+        // Fires that were recovered are not found again.
+        self.store.at_least_once("give up fires", TxMode::Exclusive(Lock::TriggerAccess), |s| {
+            s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
+            let fires = s.fired(FiredSelection::Ids(fire_ids))?;
+            self.recover_free(s, &owner.instance, fires, FireHolder::Running)
+        })
     }
 
     /// The fires of an instance that somebody wants to stop, and who.
@@ -233,19 +229,15 @@ impl Upkeep<'_> {
     /// The error of the database that is left after the bounded retries.
     pub fn request_cancels(&self, fire_ids: &[String], who: &str) -> Result<usize> {
         let who = crate::error::storable(who, 250);
-        self.store.retrying(
-            "ask runs to stop",
-            TxMode::OwnRows,
-            |s| {
-                let noted = s.request_cancels(fire_ids, &who)?;
-                if noted > 0 {
-                    s.notify(Notification::Cancel)?;
-                    self.store.note_action(s, Action::new("cancel", "fire"), fire_ids)?;
-                }
-                Ok(noted)
-            },
-            &mut |_, _| Ok(false), // what was noted is not noted again
-        )
+        // Orders that were noted are not noted again.
+        self.store.at_least_once("ask runs to stop", TxMode::OwnRows, |s| {
+            let noted = s.request_cancels(fire_ids, &who)?;
+            if noted > 0 {
+                s.notify(Notification::Cancel)?;
+                self.store.note_action(s, Action::new("cancel", "fire"), fire_ids)?;
+            }
+            Ok(noted)
+        })
     }
 
     /// Asks all runs of a job to stop since it is paused, wherever they are; returns how many run
@@ -256,21 +248,17 @@ impl Upkeep<'_> {
     /// The error of the database that is left after the bounded retries.
     pub fn stop_runs(&self, job: &JobKey, who: &str) -> Result<usize> {
         let order = crate::error::storable(&format!("{ORDER_OF_PAUSE}{who}"), 250);
-        self.store.retrying(
-            "ask runs of a job to stop",
-            TxMode::OwnRows,
-            |s| {
-                let ids: Vec<String> =
-                    s.fired(FiredSelection::ExecutingOfJob(job))?.into_iter().map(|fire| fire.fire_id).collect();
-                let noted = s.request_cancels(&ids, &order)?;
-                if noted > 0 {
-                    s.notify(Notification::Cancel)?;
-                    self.store.note_action(s, Action::new("stop", "job"), [job])?;
-                }
-                Ok(noted)
-            },
-            &mut |_, _| Ok(false), // what was noted is not noted again
-        )
+        // Orders that were noted are not noted again.
+        self.store.at_least_once("ask runs of a job to stop", TxMode::OwnRows, |s| {
+            let ids: Vec<String> =
+                s.fired(FiredSelection::ExecutingOfJob(job))?.into_iter().map(|fire| fire.fire_id).collect();
+            let noted = s.request_cancels(&ids, &order)?;
+            if noted > 0 {
+                s.notify(Notification::Cancel)?;
+                self.store.note_action(s, Action::new("stop", "job"), [job])?;
+            }
+            Ok(noted)
+        })
     }
 
     /// Writes down that a run was asked to stop on its own node, without an order in the store.
@@ -296,21 +284,17 @@ impl Upkeep<'_> {
     /// # Errors
     /// [`Error::Fenced`] if it is not; what the database reports after the bounded retries.
     pub fn heartbeat_one(&self, owner: &Owner, beat: &FireHeartbeat) -> Result<()> {
-        self.store.retrying(
-            "beat for one fire",
-            TxMode::OwnRows,
-            |s| {
-                if !s.hold_executing(&beat.fire_id)? {
-                    return Err(Error::Fenced {
-                        subject: format!("fire `{}`", beat.fire_id),
-                        reason: "it belongs to another node, or has ended: stop".to_owned(),
-                    });
-                }
-                let now_ms = s.now_ms()?;
-                s.put_heartbeats(&[row(owner, beat, now_ms)])
-            },
-            &mut |_, ()| Ok(false), // a beat more or less
-        )
+        // A beat more or less.
+        self.store.at_least_once("beat for one fire", TxMode::OwnRows, |s| {
+            if !s.hold_executing(&beat.fire_id)? {
+                return Err(Error::Fenced {
+                    subject: format!("fire `{}`", beat.fire_id),
+                    reason: "it belongs to another node, or has ended: stop".to_owned(),
+                });
+            }
+            let now_ms = s.now_ms()?;
+            s.put_heartbeats(&[row(owner, beat, now_ms)])
+        })
     }
 }
 

@@ -74,13 +74,9 @@ impl Upkeep<'_> {
         if !self.store.glance("look for misfires", |s| s.is_any_misfired(threshold_ms))? {
             return Ok(MisfirePass::default());
         }
-        self.store.retrying(
-            "handle misfires",
-            TxMode::Exclusive(Lock::TriggerAccess),
-            |s| self.handle_misfires_in(s),
-            // Triggers that were handled are no longer late: doing it again does no harm.
-            &mut |_, _| Ok(false),
-        )
+        // Triggers that were handled are no longer late: doing it again does no harm.
+        self.store
+            .at_least_once("handle misfires", TxMode::Exclusive(Lock::TriggerAccess), |s| self.handle_misfires_in(s))
     }
 
     fn handle_misfires_in(&self, s: &mut dyn Session) -> Result<MisfirePass> {
@@ -156,12 +152,10 @@ impl Upkeep<'_> {
         if order.left().is_empty() {
             return Ok(MisfirePass::default());
         }
-        let (mut pass, taken) = self.store.retrying(
-            "handle misfires",
-            TxMode::Exclusive(Lock::TriggerAccess),
-            |s| self.handle_of_these(s, order.left()),
-            &mut |_, _| Ok(false),
-        )?;
+        let (mut pass, taken) =
+            self.store.at_least_once("handle misfires", TxMode::Exclusive(Lock::TriggerAccess), |s| {
+                self.handle_of_these(s, order.left())
+            })?;
         order.done += taken;
         order.due = order.due.map(|due| due + pass.handled.len());
         order.moved = now;

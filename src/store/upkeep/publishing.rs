@@ -42,15 +42,13 @@ impl Upkeep<'_> {
 
     /// Publishes the types again after a change; none if the node is not registered any more.
     pub(super) fn publish_types(&self, owner: &Owner) -> Result<Option<u64>> {
-        self.store.retrying(
-            "publish job types",
-            TxMode::Exclusive(Lock::StateAccess),
-            |s| match s.draw_fences(Some(owner), 0)? {
+        // A second publication does no harm.
+        self.store.at_least_once("publish job types", TxMode::Exclusive(Lock::StateAccess), |s| {
+            match s.draw_fences(Some(owner), 0)? {
                 Some(_) => self.publish_types_in(s, &owner.instance).map(Some),
                 None => Ok(None),
-            },
-            &mut |_, _| Ok(false), // a second publication does no harm
-        )
+            }
+        })
     }
 }
 

@@ -52,17 +52,13 @@ impl Upkeep<'_> {
     }
 
     fn recover_own(&self, owner: &Owner, is_meant: impl Fn(&FiredRow) -> bool) -> Result<Recovered> {
-        self.store.retrying(
-            "recover forgotten fires",
-            TxMode::Exclusive(Lock::TriggerAccess),
-            |s| {
-                s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
-                let mut fires = s.fired(FiredSelection::OfInstance(&owner.instance))?;
-                fires.retain(&is_meant);
-                self.recover_free(s, &owner.instance, fires, FireHolder::Own)
-            },
-            &mut |_, _| Ok(false), // what was recovered is not found again
-        )
+        // Fires that were recovered are not found again.
+        self.store.at_least_once("recover forgotten fires", TxMode::Exclusive(Lock::TriggerAccess), |s| {
+            s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
+            let mut fires = s.fired(FiredSelection::OfInstance(&owner.instance))?;
+            fires.retain(&is_meant);
+            self.recover_free(s, &owner.instance, fires, FireHolder::Own)
+        })
     }
 
     /// Gives each of these fires of the instance its due, but for those whose rows somebody holds:
