@@ -75,7 +75,7 @@ fn name(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complaint> {
         FieldKind::Month => (&MONTHS, "a month name from `JAN` to `DEC`"),
         FieldKind::DayOfWeek => (&WEEKDAYS, "a weekday name from `SUN` to `SAT`"),
         _ => {
-            return Err(scan.complain(format!("expected {}, found `{}`", what_may_begin(kind), scan.rest())));
+            return Err(scan.complain(format!("expected {}, found `{}`", what_may_begin(kind), scan.rest)));
         }
     };
     let first = one_name(scan, names, what)?;
@@ -101,7 +101,7 @@ fn one_name(scan: &mut Scan<'_>, names: &[&str], what: &str) -> Result<i32, Comp
             scan.skip(3);
             Ok(number)
         }
-        None => Err(scan.complain(format!("expected {what}, found `{}`", scan.rest()))),
+        None => Err(scan.complain(format!("expected {what}, found `{}`", scan.rest))),
     }
 }
 
@@ -111,7 +111,7 @@ fn last_day(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complaint> 
         FieldKind::DayOfMonth => {
             let mut offset = 0;
             if scan.take('-') && scan.peek() != Some('W') {
-                let column = scan.column();
+                let column = scan.column;
                 offset = scan.number()?;
                 if offset > 30 {
                     return Err(Complaint::new(
@@ -138,8 +138,8 @@ fn unspecified(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complain
     }
     scan.take('?');
     // Quartz lets one stray character pass, but not two.
-    if scan.rest().chars().nth(1).is_some() {
-        return Err(scan.complain(format!("expected nothing after `?`, found `{}`", scan.rest())));
+    if scan.rest.chars().nth(1).is_some() {
+        return Err(scan.complain(format!("expected nothing after `?`, found `{}`", scan.rest)));
     }
     Ok(Element::Unspecified)
 }
@@ -147,18 +147,18 @@ fn unspecified(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complain
 fn every(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complaint> {
     scan.take('*');
     if !scan.take('/') {
-        return spanning(kind, scan.column(), EVERY_MARKER, None, Some(1));
+        return spanning(kind, scan.column, EVERY_MARKER, None, Some(1));
     }
-    let column = scan.column();
+    let column = scan.column;
     let step = scan.signed_to_end()?;
     check_step(kind, column, step)?;
     spanning(kind, column, EVERY_MARKER, None, Some(step))
 }
 
 fn number(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complaint> {
-    let column = scan.column();
+    let column = scan.column;
     let value = scan.number()?;
-    let here = scan.column();
+    let here = scan.column;
     if scan.take('L') {
         return match kind {
             FieldKind::DayOfWeek if kind.allows(value) => Ok(Element::LastWeekday(value)),
@@ -185,7 +185,7 @@ fn number(kind: FieldKind, scan: &mut Scan<'_>) -> Result<Element, Complaint> {
         return spanning(kind, column, value, Some(last), Some(step));
     }
     if scan.take('/') {
-        let column_of_step = scan.column();
+        let column_of_step = scan.column;
         let digits = scan.digits();
         let step = scan.number()?;
         // Quartz looks at what follows a step only when the step has a single digit.
@@ -204,9 +204,9 @@ fn misplaced(letter: char, kind: FieldKind) -> String {
 }
 
 fn nth(scan: &mut Scan<'_>, weekday: i32) -> Result<Element, Complaint> {
-    let column = scan.column();
-    let wrong = || Complaint::new(column, format!("expected a number from 1 to 5 after `#`, found `{}`", scan.rest()));
-    let nth = scan.rest().parse::<i32>().map_err(|_| wrong())?;
+    let column = scan.column;
+    let wrong = || Complaint::new(column, format!("expected a number from 1 to 5 after `#`, found `{}`", scan.rest));
+    let nth = scan.rest.parse::<i32>().map_err(|_| wrong())?;
     if !(1..=5).contains(&nth) {
         return Err(wrong());
     }

@@ -5,21 +5,13 @@ use super::error::Complaint;
 /// The rest of an element, and its place in the whole expression.
 #[derive(Clone, Debug)]
 pub(super) struct Scan<'a> {
-    rest: &'a str,
-    column: usize,
+    pub(super) rest: &'a str,
+    pub(super) column: usize,
 }
 
 impl<'a> Scan<'a> {
     pub(super) fn new(text: &'a str, column: usize) -> Self {
         Scan { rest: text, column }
-    }
-
-    pub(super) fn rest(&self) -> &'a str {
-        self.rest
-    }
-
-    pub(super) fn column(&self) -> usize {
-        self.column
     }
 
     pub(super) fn peek(&self) -> Option<char> {

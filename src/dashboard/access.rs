@@ -152,7 +152,7 @@ impl Access {
 
     /// The address from which a request comes: for a proxy's, that for which the proxy asks.
     fn asker(&self, request: &Request) -> Option<IpAddr> {
-        let peer = request.peer_address()?;
+        let peer = request.peer?;
         // The address that the proxy itself has seen comes last.
         let seen = request.last("x-forwarded-for").filter(|_| self.is_proxy(peer));
         seen.and_then(|seen| seen.rsplit(',').next()?.trim().parse().ok()).or(Some(peer))
@@ -164,7 +164,7 @@ impl Access {
 
     fn by_proxy(&self, request: &Request) -> Option<Login> {
         let name = request.get(self.settings.proxy_user_header.as_deref()?)?.trim();
-        if name.is_empty() || !self.is_proxy(request.peer_address()?) {
+        if name.is_empty() || !self.is_proxy(request.peer?) {
             return None;
         }
         let is_operator = self.settings.proxy_operators.iter().any(|operator| operator == name || operator == "*");

@@ -108,7 +108,7 @@ pub(super) fn act(store: &JobStore, request: &Request, login: &Login) -> Respons
     if !is_json || !hosts::is_same_origin(request) {
         return answer(request, 415, "send a document with `Content-Type: application/json`");
     }
-    let document: Value = match serde_json::from_slice(request.contents()) {
+    let document: Value = match serde_json::from_slice(&request.body) {
         Ok(document) => document,
         Err(error) => return answer(request, 400, &format!("the body is no JSON document: {error}")),
     };

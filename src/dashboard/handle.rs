@@ -191,7 +191,7 @@ impl Dashboard {
         let (load, now_ms) = self.reads.load(&self.store, now)?;
         let address = request.path().trim_start_matches('/');
         let address = if address.is_empty() { "./" } else { address };
-        let here = match request.query_text() {
+        let here = match request.query.as_str() {
             "" => address.to_owned(),
             query => format!("{address}?{query}"),
         };

@@ -23,8 +23,8 @@ const FORWARDED: [&str; 6] =
 /// True if the request names the machine itself and comes from it, for nobody else.
 pub(super) fn is_of_this_machine(request: &Request) -> bool {
     request.get("host").map(without_port).is_some_and(is_own)
-        && request.peer_address().is_some_and(|peer| peer.to_canonical().is_loopback())
-        && !request.is_old()
+        && request.peer.is_some_and(|peer| peer.to_canonical().is_loopback())
+        && !request.is_old
         && FORWARDED.iter().all(|header| request.get(header).is_none())
 }
 

@@ -15,11 +15,11 @@ use std::net::IpAddr;
 pub struct Request {
     method: String,
     path: String,
-    query: String,
+    pub(super) query: String,
     headers: Vec<(String, String)>,
-    body: Vec<u8>,
-    peer: Option<IpAddr>,
-    is_old: bool,
+    pub(super) body: Vec<u8>,
+    pub(super) peer: Option<IpAddr>,
+    pub(super) is_old: bool,
 }
 
 impl Request {
@@ -55,10 +55,6 @@ impl Request {
         self
     }
 
-    pub(super) fn is_old(&self) -> bool {
-        self.is_old
-    }
-
     /// The path, without the query.
     pub fn path(&self) -> &str {
         &self.path
@@ -77,10 +73,6 @@ impl Request {
         self.method == "HEAD"
     }
 
-    pub(super) fn peer_address(&self) -> Option<IpAddr> {
-        self.peer
-    }
-
     /// The value of a header; of several the first.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
@@ -89,14 +81,6 @@ impl Request {
     /// The value of a header; of several the last.
     pub(super) fn last(&self, name: &str) -> Option<&str> {
         self.headers.iter().rfind(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
-    }
-
-    pub(super) fn contents(&self) -> &[u8] {
-        &self.body
-    }
-
-    pub(super) fn query_text(&self) -> &str {
-        &self.query
     }
 
     /// The fields of the query.

@@ -95,7 +95,7 @@ impl Room {
 /// half at most, and closes when one was given back or the backlog is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
-    size: usize,
+    pub(crate) size: usize,
     /// Until when it stays closed, in ticks.
     closed_until: Duration,
 }
@@ -124,10 +124,6 @@ pub(crate) fn given_back_at(allowed: Duration, handed: Duration, begun: Option<D
 }
 
 impl Window {
-    pub(crate) fn size(&self) -> usize {
-        self.size
-    }
-
     /// After a batch that was as large as could be: `longest` is how long that fire waited for its
     /// worker that waited longest of those that began since the last one; none if none has, which
     /// says nothing.
@@ -216,10 +212,10 @@ mod tests {
         let mut window = Window::default();
         let mut sizes = Vec::new();
         for round in 0..100 {
-            let rounds = 1 + u32::try_from(window.size().div_ceil(20)).unwrap();
+            let rounds = 1 + u32::try_from(window.size.div_ceil(20)).unwrap();
             window.adapt(Some(job * rounds), ALLOWED, 20, most);
             if round >= 20 {
-                sizes.push(window.size());
+                sizes.push(window.size);
             }
         }
         (*sizes.iter().min().unwrap(), *sizes.iter().max().unwrap())
@@ -237,22 +233,22 @@ mod tests {
     fn a_window_fits_what_waits_and_closes() {
         let mut window = Window::default();
         window.adapt(None, ALLOWED, 20, 30);
-        assert_eq!(window.size(), 0, "that nothing has ended says nothing");
+        assert_eq!(window.size, 0, "that nothing has ended says nothing");
         window.adapt(Some(Duration::ZERO), ALLOWED, 20, 30);
         window.adapt(Some(Duration::ZERO), ALLOWED, 20, 30);
-        assert_eq!(window.size(), 30);
+        assert_eq!(window.size, 30);
         window.adapt(None, ALLOWED, 20, 30);
-        assert_eq!(window.size(), 30);
+        assert_eq!(window.size, 30);
         window.fit(20);
-        assert_eq!(window.size(), 30);
+        assert_eq!(window.size, 30);
         window.fit(6);
-        assert_eq!(window.size(), 12);
+        assert_eq!(window.size, 12);
         window.close();
-        assert_eq!((window.size(), window.is_cooling(Duration::ZERO)), (0, false));
+        assert_eq!((window.size, window.is_cooling(Duration::ZERO)), (0, false));
         window.adapt(Some(Duration::ZERO), ALLOWED, 20, 30);
         let now = Duration::from_secs(5);
         window.cool_down(now);
-        assert_eq!((window.size(), window.is_cooling(now)), (0, true));
+        assert_eq!((window.size, window.is_cooling(now)), (0, true));
         assert!(window.is_cooling(Duration::from_millis(5_999)) && !window.is_cooling(Duration::from_secs(6)));
     }
 

@@ -91,7 +91,7 @@ impl Node {
             handle,
             name: store.settings().scheduler.instance_name.as_str().into(),
             instance: instance.into(),
-            store: store.clone().seen_by(store.view().of_new_node()),
+            store: store.clone().seen_by(store.view.of_new_node()),
             clock,
             machine,
             listeners,

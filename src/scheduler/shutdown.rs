@@ -166,7 +166,7 @@ impl Steps<'_> {
 
     /// Ends the service of this name, if the node has it.
     fn end(&mut self, name: &'static str) {
-        let Some(at) = self.services.iter().position(|thread| thread.name() == name) else { return };
+        let Some(at) = self.services.iter().position(|thread| thread.name == name) else { return };
         let thread = self.services.swap_remove(at);
         thread.stop();
         if !thread.wait(&*self.node.clock, self.deadline) {

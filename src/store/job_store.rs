@@ -26,12 +26,14 @@ pub struct JobStore {
     pub(super) settings: Arc<Settings>,
     pub(super) decoded_calendars: Arc<DecodedCalendars>,
     pub(super) dead_fires: Option<Arc<dyn DeadFireHandler>>,
-    pub(super) meters: Arc<StoreMeters>,
+    /// The counts of its transactions.
+    pub(crate) meters: Arc<StoreMeters>,
     /// The queue of threads that store triggers at the same time.
     pub(super) group_commit: Arc<GroupCommit>,
     /// The number of times that the way to the database was lost.
     pub(super) losses: Arc<AtomicU64>,
-    pub(super) view: NodeView,
+    /// The knowledge of the node that uses this store.
+    pub(crate) view: NodeView,
     /// The actor under whose name actions are written down.
     pub(super) actor: Arc<Actor>,
 }
@@ -91,11 +93,6 @@ impl JobStore {
         self
     }
 
-    /// The knowledge of the node that uses this store.
-    pub(crate) fn view(&self) -> &NodeView {
-        &self.view
-    }
-
     /// The settings that the store was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -135,11 +132,6 @@ impl JobStore {
     /// Triggers due before this time are late.
     pub(super) fn misfired_before(&self, now_ms: i64) -> i64 {
         now_ms.saturating_sub(millis(self.settings.job_store.misfire_threshold))
-    }
-
-    /// The counts of its transactions.
-    pub(crate) fn meters(&self) -> &StoreMeters {
-        &self.meters
     }
 
     /// The database below.

@@ -27,7 +27,7 @@ pub(in crate::store) struct KnownTypes {
     policies: BTreeMap<String, JobPolicy>,
     reader: Arc<Reader>,
     /// The number of changes, which tells when to publish; 0 where a store has no node.
-    generation: u64,
+    pub(in crate::store) generation: u64,
 }
 
 /// The job types as acquisition needs them.
@@ -77,12 +77,6 @@ impl KnownTypes {
     /// The types that acquisition may fire.
     pub(in crate::store) fn reader(&self) -> Arc<Reader> {
         Arc::clone(&self.reader)
-    }
-
-    /// The number of changes of the types: a larger one than was published asks for another
-    /// publication.
-    pub(in crate::store) fn generation(&self) -> u64 {
-        self.generation
     }
 
     /// The version of the data of a job that is stored now: its own, else that of its type.

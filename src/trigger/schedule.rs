@@ -61,7 +61,7 @@ impl Schedule {
             Schedule::CalendarInterval(interval) => (interval.zone, interval.is_zone_given) = (zone, true),
             // No table has a column for it.
             Schedule::DailyTimeInterval(daily) => daily.default_zone = zone,
-            Schedule::Recurrence(recurrence) if recurrence.is_zone_given() => {}
+            Schedule::Recurrence(recurrence) if recurrence.is_zone_given => {}
             Schedule::Recurrence(recurrence) => *recurrence = recurrence.clone().in_zone(zone),
         }
     }

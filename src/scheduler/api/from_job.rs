@@ -11,7 +11,7 @@ impl JobContext {
     /// [`Error::ShutDown`] if the application has let go of it.
     #[doc(alias = "getScheduler")]
     pub fn scheduler(&self) -> Result<Scheduler> {
-        let handle = self.node().handle.upgrade().and_then(|handle| handle.downcast::<Inner>().ok());
+        let handle = self.node.handle.upgrade().and_then(|handle| handle.downcast::<Inner>().ok());
         let inner = handle.ok_or_else(|| Error::ShutDown(self.scheduler_name().to_owned()))?;
         Ok(Scheduler::of(inner))
     }

@@ -137,7 +137,7 @@ impl List {
             node.quarantine.count() as f64,
         );
         self.histogram("carnelian_acquire_seconds", "Acquisitions of due triggers.", metrics.acquire.values());
-        let meters = node.store.meters();
+        let meters = &node.store.meters;
         let locks = [Lock::StateAccess, Lock::TriggerAccess];
         let waits =
             locks.map(|lock| (label("lock", lock.name()), Value::Histogram(Box::new(meters.lock_wait(lock).values()))));

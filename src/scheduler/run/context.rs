@@ -23,9 +23,9 @@ use std::time::Duration;
 /// One run of a job: why it runs, with what data, and whether it should go on.
 #[doc(alias = "JobExecutionContext")]
 pub struct JobContext {
-    pub(super) node: Arc<Node>,
-    pub(super) handle: Arc<RunHandle>,
-    bundle: Arc<FireBundle>,
+    pub(crate) node: Arc<Node>,
+    pub(crate) handle: Arc<RunHandle>,
+    pub(crate) bundle: Arc<FireBundle>,
     merged: JobDataMap,
     job_data: JobDataMap,
     refire_count: u32,
@@ -292,7 +292,7 @@ impl JobContext {
 
     /// The values that the job and its listeners leave for each other during this fire.
     pub fn values(&self) -> &FireValues {
-        self.handle.values()
+        &self.handle.values
     }
 
     /// Keeps a line with this run's row of the history, if lines of this level are kept of its job
@@ -312,11 +312,6 @@ impl JobContext {
         if let Some(lines) = self.handle.lines() {
             lines.push(level, self.job().job_type(), message.as_ref());
         }
-    }
-
-    /// The node this runs on.
-    pub(crate) fn node(&self) -> &Node {
-        &self.node
     }
 
     /// Ends this fire inside a transaction of the job's own: what the job wrote there
@@ -398,16 +393,8 @@ impl JobContext {
         completion
     }
 
-    pub(crate) fn handle(&self) -> &Arc<RunHandle> {
-        &self.handle
-    }
-
-    pub(crate) fn bundle(&self) -> &FireBundle {
-        &self.bundle
-    }
-
     pub(crate) fn event(&self) -> FireEvent<'_> {
-        FireEvent::new(&self.bundle, &self.node.instance, self.refire_count, self.handle.values())
+        FireEvent::new(&self.bundle, &self.node.instance, self.refire_count, &self.handle.values)
     }
 
     pub(crate) fn result(&self) -> Option<&str> {

@@ -52,7 +52,7 @@ pub struct JobError {
     unschedule_firing_trigger: bool,
     unschedule_all_triggers: bool,
     stopped: bool,
-    retry: RetryHint,
+    pub(crate) retry_hint: RetryHint,
 }
 
 impl JobError {
@@ -65,7 +65,7 @@ impl JobError {
             unschedule_firing_trigger: false,
             unschedule_all_triggers: false,
             stopped: false,
-            retry: RetryHint::default(),
+            retry_hint: RetryHint::default(),
         }
     }
 
@@ -90,7 +90,7 @@ impl JobError {
     /// The run failed for a reason that does not pass: it is not run again, whatever its
     /// [`RetryPolicy`](crate::RetryPolicy) says.
     pub fn permanent(mut self) -> Self {
-        self.retry.permanent = true;
+        self.retry_hint.permanent = true;
         self
     }
 
@@ -98,14 +98,14 @@ impl JobError {
     /// while would have it. The time takes the place of the delay of the policy, and counts as an
     /// attempt; a job without a policy is run three times.
     pub fn retry_after(mut self, time: Duration) -> Self {
-        self.retry.after = Some(time);
+        self.retry_hint.after = Some(time);
         self
     }
 
     /// The kind of the failure, for [`RetryPolicy::on_class`](crate::RetryPolicy::on_class). A
     /// panic has the class `panic`. Default: none.
     pub fn class(mut self, name: impl Into<String>) -> Self {
-        self.retry.class = Some(name.into());
+        self.retry_hint.class = Some(name.into());
         self
     }
 
@@ -118,11 +118,6 @@ impl JobError {
     /// True if the run ended because it was asked to stop.
     pub fn is_stopped(&self) -> bool {
         self.stopped
-    }
-
-    /// The wishes of the error for another try.
-    pub(crate) fn retry_hint(&self) -> &RetryHint {
-        &self.retry
     }
 
     /// This error with another message.

@@ -41,7 +41,7 @@ type Upgrader = Arc<dyn Fn(&mut JobDataMap) -> Result<(), JobError> + Send + Syn
 /// ```
 #[derive(Clone)]
 pub struct JobType {
-    job: Arc<dyn Job>,
+    pub(crate) job: Arc<dyn Job>,
     version: u32,
     upgraders: HashMap<u32, Upgrader>,
     deprecated: Option<String>,
@@ -118,10 +118,6 @@ impl JobType {
     /// The replacement, if the type is deprecated.
     pub fn instead(&self) -> Option<&str> {
         self.deprecated.as_deref()
-    }
-
-    pub(crate) fn job(&self) -> &Arc<dyn Job> {
-        &self.job
     }
 
     /// Checks what can be wrong with it, under the name it is registered with.

@@ -67,7 +67,7 @@ impl Registry {
 
     /// The code of a type, by its name or an old one.
     pub(crate) fn job(&self, name: &str) -> Option<Arc<dyn Job>> {
-        self.types.read().named(name).map(|job_type| Arc::clone(job_type.job()))
+        self.types.read().named(name).map(|job_type| Arc::clone(&job_type.job))
     }
 
     /// A type, by its name or an old one.

@@ -64,7 +64,7 @@ pub(crate) struct RunHandle {
     pub(crate) signal: Signal,
     stop: Mutex<Option<StopReason>>,
     lost: AtomicBool,
-    values: FireValues,
+    pub(crate) values: FireValues,
     phase: AtomicU8,
     activity: Mutex<Activity>,
     /// True if a heartbeat of it may be stored.
@@ -107,10 +107,6 @@ struct Activity {
 impl RunHandle {
     pub(crate) fn fire_id(&self) -> &str {
         &self.fire_id
-    }
-
-    pub(crate) fn values(&self) -> &FireValues {
-        &self.values
     }
 
     /// Asks the job to stop, at this time in ticks. The first reason stays. False if the job was

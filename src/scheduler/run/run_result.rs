@@ -32,7 +32,7 @@ impl Failure {
     }
 
     fn hint(&self) -> RetryHint {
-        let mut hint = self.error.retry_hint().clone();
+        let mut hint = self.error.retry_hint.clone();
         if self.panicked {
             hint.class.get_or_insert_with(|| PANIC.to_owned());
         }
@@ -114,7 +114,7 @@ pub(crate) fn rerun_in_its_place(bundle: &FireBundle, outcome: FireOutcome) -> O
 /// one that somebody cancelled is over. If the job has recorded its end itself, or another node has
 /// the fire, nothing of this is written.
 pub(crate) fn rerun(ctx: &JobContext, result: &Result<Outcome, Failure>, outcome: FireOutcome) -> Option<RerunOrder> {
-    let order = |reason, delay| Some(ctx.bundle().rerun_order(reason, delay));
+    let order = |reason, delay| Some(ctx.bundle.rerun_order(reason, delay));
     let policy = ctx.job().policy().retry_policy();
     if let Ok(Outcome::Again(after)) = result {
         return order(RerunReason::Continued, *after);

@@ -176,7 +176,7 @@ impl RunShell {
         drop(ctx);
         self.hand_to_completer(OwnedCompletion { owner: Arc::clone(&handle.owner), completion });
         // Code of the application, which is to hold up no service.
-        handle.values().clear();
+        handle.values.clear();
     }
 
     fn hand_to_completer(&self, ended: OwnedCompletion) {
@@ -265,7 +265,7 @@ fn attempt(job: Option<&dyn Job>, ctx: &mut JobContext) -> Result<Outcome, Failu
         let message = format!("job type `{}` is not registered on this node", ctx.job().job_type());
         return Err(Failure { error: JobError::new(message), panicked: false });
     };
-    let _attached = RunLines::attach(ctx.handle().lines());
+    let _attached = RunLines::attach(ctx.handle.lines());
     match guarded(|| job.execute(ctx)) {
         Ok(result) => result.map_err(|error| Failure { error, panicked: false }),
         Err(panic) => Err(Failure { error: JobError::new(format!("panic: {panic}")), panicked: true }),

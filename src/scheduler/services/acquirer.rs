@@ -93,7 +93,7 @@ impl Acquirer {
         if let Some(owner) = revoked {
             self.doubts.forget(&self.node, &self.combined.queue, &owner);
             self.reservations.forget();
-            self.polling.expect_more(false);
+            self.polling.expects_more = false;
         }
     }
 
@@ -128,7 +128,7 @@ impl Acquirer {
         // reason to release again and again what would be reserved anew: once before its time, and
         // once at it.
         let reason = (earliest, earliest <= now_ms);
-        if self.polling.is_futile(reason) {
+        if self.polling.futile == Some(reason) {
             return Ok(self.next_at(Some(next_poll)));
         }
         let running = self.node.running_fires.count();
@@ -139,7 +139,7 @@ impl Acquirer {
         }
         let found = self.acquire(owner, job_types)?;
         let is_futile = !self.reservations.has_until(earliest) && self.node.running_fires.count() <= running;
-        self.polling.note_futile(is_futile.then_some(reason));
+        self.polling.futile = is_futile.then_some(reason);
         match found {
             Found::Something => Ok(self.next_at(Some(next_poll))),
             Found::Nothing(again) => Ok(self.next_at(Some(again))),
@@ -169,7 +169,7 @@ impl Acquirer {
     /// After an error nothing is known for sure: reservations are released, which the store does
     /// only for our own.
     fn after(&mut self, error: &Error) {
-        self.polling.expect_more(false);
+        self.polling.expects_more = false;
         self.end_combined();
         if error.is_fenced() {
             self.reservations.forget();
@@ -189,7 +189,7 @@ impl Service for Acquirer {
     }
 
     fn run_once(&mut self) -> Result<Next> {
-        if self.doubts.is_interrupted() {
+        if self.doubts.is_interrupted {
             self.end_combined();
         }
         self.prefetch.measure(&self.node);

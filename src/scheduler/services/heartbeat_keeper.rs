@@ -101,7 +101,7 @@ impl HeartbeatKeeper {
         let (fire, instance) = (Arc::clone(fire), Arc::clone(&self.node.instance));
         self.node.listeners.announce(event, move |listener| {
             if let Some(bundle) = fire.watched() {
-                tell(listener, &FireEvent::new(bundle, &instance, 0, fire.values()));
+                tell(listener, &FireEvent::new(bundle, &instance, 0, &fire.values));
             }
         });
     }
@@ -236,13 +236,13 @@ impl HeartbeatKeeper {
         let rerun = rerun_in_its_place(bundle, outcome);
         let why = format!("{reason}: it did not end within {:?} after it was asked to", self.patience(fire).1);
         lifecycle_log::given_up(&fire.job, fire.fire_id(), &why);
-        let event = FireEvent::new(bundle, &node.instance, 0, fire.values());
+        let event = FireEvent::new(bundle, &node.instance, 0, &fire.values);
         let end = FireEnd { outcome, error: Some(why), run_time, result: None };
         lifecycle_log::ended(&event, &end);
         let (abandoned, instance, told) = (Arc::clone(fire), Arc::clone(&node.instance), end.clone());
         node.listeners.later(move |listeners| {
             let Some(bundle) = abandoned.bundle() else { return };
-            let event = FireEvent::new(bundle, &instance, 0, abandoned.values());
+            let event = FireEvent::new(bundle, &instance, 0, &abandoned.values);
             listeners.job_was_executed(&event, &told);
             listeners.trigger_complete(&event, CompletionInstruction::NoInstruction);
         });
@@ -271,7 +271,7 @@ impl HeartbeatKeeper {
     fn next_heartbeat(&self) -> Option<Duration> {
         let interval = self.node.settings.executions.heartbeat_interval;
         let lookers =
-            if self.is_idle() && !self.seen.sees_silence() { 2 * self.node.shared_among(MOST_SHARED_LOOKS) } else { 1 };
+            if self.is_idle() && !self.seen.sees_silence { 2 * self.node.shared_among(MOST_SHARED_LOOKS) } else { 1 };
         self.last.map(|last| last.saturating_add(interval.saturating_mul(lookers)))
     }
 

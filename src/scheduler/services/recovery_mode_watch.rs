@@ -17,7 +17,7 @@ impl RecoveryModeWatch {
     pub(crate) fn look(&mut self, node: &Node, load: &ClusterLoad) -> Result<()> {
         let store = &node.store;
         let threshold = store.settings().recovery.threshold;
-        store.view().note_recovery_mode(load.recovery_since_ms);
+        store.view.note_recovery_mode(load.recovery_since_ms);
         match load.recovery_since_ms {
             // The mode begins with the end of an outage, or by command: an ordinary backlog is
             // drained faster in its usual order.
@@ -25,7 +25,7 @@ impl RecoveryModeWatch {
             Some(since_ms) => {
                 if self.draining.is_over(load.overdue, threshold) {
                     store.outages().stop_recovery(Some(since_ms))?;
-                    store.view().note_recovery_mode(None);
+                    store.view.note_recovery_mode(None);
                     self.draining = Draining::default();
                 }
             }

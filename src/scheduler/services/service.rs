@@ -55,7 +55,7 @@ const SHORTEST_RETRY: Duration = Duration::from_millis(100);
 
 /// A service on its thread.
 pub(crate) struct ServiceThread {
-    name: &'static str,
+    pub(crate) name: &'static str,
     signal: Arc<Signal>,
     ended: Arc<Signal>,
     /// None if the owner of the service has it pass, and stops `ended`.
@@ -102,11 +102,6 @@ impl ServiceThread {
     #[cfg(feature = "test-util")]
     pub(crate) fn without_thread(name: &'static str, signal: Arc<Signal>, ended: Arc<Signal>) -> Self {
         Self { name, signal, ended, thread: None }
-    }
-
-    /// The name of the service.
-    pub(crate) fn name(&self) -> &'static str {
-        self.name
     }
 
     /// Tells the loop to end after the present pass.

@@ -46,8 +46,8 @@ impl Firing<'_> {
             }
             let now_ms = self.note_time(s.now_ms()?);
             let admission = self.node.admission_filter(s, "", now_ms)?;
-            let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, admission.excluded())?;
-            Ok(if admission.is_shut() { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
+            let poll = s.poll(instance, horizon_ms, threshold_ms, job_types, versions, &admission.excluded)?;
+            Ok(if admission.is_shut { PollResult { earliest_ms: None, reserved_ms: None, ..poll } } else { poll })
         })
     }
 
@@ -98,7 +98,7 @@ impl Firing<'_> {
         let now_ms = self.note_time(s.now_ms()?);
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
         let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
-        if admission.is_shut() {
+        if admission.is_shut {
             return Ok(acquisition);
         }
         let among = seen.map(|seen| still_free(s, seen)).transpose()?;

@@ -91,9 +91,9 @@ impl Firing<'_> {
                 misfired_before_ms: self.store.misfired_before(now_ms),
                 job_types: request.job_types,
                 versions: &self.node.types.read().reader().versions,
-                excluded: choice.admission.excluded(),
+                excluded: &choice.admission.excluded,
                 limit,
-                offset: seen - choice.admission.hidden().min(seen),
+                offset: seen - choice.admission.hidden.min(seen),
             };
             let mut candidates = s.candidates(CandidateSelection::Due(query))?;
             let found = candidates.len();

@@ -86,7 +86,7 @@ impl Firing<'_> {
             let now_ms = self.note_time(s.now_ms()?);
             let mut found = Acquisition::default();
             let mut admission = self.node.admission_filter(s, "", now_ms)?;
-            if admission.is_shut() {
+            if admission.is_shut {
                 return Ok((now_ms, Vec::new(), None, 0));
             }
             let (taken, deferred) = self.choose(s, &mut admission, now_ms, request, None, &mut found)?;
@@ -160,7 +160,7 @@ impl Firing<'_> {
         let now_ms = self.note_time(s.now_ms()?);
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
         let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
-        if admission.is_shut() {
+        if admission.is_shut {
             return Ok(acquisition);
         }
         let held = s.trigger_keys(TriggerSelection::FreeWaiting(&expected(seen)))?;

@@ -25,7 +25,7 @@ impl JobTypes<'_> {
     /// nothing else.
     pub fn set_with_policies(&self, types: Vec<JobTypeInfo>, policies: BTreeMap<String, JobPolicy>) {
         let mut known = self.node.types.write();
-        *known = KnownTypes::new(types, known.generation() + 1).with_policies(policies);
+        *known = KnownTypes::new(types, known.generation + 1).with_policies(policies);
     }
 
     /// The policies of types, as the nodes that have the types last said.
@@ -56,7 +56,7 @@ impl JobTypes<'_> {
             known.deprecated = known.deprecated.take().filter(|_| info.deprecated.is_some() && !even_deprecated);
         }
         let mut known = self.node.types.write();
-        if known.generation() == 0 {
+        if known.generation == 0 {
             *known = KnownTypes::new(types.into_values().collect(), 0);
         }
         Ok(())

@@ -32,14 +32,14 @@ impl MemorySession<'_> {
     /// The reservations of nodes of ours other than this one, earliest first.
     pub(super) fn reserved_by_others(&self, instance: &str) -> impl Iterator<Item = &FiredRow> {
         let ours = |name: &String| self.tables.instances.get(name).is_some_and(|row| row.incarnation.is_some());
-        self.tables.fired.index().reserved().filter(move |row| row.instance != instance && ours(&row.instance))
+        self.tables.fired.index.reserved().filter(move |row| row.instance != instance && ours(&row.instance))
     }
 }
 
 impl FiredRows for MemorySession<'_> {
     fn fired(&mut self, which: FiredSelection<'_>) -> Result<Vec<FiredRow>> {
         self.reads()?;
-        let (fires, index) = (&self.tables.fired, self.tables.fired.index());
+        let (fires, index) = (&self.tables.fired, &self.tables.fired.index);
         let mut rows: Vec<&FiredRow> = match which {
             FiredSelection::All => fires.values().collect(),
             FiredSelection::Behind(fired_ms, id, _) => {
@@ -151,7 +151,7 @@ impl FiredRows for MemorySession<'_> {
 
     fn executing_jobs(&mut self, jobs: &[JobKey]) -> Result<Vec<(JobKey, bool)>> {
         self.reads()?;
-        let index = self.tables.fired.index();
+        let index = &self.tables.fired.index;
         let is_executing = |job: &&JobKey| index.is_executing(job) && self.tables.jobs.get(*job).is_some();
         Ok(jobs.iter().filter(is_executing).map(|job| (job.clone(), index.is_executing_alone(job))).collect())
     }
@@ -190,7 +190,7 @@ impl MemorySession<'_> {
 
     /// The fired rows of these triggers, more than once for a trigger that is named so.
     fn of_triggers<'s>(&'s self, triggers: &'s [TriggerKey]) -> impl Iterator<Item = &'s FiredRow> {
-        triggers.iter().flat_map(|key| self.tables.fired.index().of_trigger(key))
+        triggers.iter().flat_map(|key| self.tables.fired.index.of_trigger(key))
     }
 
     fn our_instances(&self) -> BTreeSet<String> {

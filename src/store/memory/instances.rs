@@ -114,7 +114,7 @@ impl ClusterRows for MemorySession<'_> {
             |key: &TriggerKey| self.tables.triggers.get(key).is_some_and(|t| t.state == TriggerState::Error.name());
         let parked = self.tables.rows().filter(|row: &ParkedRow| in_error(&row.trigger)).take(most).count();
         let tables = &*self.tables;
-        let index = tables.triggers.index();
+        let index = &tables.triggers.index;
         let mut overdue = index.waiting(before_ms.saturating_sub(1), i64::MIN).filter_map(|trigger| trigger.next_ms);
         let oldest_overdue_ms = overdue.next();
         let counted = usize::from(oldest_overdue_ms.is_some()) + overdue.take(most).count();
@@ -138,7 +138,7 @@ impl ClusterRows for MemorySession<'_> {
     fn count_states(&mut self) -> Result<Vec<(String, usize)>> {
         self.reads()?;
         let states: BTreeMap<String, usize> =
-            self.tables.triggers.index().states().map(|(state, count)| (state.to_owned(), count)).collect();
+            self.tables.triggers.index.states().map(|(state, count)| (state.to_owned(), count)).collect();
         Ok(states.into_iter().collect())
     }
 }

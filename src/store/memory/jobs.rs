@@ -66,8 +66,8 @@ impl JobRows for MemorySession<'_> {
         let tables = &self.tables;
         let idle = |key: &&JobKey| {
             tables.jobs.get(*key).is_some_and(|job| !job.durable)
-                && !tables.triggers.index().has_job(key)
-                && !tables.fired.index().has_job(key)
+                && !tables.triggers.index.has_job(key)
+                && !tables.fired.index.has_job(key)
         };
         let idle: BTreeSet<JobKey> = keys.iter().filter(idle).cloned().collect();
         for key in &idle {
@@ -115,7 +115,7 @@ impl JobRows for MemorySession<'_> {
             ContinuationSelection::ParentsOf(children) => children.contains(&row.child),
         };
         let filled = |row: ContinuationRow| ContinuationRow {
-            child_is_blocked: self.tables.fired.index().is_executing_alone(&row.child),
+            child_is_blocked: self.tables.fired.index.is_executing_alone(&row.child),
             ..row
         };
         Ok(self.tables.rows().filter(takes).map(filled).collect())

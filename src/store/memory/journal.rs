@@ -81,7 +81,8 @@ rows!(HashMap);
 pub(super) struct Journaled<K, V, I = (), R = BTreeMap<K, Arc<V>>> {
     rows: R,
     journal: Vec<(K, Option<Arc<V>>)>,
-    index: I,
+    /// The index, which finds rows by something else than their key.
+    pub(super) index: I,
 }
 
 /// One whose rows are in no order.
@@ -121,11 +122,6 @@ impl<K: Ord + Hash + Clone, V: Clone, I: Index<K, V>, R: Rows<K, V>> Journaled<K
         V: 'a,
     {
         self.rows.iter().map(|(key, _)| key)
-    }
-
-    /// The index, which finds rows by something else than their key.
-    pub(super) fn index(&self) -> &I {
-        &self.index
     }
 
     pub(super) fn put(&mut self, key: K, value: V) {
@@ -208,9 +204,9 @@ mod tests {
         map.change("b", |v| *v = 4);
         map.remove("a");
         map.put("a", 5);
-        assert_eq!(map.index().0, BTreeMap::from([(4, 1), (5, 1)]));
+        assert_eq!(map.index.0, BTreeMap::from([(4, 1), (5, 1)]));
         map.roll_back();
         assert_eq!((map.get("a"), map.get("b")), (Some(&1), None));
-        assert_eq!(map.index().0, BTreeMap::from([(1, 1)]), "the index goes back with the rows");
+        assert_eq!(map.index.0, BTreeMap::from([(1, 1)]), "the index goes back with the rows");
     }
 }

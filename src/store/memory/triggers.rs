@@ -62,7 +62,7 @@ impl MemorySession<'_> {
             }
             TriggerSelection::Waiting(from_ms, until_ms, limit) => {
                 let is_late = |t: &&TriggerRow| t.next_ms.is_some_and(|next_ms| next_ms >= from_ms);
-                let waiting = self.tables.triggers.index().waiting(until_ms, i64::MIN);
+                let waiting = self.tables.triggers.index.waiting(until_ms, i64::MIN);
                 return waiting.map(|row| &**row).filter(is_late).take(limit).collect();
             }
             TriggerSelection::InStates(states, _) => {
@@ -83,7 +83,7 @@ impl MemorySession<'_> {
     fn misfired(&self, before_ms: i64, order: TriggerOrder, limit: usize, offset: usize) -> Vec<&TriggerRow> {
         let wanted = offset.saturating_add(limit);
         let mut rows: Vec<&TriggerRow> = Vec::new();
-        for row in self.tables.triggers.index().misfired(before_ms).filter(|t| is_fired_here(t)) {
+        for row in self.tables.triggers.index.misfired(before_ms).filter(|t| is_fired_here(t)) {
             // All that are equal to the last of those that are wanted: their order is another one
             // than the index's.
             let is_beyond = |last: &&TriggerRow| (last.next_ms, last.priority) != (row.next_ms, row.priority);
@@ -101,11 +101,11 @@ impl MemorySession<'_> {
     }
 
     pub(super) fn of_job(&self, job: &JobKey) -> impl Iterator<Item = &TriggerRow> {
-        self.tables.triggers.index().of_job(job).filter_map(|key| self.tables.triggers.get(key))
+        self.tables.triggers.index.of_job(job).filter_map(|key| self.tables.triggers.get(key))
     }
 
     pub(super) fn is_executing(&self, job: &JobKey) -> bool {
-        self.tables.fired.index().is_executing(job)
+        self.tables.fired.index.is_executing(job)
     }
 
     fn candidate(&self, trigger: &Arc<TriggerRow>) -> Option<Candidate> {
@@ -115,7 +115,7 @@ impl MemorySession<'_> {
         let executes = |f: &FiredRow| f.state == FiredState::Executing && f.job.as_ref() == Some(&trigger.job);
         Some(Candidate {
             trigger_is_executing: trigger.options.is_some()
-                && self.tables.fired.index().of_trigger(&trigger.key).any(executes),
+                && self.tables.fired.index.of_trigger(&trigger.key).any(executes),
             job_is_followed: self.is_followed(&job.key),
             job_is_executing: job.nonconcurrent && self.is_executing(&job.key),
             recovery: self.recovery_of(&trigger.key),
@@ -143,7 +143,7 @@ impl MemorySession<'_> {
                 && self.is_read_by(&t.job, versions)
                 && (excluded.is_empty() || !self.is_excluded(t, excluded))
         };
-        self.tables.triggers.index().waiting(no_later_than_ms, misfired_before_ms).filter(may_be_taken)
+        self.tables.triggers.index.waiting(no_later_than_ms, misfired_before_ms).filter(may_be_taken)
     }
 
     /// The triggers that are due, in the order of the query.
@@ -206,7 +206,7 @@ impl TriggerRows for MemorySession<'_> {
         let finished = |key: &&TriggerKey| {
             tables.triggers.get(*key).is_some_and(|t| {
                 t.state == TriggerState::Complete.name()
-                    && tables.fired.index().executing_of(key, &t.job).next().is_none()
+                    && tables.fired.index.executing_of(key, &t.job).next().is_none()
             })
         };
         let finished: Vec<TriggerKey> = keys.iter().filter(finished).cloned().collect();
@@ -256,7 +256,7 @@ impl TriggerRows for MemorySession<'_> {
 
     fn give_triggers(&mut self, from: &JobKey, to: &JobKey) -> Result<usize> {
         self.changes()?;
-        let keys: Vec<TriggerKey> = self.tables.triggers.index().of_job(from).cloned().collect();
+        let keys: Vec<TriggerKey> = self.tables.triggers.index.of_job(from).cloned().collect();
         Ok(keys.iter().filter(|key| self.tables.triggers.change(*key, |t| t.job = to.clone())).count())
     }
 

@@ -125,32 +125,19 @@ pub(in crate::store) struct AdmissionFilter<'a> {
     view: Arc<ClusterView>,
     runs: Vec<GroupRuns>,
     now_ms: i64,
-    is_shut: bool,
-    excluded: Exclusions,
+    /// Nothing may be taken.
+    pub(in crate::store) is_shut: bool,
+    /// The exclusions, as far as they are known by now.
+    pub(in crate::store) excluded: Exclusions,
     /// The number of candidates of limited groups that were seen.
     seen: BTreeMap<String, usize>,
     /// The number of candidates that were seen and that the next page leaves out.
-    hidden: usize,
+    pub(in crate::store) hidden: usize,
     /// The number of these that are of limited groups, and left out for their policy.
     hidden_by_policy: BTreeMap<String, usize>,
 }
 
 impl AdmissionFilter<'_> {
-    /// Nothing may be taken.
-    pub(in crate::store) fn is_shut(&self) -> bool {
-        self.is_shut
-    }
-
-    /// The exclusions, as far as it is known by now.
-    pub(in crate::store) fn excluded(&self) -> &Exclusions {
-        &self.excluded
-    }
-
-    /// The number of candidates that were seen and that the next page leaves out.
-    pub(in crate::store) fn hidden(&self) -> usize {
-        self.hidden
-    }
-
     /// True if there is a limit for the group: its fires are counted when they begin, so none is
     /// reserved before.
     pub(in crate::store) fn is_limited(&self, group: &str) -> bool {

@@ -59,7 +59,7 @@ impl SqlSession<'_, '_> {
                 (lines.join("\n"), reads_by_sqlite(&lines))
             }
         };
-        let purpose = self.purpose();
+        let purpose = self.purpose;
         self.plans().note(Explained { purpose, text: text.to_owned(), reads, plan });
         Ok(())
     }

@@ -98,7 +98,7 @@ impl SqlSession<'_, '_> {
         Error::Refused(format!(
             "{}: the isolation level of the connection is {level}, in which other transactions' changes are not seen: \
              expected READ COMMITTED; set it by {remedy}",
-            self.purpose()
+            self.purpose
         ))
     }
 }

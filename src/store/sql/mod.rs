@@ -147,8 +147,8 @@ impl SqlDatabase {
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
         let worked = work(&mut session);
-        self.statements.fetch_add(session.statements(), Ordering::Relaxed);
-        let uses_fast_path = session.uses_fast_path();
+        self.statements.fetch_add(session.statements, Ordering::Relaxed);
+        let uses_fast_path = session.uses_fast_path;
         match worked {
             Ok(()) => {
                 self.commits.fetch_add(1, Ordering::Relaxed);
@@ -206,7 +206,7 @@ impl Database for SqlDatabase {
         if mode == TxMode::Autocommit || mode == TxMode::ReadOnly && is_alone {
             let mut session = SqlSession::new(&self.context, connection, purpose);
             let worked = work(&mut session);
-            self.statements.fetch_add(session.statements(), Ordering::Relaxed);
+            self.statements.fetch_add(session.statements, Ordering::Relaxed);
             return worked;
         }
         // The settings come with a transaction only, unless the session is kept.
@@ -235,7 +235,7 @@ impl Database for SqlDatabase {
                 session.lock_as(Lock::TriggerAccess, LockStrength::Shared).and_then(|()| work(&mut session))
             }
         };
-        let (statements, drawn, lost) = (session.statements(), session.drawn(), session.lost());
+        let (statements, drawn, lost) = (session.statements, session.drawn, session.lost);
         self.statements.fetch_add(statements, Ordering::Relaxed);
         match worked {
             Ok(()) => {
@@ -302,7 +302,7 @@ impl Database for SqlDatabase {
         }
         let mut session = SqlSession::new(&self.context, &mut connection, purpose);
         let worked = session.join(join).and_then(|()| work(&mut session));
-        self.statements.fetch_add(session.statements(), Ordering::Relaxed);
+        self.statements.fetch_add(session.statements, Ordering::Relaxed);
         worked
     }
 

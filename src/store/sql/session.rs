@@ -18,24 +18,26 @@ use diesel::sql_types::{BigInt, Nullable};
 pub(super) struct SqlSession<'a, 'c> {
     context: &'a SessionContext,
     connection: &'a mut Connection<'c>,
-    purpose: &'static str,
+    pub(super) purpose: &'static str,
     now_ms: Option<i64>,
-    /// The last fence, where it came with the lock and is held with it.
-    fence: Option<i64>,
+    /// The last fence, where it came with the lock and is held with it: it cannot change in this
+    /// transaction but by itself.
+    pub(super) known_fence: Option<i64>,
     /// The last fence that this transaction has drawn; 0 if none.
-    drawn: i64,
+    pub(super) drawn: i64,
     /// The loss of commits that this transaction has found. A transaction that is never committed
     /// may be wrong: where several servers take writes, it learns at its commit that it is late.
-    lost: Option<LostCommits>,
+    pub(super) lost: Option<LostCommits>,
     held: Option<Lock>,
     /// The transaction is a caller's: it may last.
-    is_joined: bool,
-    /// See [`SqlSession::sees_all_triggers`].
-    sees_all: bool,
+    pub(super) is_joined: bool,
+    /// Nobody else stores triggers before this transaction ends. A caller's transaction has this
+    /// only where it holds the lock after all.
+    pub(super) sees_all_triggers: bool,
     notified: Vec<Notification>,
     /// The function that stores new work was called.
-    uses_fast_path: bool,
-    statements: u64,
+    pub(super) uses_fast_path: bool,
+    pub(super) statements: u64,
 }
 
 by_place! {
@@ -59,46 +61,22 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             connection,
             purpose,
             now_ms: None,
-            fence: None,
+            known_fence: None,
             drawn: 0,
             lost: None,
             held: None,
             is_joined: false,
-            sees_all: true,
+            sees_all_triggers: true,
             notified: Vec::new(),
             uses_fast_path: false,
             statements: 0,
         }
     }
 
-    pub(super) fn statements(&self) -> u64 {
-        self.statements
-    }
-
-    pub(super) fn uses_fast_path(&self) -> bool {
-        self.uses_fast_path
-    }
-
-    pub(super) fn note_fast_path(&mut self) {
-        self.uses_fast_path = true;
-    }
-
-    pub(super) fn drawn(&self) -> i64 {
-        self.drawn
-    }
-
-    pub(super) fn lost(&self) -> Option<LostCommits> {
-        self.lost
-    }
-
     /// Tells whether the stored fence is smaller than the largest that was known before.
     pub(super) fn is_behind(&mut self, stored: i64, largest: i64) -> bool {
         self.lost = self.lost.or(LostCommits::between(stored, largest));
         stored < largest
-    }
-
-    pub(super) fn note_drawn(&mut self, last: i64) {
-        self.drawn = last;
     }
 
     /// The fences that the process knows.
@@ -163,10 +141,6 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         &self.context.plans
     }
 
-    pub(super) fn purpose(&self) -> &'static str {
-        self.purpose
-    }
-
     #[cfg(any(test, feature = "test-util"))]
     pub(super) fn is_in_transaction(&mut self) -> bool {
         self.connection.is_in_transaction()
@@ -192,15 +166,6 @@ impl<'a, 'c> SqlSession<'a, 'c> {
             self.execute(&format!("DELETE FROM {{p}}{table} WHERE sched_name = ?"), &[self.name()])?;
         }
         Ok(())
-    }
-
-    /// The last fence, if it is known and cannot change in this transaction but by itself.
-    pub(super) fn known_fence(&self) -> Option<i64> {
-        self.fence
-    }
-
-    pub(super) fn know_fence(&mut self, fence: i64) {
-        self.fence = Some(fence);
     }
 
     /// Tells whether the time is the node's by the settings.
@@ -240,19 +205,9 @@ impl<'a, 'c> SqlSession<'a, 'c> {
     /// From now on rows may be changed, in a transaction of a caller's: those of a fire of its own,
     /// and triggers by guarded writes, as beside claims.
     pub(super) fn note_joined(&mut self) {
-        self.sees_all = self.backend() == Backend::Sqlite || self.held == Some(Lock::TriggerAccess);
+        self.sees_all_triggers = self.backend() == Backend::Sqlite || self.held == Some(Lock::TriggerAccess);
         self.held = Some(Lock::TriggerAccess);
         self.is_joined = true;
-    }
-
-    pub(super) fn is_joined(&self) -> bool {
-        self.is_joined
-    }
-
-    /// Nobody else stores triggers before this transaction ends. A caller's transaction has this
-    /// only where it holds the lock after all.
-    pub(super) fn sees_all_triggers(&self) -> bool {
-        self.sees_all
     }
 
     /// Takes a lock, perhaps beside others.
@@ -275,7 +230,7 @@ impl<'a, 'c> SqlSession<'a, 'c> {
         if self.now_ms.is_none() && !self.context.options.node_clock {
             self.now_ms = Some(held.now_ms);
         }
-        self.fence = held.fence;
+        self.known_fence = held.fence;
         Ok(())
     }
 

@@ -89,7 +89,7 @@ impl Upkeep<'_> {
             log::warn!("parts not given up yet instance={} error={error}", me.instance);
         }
         self.note_last_work(me, checkin.refusal.is_none());
-        if me.published != self.node.types.read().generation() {
+        if me.published != self.node.types.read().generation {
             // A type was added since. That it cannot be told is no failure of the check-in: the
             // next one tries again.
             match self.publish_types(owner) {

@@ -42,17 +42,12 @@ pub struct Heartbeats {
     usual: Duration,
     /// The last pass failed: what comes after it is the end of an outage.
     is_cut_off: bool,
-    /// The last pass has missed beats of others.
-    sees_silence: bool,
+    /// The last pass has missed beats of others: the next one, soon, tells whether they are dead,
+    /// since an observer forgives them the time in which it did not look itself.
+    pub(crate) sees_silence: bool,
 }
 
 impl Heartbeats {
-    /// True if the last pass has missed beats of others: the next one, soon, tells whether they are
-    /// dead, since an observer forgives them the time in which it did not look itself.
-    pub(crate) fn sees_silence(&self) -> bool {
-        self.sees_silence
-    }
-
     /// Takes note of an answer to what was asked at `begun`. Passes come at intervals of many
     /// lengths: only one that comes much later than the last one did is the end of an absence.
     fn read(&mut self, observer: &Observer, begun: Duration, was_cut_off: bool, checkin_interval: Duration) {

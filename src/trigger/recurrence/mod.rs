@@ -50,7 +50,7 @@ pub struct RecurrenceSchedule {
     rule: Rule,
     zone: Tz,
     /// The zone was given; otherwise that of the scheduler takes its place.
-    is_zone_given: bool,
+    pub(super) is_zone_given: bool,
     left_out: BTreeSet<NaiveDateTime>,
     added: BTreeSet<NaiveDateTime>,
 }
@@ -92,10 +92,6 @@ impl RecurrenceSchedule {
         self
     }
 
-    pub(super) fn is_zone_given(&self) -> bool {
-        self.is_zone_given
-    }
-
     /// Leaves out these times on the clock of its zone (`EXDATE`).
     pub fn leaving_out(mut self, times: impl IntoIterator<Item = NaiveDateTime>) -> Self {
         self.left_out.extend(times);
@@ -110,7 +106,7 @@ impl RecurrenceSchedule {
 
     /// The rule.
     pub fn rule(&self) -> &str {
-        self.rule.text()
+        &self.rule.text
     }
 
     /// The time zone; that of the machine before a schedule without a zone is stored.

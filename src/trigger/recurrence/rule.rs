@@ -30,8 +30,8 @@ pub(super) enum Until {
 
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
-    text: String,
-    until: Option<Until>,
+    pub(super) text: String,
+    pub(super) until: Option<Until>,
     #[cfg(feature = "recurrence")]
     endless: Arc<RRule<Unvalidated>>,
 }
@@ -43,21 +43,11 @@ impl PartialEq for Rule {
     }
 }
 
-impl Rule {
-    pub(super) fn text(&self) -> &str {
-        &self.text
-    }
-
-    pub(super) fn until(&self) -> Option<Until> {
-        self.until
-    }
-}
-
 #[cfg(not(feature = "recurrence"))]
 impl Rule {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let without = Rule { text: text.to_owned(), until: None };
-        Err(format!("`{}`: this program was built without the feature `recurrence`", without.text()))
+        Err(format!("`{}`: this program was built without the feature `recurrence`", without.text))
     }
 
     pub(super) fn times(&self, _: NaiveDateTime, _: NaiveDateTime) -> impl Iterator<Item = NaiveDateTime> + use<> {
@@ -235,7 +225,7 @@ mod tests {
                     let expected: Vec<_> = all.iter().copied().filter(|at| *at >= from).take(5).collect();
                     if expected.len() == 5 {
                         let later: Vec<_> = rule.times(start, from).filter(|at| *at >= from).take(5).collect();
-                        assert_eq!(later, expected, "{} from {from}", rule.text());
+                        assert_eq!(later, expected, "{} from {from}", rule.text);
                         assert!(
                             rule.begin(start, from).is_some_and(|begin| start <= begin && begin <= from.max(start))
                         );

@@ -65,7 +65,7 @@ impl RecurrenceSchedule {
     }
 
     fn is_within(&self, shown: NaiveDateTime, instant: NaiveDateTime) -> bool {
-        match self.rule.until() {
+        match self.rule.until {
             None => true,
             Some(Until::Shown(last)) => shown <= last,
             Some(Until::Moment(last)) => instant <= last,
@@ -74,7 +74,7 @@ impl RecurrenceSchedule {
 
     /// The time that the clock shows when the rule ends.
     fn last_shown(&self) -> Option<NaiveDateTime> {
-        match self.rule.until()? {
+        match self.rule.until? {
             Until::Shown(last) => Some(last),
             Until::Moment(last) => to_local(self.zone, last),
         }

@@ -25,7 +25,7 @@ impl Acquirer {
         if has_polled {
             let PollResult { now_ms, earliest_ms: earliest, .. } =
                 self.polling.poll(&node, Some(owner), &mut self.reservations, job_types)?;
-            self.polling.expect_more(false);
+            self.polling.expects_more = false;
             let soon_ms = self.prefetch.soon_ms(&node);
             let wait_ms = earliest.map_or(i64::MAX, |earliest| earliest.saturating_sub(soon_ms.saturating_add(now_ms)));
             if wait_ms > 0 {
@@ -50,8 +50,8 @@ impl Acquirer {
             job_types,
             quarantined: &quarantined,
         };
-        self.polling.expect_more(false);
-        self.doubts.set_interrupted(true);
+        self.polling.expects_more = false;
+        self.doubts.is_interrupted = true;
         let asked = node.clock.ticks();
         let mut acquisition = match self.combined.take(&node, owner) {
             true => self.combined.complete_and_acquire(&node, owner, &request)?,
@@ -68,16 +68,16 @@ impl Acquirer {
         self.reservations.add(std::mem::take(&mut acquisition.reserved));
         self.prefetch.is_withheld = acquisition.withheld > 0;
         let expects_more = self.prefetch.is_withheld || count + acquisition.overtaken >= max;
-        self.polling.expect_more(expects_more);
+        self.polling.expects_more = expects_more;
         node.let_acquirer_complete(expects_more && node.store.firing().combines_commits(&acquisition.fired));
         // That these begin at once on free workers says nothing of those that would wait.
         let longest = expects_more.then(|| node.prefetch.take_longest_wait()).flatten();
         self.hand_over_fires(owner, std::mem::take(&mut acquisition.fired), false);
-        self.doubts.set_interrupted(acquisition.is_in_doubt);
+        self.doubts.is_interrupted = acquisition.is_in_doubt;
         self.doubts.keep(&node, acquisition.doubt.take())?;
         self.adapt_prefetch(acquisition.now_ms, longest);
         if count + deferred + acquisition.fanned_out > 0 {
-            self.polling.note_found();
+            self.polling.was_misled = false;
             return Ok(Found::Something);
         }
         Ok(Found::Nothing(self.next_after_nothing(&acquisition, has_polled, has_notice)))
@@ -98,7 +98,7 @@ impl Acquirer {
         if !has_polled {
             // A trigger that was stored here may be another node's, or not be free; only a poll can
             // say when the next is due.
-            self.polling.note_misled(has_notice);
+            self.polling.was_misled = has_notice;
             return now;
         }
         let wait_ms = acquisition.unreserved_ms.map_or(i64::MAX, |at_ms| at_ms.saturating_sub(acquisition.now_ms));
@@ -113,7 +113,7 @@ impl Acquirer {
             return Ok(());
         }
         let due = self.reservations.due(&self.polling.store_time, now);
-        self.doubts.set_interrupted(true);
+        self.doubts.is_interrupted = true;
         let mut acquisition = node.store.firing().fire(owner, &due)?;
         self.doubts.keep(&node, acquisition.doubt.take())?;
         self.polling.store_time.note(node.clock.ticks(), acquisition.now_ms);
@@ -121,7 +121,7 @@ impl Acquirer {
         self.reservations.drop_fires(|fire_id| fired.contains(fire_id));
         self.note_acquisition(&acquisition);
         self.hand_over_fires(owner, acquisition.fired, true);
-        self.doubts.set_interrupted(false);
+        self.doubts.is_interrupted = false;
         Ok(())
     }
 
@@ -161,7 +161,7 @@ impl Acquirer {
         let monitor = node.settings.plugins.interrupt_monitor.as_ref();
         let owner = Arc::new(owner.clone());
         let now = node.clock.ticks();
-        self.hand_over.begin(now);
+        self.hand_over.handed = now;
         node.prefetch.unbegun().enter(prefetched(&bundles));
         for mut bundle in bundles {
             let late_ms = u64::try_from(bundle.fired_ms.saturating_sub(bundle.scheduled_ms)).unwrap_or(0);

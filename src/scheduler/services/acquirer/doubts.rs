@@ -25,7 +25,7 @@ pub(super) struct Doubts {
     open: Vec<Doubt>,
     /// Something went wrong after an answer of the store had come: fires may have begun of which
     /// nothing here knows.
-    is_interrupted: bool,
+    pub(super) is_interrupted: bool,
     /// Rows of this node that nothing in memory stood for at the last comparison.
     unknown: BTreeSet<String>,
     /// The time that was to pass from then to the next.
@@ -37,15 +37,6 @@ pub(super) struct Doubts {
 }
 
 impl Doubts {
-    pub(super) fn is_interrupted(&self) -> bool {
-        self.is_interrupted
-    }
-
-    /// Notes that a transaction begins, or has ended so that all of it is known.
-    pub(super) fn set_interrupted(&mut self, is_interrupted: bool) {
-        self.is_interrupted = is_interrupted;
-    }
-
     /// Keeps a doubt until the store can be asked, and returns the failure behind it.
     pub(super) fn keep(&mut self, node: &Node, doubt: Option<Box<Doubt>>) -> Result<()> {
         let Some(mut doubt) = doubt else { return Ok(()) };

@@ -17,12 +17,12 @@ pub(super) struct HandOver {
     /// Fired, and not handed over; normally empty.
     pub(super) tasks: VecDeque<FireTask>,
     /// The time at which fires were last handed over, in ticks.
-    at: Duration,
+    pub(super) handed: Duration,
 }
 
 impl HandOver {
     pub(super) fn new(pool: Arc<WorkerPool<FireTask>>, precommitted: Arc<Precommitted>) -> Self {
-        Self { pool, precommitted, tasks: VecDeque::new(), at: Duration::ZERO }
+        Self { pool, precommitted, tasks: VecDeque::new(), handed: Duration::ZERO }
     }
 
     /// Fires that have a worker, or will have one.
@@ -33,11 +33,6 @@ impl HandOver {
     /// Fires that wait for a worker, or for their time.
     pub(super) fn waiting(&self) -> usize {
         self.pool.waiting() + self.precommitted.len()
-    }
-
-    /// Begins a hand-over at this time in ticks.
-    pub(super) fn begin(&mut self, now: Duration) {
-        self.at = now;
     }
 
     /// Takes back what no worker has begun.
@@ -62,13 +57,13 @@ impl HandOver {
             return None;
         }
         let (allowed, now) = (node.settings.scheduler.take_ahead, node.clock.ticks());
-        let soonest = self.at.saturating_add(patience(allowed));
+        let soonest = self.handed.saturating_add(patience(allowed));
         if now < soonest {
             return Some(soonest);
         }
         let is_full = self.pool.busy().saturating_sub(waiting) >= self.pool.size();
         let fires = if is_full { node.running_fires.all() } else { Vec::new() };
         let begun = fires.iter().filter_map(|fire| fire.worker()).map(|(_, begun)| begun).max();
-        Some(given_back_at(allowed, self.at, begun))
+        Some(given_back_at(allowed, self.handed, begun))
     }
 }

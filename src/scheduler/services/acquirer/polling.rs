@@ -15,13 +15,13 @@ use std::time::Duration;
 #[derive(Default)]
 pub(super) struct Polling {
     /// The last acquisition brought all that it asked for: there is probably more.
-    expects_more: bool,
+    pub(super) expects_more: bool,
     /// A trigger that was stored here and said to be due was not for this node: no such notice is
     /// believed until something was acquired.
-    was_misled: bool,
+    pub(super) was_misled: bool,
     /// The time for which reservations were released in vain the last time, and whether it had
     /// come.
-    futile: Option<(i64, bool)>,
+    pub(super) futile: Option<(i64, bool)>,
     /// The counters of changes and of orders to stop at the last poll.
     seen: Option<(i64, i64)>,
     /// The number of polls so far, and when the last was, in ticks.
@@ -64,7 +64,7 @@ impl Polling {
             node.check_cancels();
         }
         if before.0 != news.0 && !reservations.is_empty() {
-            let lost = node.store.firing().lost_reservations(reservations.held())?;
+            let lost = node.store.firing().lost_reservations(&reservations.held)?;
             reservations.drop_fires(|fire_id| lost.contains(fire_id));
         }
         Ok(poll)
@@ -106,34 +106,6 @@ impl Polling {
     pub(super) fn is_first(&self, node: &Node, has_notice: bool) -> bool {
         let is_overdue = self.overdue.wait(&self.store_time, node.clock.ticks()).is_some_and(|wait| wait.is_zero());
         !(self.expects_more || has_notice) || is_overdue || self.is_due(node)
-    }
-
-    pub(super) fn expects_more(&self) -> bool {
-        self.expects_more
-    }
-
-    pub(super) fn expect_more(&mut self, expects_more: bool) {
-        self.expects_more = expects_more;
-    }
-
-    /// Notes an acquisition that has brought something.
-    pub(super) fn note_found(&mut self) {
-        self.was_misled = false;
-    }
-
-    /// Notes an acquisition without a poll that has brought nothing, with whether a notice was the
-    /// reason for it.
-    pub(super) fn note_misled(&mut self, by_notice: bool) {
-        self.was_misled = by_notice;
-    }
-
-    /// True if reservations were released in vain for the same reason the last time.
-    pub(super) fn is_futile(&self, reason: (i64, bool)) -> bool {
-        self.futile == Some(reason)
-    }
-
-    pub(super) fn note_futile(&mut self, reason: Option<(i64, bool)>) {
-        self.futile = reason;
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn prefetched(bundles: &[FireBundle]) -> impl Iterator<Item = i64> {
 
 impl PrefetchWindow {
     fn is_open(&self) -> bool {
-        self.window.size() > 0
+        self.window.size > 0
     }
 
     /// Looks which job types are short by now, and how many fires the node has of others.
@@ -53,7 +53,7 @@ impl PrefetchWindow {
 
     /// The room of so many workers beside so many fires, of which so many more are long.
     pub(super) fn room_beside(&self, workers: usize, fires: usize, long: usize) -> Room {
-        Room::beside(workers, self.window.size(), fires, self.long + long)
+        Room::beside(workers, self.window.size, fires, self.long + long)
     }
 
     /// The time before their own times at which triggers are reserved, in milliseconds.

@@ -18,7 +18,7 @@ const PRECOMMIT_LEAD: Duration = Duration::from_millis(20);
 pub(super) struct Reservations {
     node: Arc<Node>,
     /// Earliest first.
-    held: Vec<Reservation>,
+    pub(super) held: Vec<Reservation>,
     /// To be released as soon as the store can be reached.
     unwanted: Vec<Reservation>,
 }
@@ -34,10 +34,6 @@ impl Reservations {
 
     pub(super) fn len(&self) -> usize {
         self.held.len()
-    }
-
-    pub(super) fn held(&self) -> &[Reservation] {
-        &self.held
     }
 
     /// The fire ids of all that have a row: those that are held, and those that are to be released.

@@ -56,7 +56,7 @@ impl Acquirer {
         let wanted = self.batch_limit().min(capacity);
         // Workers begin the other half of a window meanwhile.
         let enough = if capacity > self.workers() { wanted.min(capacity.div_ceil(2)) } else { wanted };
-        if !self.polling.expects_more() || room >= enough || !self.reservations.is_empty() {
+        if !self.polling.expects_more || room >= enough || !self.reservations.is_empty() {
             self.combined.end_waiting();
             return None;
         }
@@ -111,7 +111,7 @@ impl Acquirer {
         let is_dense = self.reservations.last_ms().is_none_or(|last_ms| last_ms <= now_ms.saturating_add(DENSE_MS));
         let is_wanted = self.prefetch.is_allowed(node, node.clock.ticks());
         let (workers, most) = (self.workers(), WAITING_BATCHES * self.batch_limit());
-        match (is_wanted, self.polling.expects_more() && is_dense) {
+        match (is_wanted, self.polling.expects_more && is_dense) {
             (false, _) => self.prefetch.window.close(),
             (true, true) => {
                 self.prefetch.window.adapt(longest, node.settings.scheduler.take_ahead, workers, most);
@@ -136,7 +136,7 @@ impl Acquirer {
             // decided about this fire already.
             let is_free = |task: &FireTask| task.bundle.trigger.policies == Policies::default();
             let waiting = self.hand_over.pool.withdraw(is_free);
-            self.hand_over.begin(now);
+            self.hand_over.handed = now;
             if !waiting.is_empty() {
                 self.give_back(waiting, "no worker was free for it");
                 self.prefetch.window.cool_down(now);

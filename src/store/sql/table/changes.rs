@@ -34,7 +34,7 @@ impl ChangeRows for SqlSession<'_, '_> {
         let (column, bump) = (what.column(), what.bump());
         // The counter is one row, which others would wait for as long as the caller's transaction
         // lasts. A node that does not listen sees with its next look what is due.
-        if self.is_joined() {
+        if self.is_joined {
             let channel = Value::from(&self.channel());
             return match self.backend() {
                 Backend::Postgres if !self.notifies() => Ok(()),

@@ -41,7 +41,7 @@ impl FastPath for SqlSession<'_, '_> {
         values.extend(of_triggers(work));
         values.push(Value::Ints(schedules.iter().map(|(repeat_count, _)| Some(*repeat_count)).collect()));
         values.push(Value::Ints(schedules.iter().map(|(_, interval_ms)| Some(*interval_ms)).collect()));
-        self.note_fast_path();
+        self.uses_fast_path = true;
         let answer: Vec<StoredRow> = self.load(TEXT, &values)?;
         Ok(answer.first().and_then(|row| row.stored_ms))
     }

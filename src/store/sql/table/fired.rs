@@ -201,7 +201,7 @@ impl FiredRows for SqlSession<'_, '_> {
             return Ok(self.load::<Count>(&text, &values)?.first().map(|row| row.n));
         }
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        let last = match self.known_fence() {
+        let last = match self.known_fence {
             // Read with the lock, and held since: who has drawn one in between did so on another
             // member of a cluster of databases, and this transaction is not committed.
             Some(fence) => {
@@ -209,7 +209,7 @@ impl FiredRows for SqlSession<'_, '_> {
                 let last = fence.max(self.fences().largest()).saturating_add(count);
                 let values: Vec<Value> = [last.into(), self.name()].into_iter().chain(of_owner).collect();
                 let text = format!("UPDATE {{p}}CN_FENCES SET fence = ? WHERE sched_name = ?{registered}");
-                (self.execute(&text, &values)? > 0).then(|| self.know_fence(last)).map(|()| last)
+                (self.execute(&text, &values)? > 0).then(|| self.known_fence = Some(last)).map(|()| last)
             }
             None => match self.draw_unless_behind(registered, &of_owner, count)? {
                 Some(last) => Some(last),
@@ -219,7 +219,7 @@ impl FiredRows for SqlSession<'_, '_> {
         };
         match (last, owner) {
             (Some(last), _) => {
-                self.note_drawn(last);
+                self.drawn = last;
                 Ok(Some(last - count + 1))
             }
             (None, Some(_)) => Ok(None),

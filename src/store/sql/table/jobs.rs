@@ -241,7 +241,7 @@ impl JobRows for SqlSession<'_, '_> {
 
     fn delete_idle_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
         self.assert_trigger_access();
-        if !self.sees_all_triggers() {
+        if !self.sees_all_triggers {
             return Ok(Vec::new());
         }
         let not_durable = format!("NOT is_durable = {}", self.true_literal());

@@ -133,7 +133,7 @@ impl TriggerRows for SqlSession<'_, '_> {
 
     fn delete_triggers(&mut self, keys: &[TriggerKey], only_in: Option<TriggerState>) -> Result<usize> {
         self.assert_trigger_access();
-        if only_in.is_none() && self.is_joined() {
+        if only_in.is_none() && self.is_joined {
             // In the order of those who delete finished triggers: the trigger first.
             let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group \
                  FROM {p}TRIGGERS WHERE sched_name = ? AND";
