@@ -62,6 +62,8 @@ pub struct ServiceHealth {
 /// The record in which a loop writes how its service is doing.
 #[derive(Debug)]
 pub(crate) struct ServiceRecord {
+    /// A name for logs and health.
+    pub(crate) name: &'static str,
     health: Mutex<ServiceHealth>,
 }
 
@@ -81,7 +83,7 @@ impl ServiceRecord {
             longest_duration: None,
             last_rows: None,
         };
-        Self { health: Mutex::new(health) }
+        Self { name, health: Mutex::new(health) }
     }
 
     /// The health of the service at this time of the clock.

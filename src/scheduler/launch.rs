@@ -124,8 +124,8 @@ pub(super) fn services<'a>(
 
 pub(crate) fn spawn_service(node: &Node, post: &ServicePost, service: Box<dyn Service>) -> Result<ServiceThread> {
     let thread_name = match &node.settings.scheduler.thread_name {
-        Some(name) if service.name() == "acquirer" => name.clone(),
-        _ => format!("{}-{}", node.name, service.name()),
+        Some(name) if post.record.name == "acquirer" => name.clone(),
+        _ => format!("{}-{}", node.name, post.record.name),
     };
     spawn(service, thread_name, loop_parts(node, post))
 }

@@ -27,7 +27,6 @@ pub struct SteppedNode {
 }
 
 struct SteppedService {
-    name: &'static str,
     /// None once it has ended.
     service: Option<Box<dyn Service>>,
     parts: LoopParts,
@@ -55,7 +54,6 @@ impl Scheduler {
         let pool = Arc::new(WorkerPool::without_threads(workers, freed, Some(begin_log)));
         let services = services(node, &self.inner.registry, cluster, &pool, sender, queue);
         let stepped = |(post, service): (_, Box<dyn Service>)| SteppedService {
-            name: service.name(),
             service: Some(service),
             parts: loop_parts(node, post),
             pause: Pause::None,
@@ -80,13 +78,14 @@ impl Scheduler {
 impl SteppedNode {
     /// The names of the services, in the order of their numbers.
     pub fn services(&self) -> impl Iterator<Item = &'static str> {
-        self.services.iter().map(|service| service.name)
+        self.services.iter().map(|service| service.parts.record.name)
     }
 
     /// The handle by which [`Scheduler::shut_down_stepped`] ends the node.
     pub fn end(&self) -> SteppedEnd {
         let of = |service: &SteppedService| {
-            ServiceThread::without_thread(service.name, Arc::clone(&service.parts.signal), Arc::clone(&service.ended))
+            let LoopParts { signal, record, .. } = &service.parts;
+            ServiceThread::without_thread(record.name, Arc::clone(signal), Arc::clone(&service.ended))
         };
         SteppedEnd {
             threads: Threads { pool: Arc::clone(&self.pool), services: self.services.iter().map(of).collect() },

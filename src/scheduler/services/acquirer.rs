@@ -184,10 +184,6 @@ impl Acquirer {
 }
 
 impl Service for Acquirer {
-    fn name(&self) -> &'static str {
-        "acquirer"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         if self.doubts.is_interrupted {
             self.end_combined();

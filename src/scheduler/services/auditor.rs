@@ -89,10 +89,6 @@ impl Auditor {
 }
 
 impl Service for Auditor {
-    fn name(&self) -> &'static str {
-        "audit"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         let begun = self.node.clock.ticks();
         let checkins = self.node.metrics.checkins.value();

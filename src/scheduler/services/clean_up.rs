@@ -31,10 +31,6 @@ impl CleanUp {
 }
 
 impl Service for CleanUp {
-    fn name(&self) -> &'static str {
-        "clean-up"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         let node = &*self.node;
         let interval = interval(&node.settings.history);

@@ -234,10 +234,6 @@ impl ClusterManager {
 }
 
 impl Service for ClusterManager {
-    fn name(&self) -> &'static str {
-        "cluster"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         if let Some(next) = self.pending.take() {
             return Ok(next);

@@ -297,10 +297,6 @@ fn of_another(fires: usize) -> CompletionReport {
 }
 
 impl Service for Completer {
-    fn name(&self) -> &'static str {
-        "completer"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         self.retry_held();
         self.gather();

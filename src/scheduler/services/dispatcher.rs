@@ -63,10 +63,6 @@ impl Dispatcher {
 }
 
 impl Service for Dispatcher {
-    fn name(&self) -> &'static str {
-        "dispatcher"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         let (mut due, next) = self.precommitted.take_due(self.node.clock.ticks());
         // A pool that takes nothing has ended, after the acquirer has taken back what was here.

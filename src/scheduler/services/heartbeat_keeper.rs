@@ -375,10 +375,6 @@ fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)], now: Duratio
 }
 
 impl Service for HeartbeatKeeper {
-    fn name(&self) -> &'static str {
-        "heartbeat"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         let now = self.node.clock.ticks();
         if self.node.notifications.take_cancel() {

@@ -98,10 +98,6 @@ impl JobFileWatcher {
 }
 
 impl Service for JobFileWatcher {
-    fn name(&self) -> &'static str {
-        "job-files"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         self.look()?;
         let due = self.files.iter().filter(|file| !file.is_done()).map(|file| file.due).min();

@@ -17,10 +17,6 @@ impl ListenerThread {
 }
 
 impl Service for ListenerThread {
-    fn name(&self) -> &'static str {
-        "listeners"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         self.node.listeners.tell_waiting();
         Ok(Next::WhenSignalled)

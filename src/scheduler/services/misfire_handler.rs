@@ -25,10 +25,6 @@ impl MisfireHandler {
 }
 
 impl Service for MisfireHandler {
-    fn name(&self) -> &'static str {
-        "misfire"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         let node = &*self.node;
         let begun = node.clock.ticks();

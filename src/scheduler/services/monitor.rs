@@ -106,10 +106,6 @@ fn skew(before_ms: i64, store_ms: i64, after_ms: i64) -> f64 {
 }
 
 impl Service for Monitor {
-    fn name(&self) -> &'static str {
-        "monitor"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         let now = self.node.clock.ticks();
         let interval = self.node.settings.monitor.interval;

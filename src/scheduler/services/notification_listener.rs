@@ -55,10 +55,6 @@ impl NotificationListener {
 }
 
 impl Service for NotificationListener {
-    fn name(&self) -> &'static str {
-        "notification-listener"
-    }
-
     fn run_once(&mut self) -> Result<Next> {
         if !self.node.notifications.is_listening() {
             self.connect()?;

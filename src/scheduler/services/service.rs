@@ -26,9 +26,6 @@ pub(crate) enum Next {
 
 /// Background work, one pass at a time.
 pub(crate) trait Service: Send {
-    /// A name for logs and health.
-    fn name(&self) -> &'static str;
-
     /// One pass. A service never waits in it for anything but the store.
     fn run_once(&mut self) -> Result<Next>;
 
@@ -75,7 +72,7 @@ pub(crate) struct LoopParts {
 
 /// Starts the loop of a service on a thread of this name.
 pub(crate) fn spawn(service: Box<dyn Service>, thread_name: String, parts: LoopParts) -> Result<ServiceThread> {
-    let name = service.name();
+    let name = parts.record.name;
     let ended = Arc::new(Signal::default());
     let signal = Arc::clone(&parts.signal);
     let at_end = StopOnDrop(Arc::clone(&ended));
@@ -127,7 +124,7 @@ impl ServiceThread {
 /// Passes and waits until the signal is stopped or the service wants no more.
 pub(crate) fn run(mut service: Box<dyn Service>, parts: &LoopParts) {
     let LoopParts { clock, signal, record, .. } = parts;
-    lifecycle_log::service_started(service.name());
+    lifecycle_log::service_started(record.name);
     while !signal.is_stopped() {
         match pass(&mut *service, parts) {
             Pause::None => {}
@@ -152,10 +149,10 @@ pub(crate) fn run(mut service: Box<dyn Service>, parts: &LoopParts) {
 /// The last words of a service.
 pub(crate) fn end(service: &mut dyn Service, parts: &LoopParts) {
     if let Err(panic) = guarded(|| service.stopped()) {
-        lifecycle_log::service_panicked(service.name(), &panic);
+        lifecycle_log::service_panicked(parts.record.name, &panic);
     }
     parts.record.enter(ServiceState::Stopped);
-    lifecycle_log::service_stopped(service.name());
+    lifecycle_log::service_stopped(parts.record.name);
 }
 
 /// The wait of the loop between two passes.
@@ -181,7 +178,7 @@ pub(crate) fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
         Ok(Ok(next)) => {
             let errors = record.succeed();
             if errors > 0 {
-                lifecycle_log::service_recovered(service.name(), errors);
+                lifecycle_log::service_recovered(record.name, errors);
             }
             return match next {
                 Next::Now => Pause::None,
@@ -196,10 +193,10 @@ pub(crate) fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
     let errors = record.fail(&why, panicked);
     let wait = retry_after(errors, service.longest_retry(parts.longest_retry));
     if panicked {
-        lifecycle_log::service_panicked(service.name(), &why);
+        lifecycle_log::service_panicked(record.name, &why);
     } else {
         let loud = is_loud(errors, parts.log_threshold);
-        lifecycle_log::service_failed(service.name(), errors, loud, wait, &why);
+        lifecycle_log::service_failed(record.name, errors, loud, wait, &why);
     }
     Pause::BackOff(clock.ticks().saturating_add(wait))
 }
@@ -249,9 +246,6 @@ mod tests {
     }
 
     impl<F: FnMut(u64) -> Result<Next> + Send> Service for Scripted<F> {
-        fn name(&self) -> &'static str {
-            "scripted"
-        }
         fn run_once(&mut self) -> Result<Next> {
             let pass = self.passes.fetch_add(1, Ordering::SeqCst) + 1;
             self.passed.raise();
