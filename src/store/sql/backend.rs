@@ -16,10 +16,15 @@ pub enum Backend {
 impl Backend {
     /// The name for people.
     pub fn name(self) -> &'static str {
+        self.pick("SQLite", "PostgreSQL", "MySQL")
+    }
+
+    /// The value that is this database's, of one for each.
+    pub(super) const fn pick<T: Copy>(self, sqlite: T, postgres: T, mysql: T) -> T {
         match self {
-            Backend::Sqlite => "SQLite",
-            Backend::Postgres => "PostgreSQL",
-            Backend::Mysql => "MySQL",
+            Backend::Sqlite => sqlite,
+            Backend::Postgres => postgres,
+            Backend::Mysql => mysql,
         }
     }
 

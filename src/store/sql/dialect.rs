@@ -194,38 +194,24 @@ pub(super) const WRITE_FIRE: &str = "UPDATE {p}FIRED_TRIGGERS SET fired_time = f
 /// Keeps the rows of a `SELECT` from being changed until the transaction ends. On SQLite nobody
 /// else can write then.
 pub(super) fn share_lock(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Sqlite => "",
-        Backend::Postgres => " FOR SHARE",
-        Backend::Mysql => " LOCK IN SHARE MODE",
-    }
+    backend.pick("", " FOR SHARE", " LOCK IN SHARE MODE")
 }
 
 /// Holds the rows of a `SELECT` until the transaction ends, and leaves out those that others hold.
 /// On SQLite nobody else can write then.
 pub(super) fn hold_free(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Sqlite => "",
-        Backend::Postgres | Backend::Mysql => " FOR UPDATE SKIP LOCKED",
-    }
+    backend.pick("", " FOR UPDATE SKIP LOCKED", " FOR UPDATE SKIP LOCKED")
 }
 
 /// Holds the rows of a `SELECT` until the transaction ends, and waits for those that others hold.
 pub(super) fn hold(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Sqlite => "",
-        Backend::Postgres | Backend::Mysql => " FOR UPDATE",
-    }
+    backend.pick("", " FOR UPDATE", " FOR UPDATE")
 }
 
 /// True if there is `SKIP LOCKED`: PostgreSQL has had it since 9.5; SQLite has no locks of rows.
 /// None where the answer depends on the server, which is to be asked.
 pub(super) fn passes_over_locked(backend: Backend) -> Option<bool> {
-    match backend {
-        Backend::Sqlite => Some(false),
-        Backend::Postgres => Some(true),
-        Backend::Mysql => None,
-    }
+    backend.pick(Some(false), Some(true), None)
 }
 
 /// Reads the database's clock; none where it is the node's.
@@ -251,29 +237,18 @@ pub(super) fn now_in_statement(backend: Backend) -> Option<&'static str> {
 
 /// The literal of a true flag in a condition.
 pub(super) fn true_literal(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Sqlite => "1",
-        Backend::Postgres => "TRUE",
-        Backend::Mysql => "'1'",
-    }
+    backend.pick("1", "TRUE", "'1'")
 }
 
 /// The literal of a false flag in a condition.
 pub(super) fn false_literal(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Sqlite => "0",
-        Backend::Postgres => "FALSE",
-        Backend::Mysql => "'0'",
-    }
+    backend.pick("0", "FALSE", "'0'")
 }
 
 /// The function that says at which place of a text another is in it, from 1 on; 0 if it is not.
 /// Letter by letter.
 pub(super) fn place_of(backend: Backend) -> &'static str {
-    match backend {
-        Backend::Postgres => "strpos",
-        Backend::Mysql | Backend::Sqlite => "instr",
-    }
+    backend.pick("instr", "strpos", "instr")
 }
 
 /// True if `UPDATE … RETURNING` exists. MariaDB and MySQL remember the new value in the session

@@ -97,11 +97,7 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn text(&self, backend: Backend) -> &'static str {
-        match backend {
-            Backend::Sqlite => self.sqlite,
-            Backend::Postgres => self.postgres,
-            Backend::Mysql => self.mysql,
-        }
+        backend.pick(self.sqlite, self.postgres, self.mysql)
     }
 }
 

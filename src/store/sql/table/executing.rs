@@ -23,11 +23,7 @@ pub(super) fn column(backend: Backend, name: &str) -> String {
 /// `FROM` the executing fires `f` of the scheduler of this name, up to further conditions: first
 /// one on the group of their jobs.
 pub(super) fn executing(backend: Backend, scheduler: &str) -> String {
-    let index = match backend {
-        Backend::Postgres => "",
-        Backend::Mysql => " FORCE INDEX (IDX_{i}CN_FT_E)",
-        Backend::Sqlite => " INDEXED BY IDX_{i}CN_FT_E",
-    };
+    let index = backend.pick(" INDEXED BY IDX_{i}CN_FT_E", "", " FORCE INDEX (IDX_{i}CN_FT_E)");
     let name = column(backend, "sched_name");
     format!("FROM {{p}}FIRED_TRIGGERS f{index} WHERE {name} = {scheduler} AND f.state <> 'ACQUIRED'")
 }
