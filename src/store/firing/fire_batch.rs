@@ -218,9 +218,7 @@ impl<'a> FireBatch<'a> {
         if s.insert_fired(rows, &self.ending)? != ending {
             return Err(Error::overtaken("fire triggers"));
         }
-        if !self.prefetched.is_empty() {
-            s.insert_prefetched(&self.owner.instance, &self.prefetched)?;
-        }
+        s.insert_prefetched(&self.owner.instance, &self.prefetched)?;
         if !self.gone_with_options.is_empty() {
             s.rows::<StoredOptionsRow>().any_of(&["trigger"], &self.gone_with_options).delete()?;
         }
