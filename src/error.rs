@@ -1,6 +1,7 @@
 //! `Error`: what can go wrong, one reason each, worded for the person who has to act on it.
 
 use crate::cron::CronParseError;
+use crate::words::words;
 
 /// A `Result` whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -157,27 +158,26 @@ pub enum FailureClass {
     Permanent,
 }
 
+words! {
+    /// The word used in logs and as the metric label.
+    FailureClass {
+        Deadlock = "deadlock",
+        Serialization = "serialization",
+        LockWait = "lock_wait",
+        Busy = "busy",
+        ConnectionLost = "connection_lost",
+        CommitUnknown = "commit_unknown",
+        Unavailable = "unavailable",
+        UniqueViolation = "unique_violation",
+        Permanent = "permanent",
+    }
+}
+
 impl FailureClass {
     /// True if the same transaction may well succeed when tried again.
     pub fn is_transient(self) -> bool {
         use FailureClass::*;
         matches!(self, Deadlock | Serialization | LockWait | Busy | ConnectionLost | CommitUnknown | Unavailable)
-    }
-
-    /// The word used in logs and as the metric label.
-    pub fn name(self) -> &'static str {
-        use FailureClass::*;
-        match self {
-            Deadlock => "deadlock",
-            Serialization => "serialization",
-            LockWait => "lock_wait",
-            Busy => "busy",
-            ConnectionLost => "connection_lost",
-            CommitUnknown => "commit_unknown",
-            Unavailable => "unavailable",
-            UniqueViolation => "unique_violation",
-            Permanent => "permanent",
-        }
     }
 
     fn advice(self) -> &'static str {

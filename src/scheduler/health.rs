@@ -25,6 +25,17 @@ pub enum ServiceState {
     Stopped,
 }
 
+words! {
+    /// The word for it in the document of readiness.
+    ServiceState {
+        NotStarted = "not_started",
+        Working = "working",
+        Waiting = "waiting",
+        BackingOff = "backing_off",
+        Stopped = "stopped",
+    }
+}
+
 /// The health of a service of this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -4,23 +4,12 @@ use super::Lock;
 use crate::error::FailureClass;
 use crate::meter::{Counter, Histogram};
 
-/// The classes of failures after which a transaction is tried again.
-pub(crate) const RETRIED: [FailureClass; 7] = [
-    FailureClass::Deadlock,
-    FailureClass::Serialization,
-    FailureClass::LockWait,
-    FailureClass::Busy,
-    FailureClass::ConnectionLost,
-    FailureClass::CommitUnknown,
-    FailureClass::Unavailable,
-];
-
 /// The meters of a store since it was made.
 #[derive(Debug, Default)]
 pub(crate) struct StoreMeters {
     state_access: Histogram,
     trigger_access: Histogram,
-    retries: [Counter; RETRIED.len()],
+    retries: [Counter; FailureClass::ALL.len()],
 }
 
 impl StoreMeters {
@@ -35,7 +24,7 @@ impl StoreMeters {
 
     /// Notes that a transaction is tried again after such a failure.
     pub(super) fn note_retry(&self, class: Option<FailureClass>) {
-        let known = RETRIED.iter().zip(&self.retries).find(|(retried, _)| Some(**retried) == class);
+        let known = FailureClass::ALL.into_iter().zip(&self.retries).find(|(known, _)| Some(*known) == class);
         if let Some((_, counter)) = known {
             counter.add(1);
         }
@@ -43,7 +32,8 @@ impl StoreMeters {
 
     /// The numbers of transactions that were tried again, by the class of the failure.
     pub(crate) fn retries(&self) -> impl Iterator<Item = (FailureClass, u64)> + '_ {
-        RETRIED.iter().copied().zip(self.retries.iter().map(Counter::value))
+        let counts = FailureClass::ALL.into_iter().zip(self.retries.iter().map(Counter::value));
+        counts.filter(|(class, _)| class.is_transient())
     }
 }
 

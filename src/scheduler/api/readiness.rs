@@ -103,16 +103,9 @@ fn is_fine(service: &ServiceHealth, now: Duration) -> bool {
 }
 
 fn service(service: &ServiceHealth, now: Duration) -> Value {
-    let state = match service.state {
-        ServiceState::NotStarted => "not_started",
-        ServiceState::Working => "working",
-        ServiceState::Waiting => "waiting",
-        ServiceState::BackingOff => "backing_off",
-        ServiceState::Stopped => "stopped",
-    };
     json!({
         "name": service.name,
-        "state": state,
+        "state": service.state.name(),
         "passes": service.runs,
         "errors": service.errors,
         "panics": service.panics,

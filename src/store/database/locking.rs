@@ -1,5 +1,7 @@
 //! The locks of a cluster, and how a transaction begins with them.
 
+use crate::words::words;
+
 /// The two locks of a cluster, rows of the `LOCKS` table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lock {
@@ -9,14 +11,9 @@ pub enum Lock {
     TriggerAccess,
 }
 
-impl Lock {
+words! {
     /// The name in `LOCK_NAME`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Lock::StateAccess => "STATE_ACCESS",
-            Lock::TriggerAccess => "TRIGGER_ACCESS",
-        }
-    }
+    Lock { StateAccess = "STATE_ACCESS", TriggerAccess = "TRIGGER_ACCESS" }
 }
 
 /// The mode in which a transaction begins.

@@ -3,6 +3,7 @@
 use crate::epoch::moment;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::Trigger;
+use crate::words::words;
 use chrono::{DateTime, Utc};
 
 /// Times of a trigger that passed without a fire.
@@ -32,14 +33,9 @@ pub enum SkipReason {
     CatchUp,
 }
 
-impl SkipReason {
+words! {
     /// A word for a log line.
-    pub fn name(self) -> &'static str {
-        match self {
-            SkipReason::Overlap => "overlap",
-            SkipReason::CatchUp => "catch-up",
-        }
-    }
+    SkipReason { Overlap = "overlap", CatchUp = "catch-up" }
 }
 
 /// The times of a trigger from `first_ms` on that are left out.

@@ -1,6 +1,7 @@
 //! The rows of fires.
 
 use crate::key::{JobKey, TriggerKey};
+use crate::words::words;
 
 /// A row of `FIRED_TRIGGERS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +37,7 @@ pub enum FiredState {
     Executing,
 }
 
-impl FiredState {
+words! {
     /// The text in `STATE`.
-    pub fn name(self) -> &'static str {
-        match self {
-            FiredState::Acquired => "ACQUIRED",
-            FiredState::Executing => "EXECUTING",
-        }
-    }
+    FiredState { Acquired = "ACQUIRED", Executing = "EXECUTING" }
 }

@@ -4,6 +4,7 @@
 use super::table::{columns, table};
 use crate::epoch::moment;
 use crate::node::{Labels, NodeActivity, NodeRole};
+use crate::words::words;
 use chrono::{DateTime, Utc};
 
 /// The nodes, those of them that take no work, and the limits: the rows that a check-in reads.
@@ -76,24 +77,12 @@ pub enum BlacklistKind {
     DrainAndStop,
 }
 
-impl BlacklistKind {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [BlacklistKind::Blacklist, BlacklistKind::Drain, BlacklistKind::DrainAndStop];
-
+words! {
     /// The text in `KIND`.
-    pub fn name(self) -> &'static str {
-        match self {
-            BlacklistKind::Blacklist => "blacklist",
-            BlacklistKind::Drain => "drain",
-            BlacklistKind::DrainAndStop => "drain-stop",
-        }
-    }
+    BlacklistKind { Blacklist = "blacklist", Drain = "drain", DrainAndStop = "drain-stop" }
+}
 
-    /// The kind of this text.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
+impl BlacklistKind {
     /// The kinds that this one takes the place of.
     pub fn replaces(self) -> &'static [Self] {
         match self {
