@@ -3,11 +3,11 @@
 
 use super::backend::Backend;
 use super::by_place::by_place;
+use super::server::Variable;
 use super::session::SqlSession;
 use crate::error::{Error, Result};
 use crate::store::callers::Join;
 use crate::store::database::{Lock, Session};
-use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
 
 by_place! {
@@ -15,12 +15,6 @@ by_place! {
         level: String as Text,
         now_ms: i64 as BigInt,
     }
-}
-
-#[derive(QueryableByName)]
-struct OnMysql {
-    #[diesel(sql_type = Text, column_name = "Value")]
-    level: String,
 }
 
 /// The level, the time, and limits for this transaction, where the caller's session has none of its
@@ -63,7 +57,7 @@ impl SqlSession<'_, '_> {
             // The name differs from version to version.
             Backend::Mysql => {
                 let text = "SHOW SESSION VARIABLES WHERE Variable_name IN ('transaction_isolation', 'tx_isolation')";
-                self.load::<OnMysql>(text, &[])?.pop().map(|row| row.level)
+                self.load::<Variable>(text, &[])?.pop().map(|row| row.value)
             }
         };
         match level {

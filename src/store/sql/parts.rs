@@ -2,15 +2,13 @@
 //! that every scheduler needs, and PostgreSQL's function.
 
 use super::backend::Backend;
-use super::by_place::by_place;
 use super::connection::Connection;
 use super::dialect;
 use super::migrations::{QUARTZ, SCHEDULING, SCRIPTS, Work, check_versions, error};
 use super::sql_options::SqlOptions;
-use super::statement::Statement;
+use super::statement::{Name, Statement};
 use crate::error::Result;
 use crate::store::database::MissingPart;
-use diesel::sql_types::Text;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The one index that Quartz's scripts make under the same name.
@@ -28,12 +26,6 @@ struct Index {
     columns: String,
     /// Quartz's own tables, of which Quartz's scripts make other indexes.
     is_of_quartz: bool,
-}
-
-by_place! {
-    struct NameRow {
-        name: String as Text,
-    }
 }
 
 /// Checks the tables as `check` does, makes nothing, and names the parts that are missing.
@@ -102,7 +94,7 @@ fn missing_indexes(work: &mut Work<'_, '_>) -> Result<Vec<Index>> {
         let bare = table.replace("{p}", "{i}");
         let text = work.fill(&dialect::indexes_of(backend).replace("{table}", table).replace("{bare}", &bare));
         let statement = Statement { text: &text, prefix: &work.options.table_prefix, values: &[] };
-        let rows = work.connection.load::<NameRow>(statement).map_err(error)?;
+        let rows = work.connection.load::<Name>(statement).map_err(error)?;
         there.extend(rows.into_iter().map(|row| row.name.to_ascii_lowercase()));
     }
     let is_there = |index: &Index| there.contains(&work.fill(&index.name).to_ascii_lowercase());

@@ -70,10 +70,11 @@ impl Server {
 /// A member of a Galera cluster has this variable, and so has a MariaDB that could be one.
 const IS_OF_GALERA: &str = "SHOW SESSION VARIABLES WHERE Variable_name = 'wsrep_on'";
 
+/// A row of `SHOW SESSION VARIABLES`.
 #[derive(QueryableByName)]
-struct Variable {
+pub(super) struct Variable {
     #[diesel(sql_type = Text, column_name = "Value")]
-    value: String,
+    pub value: String,
 }
 
 by_place! {

@@ -39,6 +39,13 @@ by_place! {
     }
 }
 
+by_place! {
+    /// The answer to a `SELECT … AS name`.
+    pub(super) struct Name {
+        pub name: String as sql_types::Text,
+    }
+}
+
 impl From<i64> for Value {
     fn from(value: i64) -> Self {
         Value::Int(Some(value))

@@ -1,7 +1,7 @@
 //! `FIRED_TRIGGERS` and its side table `CN_FENCES`.
 
 use super::executing::{job_executes, job_executes_alone};
-use super::fired_row::{COLUMNS, INSERTED, Row, values};
+use super::fired_row::{COLUMNS, EntryId, INSERTED, Row, values};
 use super::{BARE_KEY, JOB_KEY, job_keys, texts, trigger_keys};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
@@ -16,12 +16,6 @@ use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Count, Value};
 use crate::trigger::TriggerState;
 use diesel::sql_types::{BigInt, Text};
-
-by_place! {
-    struct IdRow {
-        entry_id: String as Text,
-    }
-}
 
 by_place! {
     struct Begun {
@@ -135,7 +129,7 @@ impl FiredRows for SqlSession<'_, '_> {
         }
         let ids = texts(ids);
         if dialect::returns_updated(self.backend()) {
-            let deleted: Vec<IdRow> = match self.backend() {
+            let deleted: Vec<EntryId> = match self.backend() {
                 Backend::Postgres => {
                     let found = by_primary_key(&["entry_id"], 1);
                     let text =
@@ -156,7 +150,7 @@ impl FiredRows for SqlSession<'_, '_> {
         }
         // Under the lock nobody else deletes: what is there now is what the DELETE takes.
         let head = "SELECT entry_id AS entry_id FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-        let there: Vec<IdRow> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids)?;
+        let there: Vec<EntryId> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids)?;
         self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "")?;
         Ok(there.into_iter().map(|row| row.entry_id).collect())
     }
@@ -282,7 +276,7 @@ impl SqlSession<'_, '_> {
         // A DELETE would wait for every row that it goes through, also for one that a job's
         // transaction holds.
         let head = format!("SELECT entry_id AS entry_id {ours}");
-        let found: Vec<IdRow> = self.load_for_keys_and(&head, before, keys, rows, tail)?;
+        let found: Vec<EntryId> = self.load_for_keys_and(&head, before, keys, rows, tail)?;
         let ids: Vec<Vec<Value>> = found.into_iter().map(|row| vec![(&row.entry_id).into()]).collect();
         if ids.is_empty() { Ok(0) } else { self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "") }
     }

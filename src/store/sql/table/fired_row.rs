@@ -7,6 +7,12 @@ use crate::store::sql::statement::{Flag, FlagType, Value};
 use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 
 by_place! {
+    pub(super) struct EntryId {
+        pub(super) entry_id: String as Text,
+    }
+}
+
+by_place! {
     pub(super) struct Row {
         pub(super) entry_id: String as Text,
         trigger_name: String as Text,

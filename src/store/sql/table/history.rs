@@ -1,7 +1,7 @@
 //! `CN_HISTORY`: what became of fires.
 
 use super::declared::{select_of, values, written};
-use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
+use super::fired_row::{COLUMNS as FIRED_COLUMNS, EntryId, Row as FiredColumns};
 use super::{JOB_KEY, job_keys, texts};
 use crate::error::{Error, FailureClass, Result};
 use crate::hash::HashMap;
@@ -18,12 +18,6 @@ use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use diesel::sql_types::{BigInt, Text};
 use std::ops::Range;
-
-by_place! {
-    struct IdRow {
-        entry_id: String as Text,
-    }
-}
 
 by_place! {
     struct EndedAt {
@@ -149,7 +143,7 @@ impl SqlSession<'_, '_> {
         );
         let mut values = vec![self.name(), Value::Texts(ids.iter().cloned().map(Some).collect())];
         values.extend(transpose(ends.iter().map(|end| joined_values(end, of_end.len())).collect(), width));
-        let gone: Vec<IdRow> = self.load(&text, &values)?;
+        let gone: Vec<EntryId> = self.load(&text, &values)?;
         Ok(gone.into_iter().map(|row| row.entry_id).collect())
     }
 

@@ -13,7 +13,7 @@ use crate::store::database::{ListingRows, Session};
 use crate::store::row::{Grouped, JobQuery, JobRow, ListOrder, Listed, ListedTrigger, RecurrenceRow, TriggerQuery};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
-use crate::store::sql::statement::Value;
+use crate::store::sql::statement::{Name, Value};
 use crate::trigger::DEFAULT_PRIORITY;
 use diesel::sql_types::{BigInt, Integer, Nullable, SmallInt, Text};
 
@@ -32,12 +32,6 @@ by_place! {
         trigger_state: String as Text,
         trigger_type: String as Text,
         misfire_instr: Option<i16> as Nullable<SmallInt>,
-    }
-}
-
-by_place! {
-    struct GroupRow {
-        name: String as Text,
     }
 }
 
@@ -206,6 +200,6 @@ impl ListingRows for SqlSession<'_, '_> {
             Grouped::Triggers => ("TRIGGERS", "trigger_group"),
         };
         let text = format!("SELECT DISTINCT {group} AS name FROM {{p}}{table} WHERE sched_name = ? ORDER BY {group}");
-        Ok(self.load::<GroupRow>(&text, &[self.name()])?.into_iter().map(|row| row.name).collect())
+        Ok(self.load::<Name>(&text, &[self.name()])?.into_iter().map(|row| row.name).collect())
     }
 }

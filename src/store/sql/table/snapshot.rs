@@ -10,17 +10,11 @@ use crate::store::database::{ClusterRows, Session, SnapshotRows};
 use crate::store::row::{FiredRow, InstanceSelection, RecoveryRow, Snapshot, SnapshotPlace};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
-use crate::store::sql::statement::Value;
+use crate::store::sql::statement::{Name, Value};
 use diesel::sql_types::{BigInt, Text};
 
 /// The most rows of a page.
 const PAGE: usize = 1_000;
-
-by_place! {
-    struct NameRow {
-        name: String as Text,
-    }
-}
 
 by_place! {
     /// The key of a row of a kind, and how many triggers there are of it.
@@ -108,7 +102,7 @@ impl SqlSession<'_, '_> {
     /// Reads the tables of few rows, and puts all rows in the order in which they are shown.
     fn read_rest(&mut self, into: &mut Snapshot) -> Result<()> {
         let text = "SELECT lock_name AS name FROM {p}LOCKS WHERE sched_name = ? ORDER BY lock_name";
-        let locks: Vec<NameRow> = self.load(text, &[self.name()])?;
+        let locks: Vec<Name> = self.load(text, &[self.name()])?;
         into.locks = locks.into_iter().map(|row| row.name).collect();
         into.instances = self.instances(InstanceSelection::All)?;
         let session: &mut dyn Session = self;
