@@ -201,6 +201,11 @@ impl Error {
         Error::NotFound { what, key: key.to_string(), hint: "" }
     }
 
+    /// A row that cannot be read, by its key, and why.
+    pub(crate) fn unreadable(table: &'static str, key: impl std::fmt::Display, reason: impl Into<String>) -> Self {
+        Error::Unreadable { table, key: key.to_string(), reason: reason.into() }
+    }
+
     /// A write found fewer rows than were read: somebody without the lock was faster. Trying again
     /// is right.
     pub(crate) fn overtaken(operation: &str) -> Self {

@@ -2,6 +2,7 @@
 
 use super::decoded_calendars::Decoded;
 use super::row::{CalendarRow, TriggerRow};
+use super::schedule_row::unreadable;
 use super::{JobStore, Session};
 use crate::calendar::Calendar;
 use crate::error::{Error, Result};
@@ -66,8 +67,8 @@ impl Calendars {
     /// [`Error::Unreadable`] if it is not stored, or cannot be read.
     pub(super) fn needed_by(&self, row: &TriggerRow) -> Result<Option<Arc<Calendar>>> {
         let unreadable = |reason: String| {
-            let reason = format!("CALENDAR_NAME = {}: {reason}", row.calendar.as_deref().unwrap_or_default());
-            Error::Unreadable { table: "TRIGGERS", key: row.key.to_string(), reason }
+            let name = row.calendar.as_deref().unwrap_or_default();
+            unreadable(row, format!("CALENDAR_NAME = {name}: {reason}"))
         };
         let Some(name) = &row.calendar else { return Ok(None) };
         match self.read.get(name) {
@@ -90,5 +91,5 @@ impl Calendars {
 }
 
 pub(super) fn unreadable_calendar(name: &str, reason: &str) -> Error {
-    Error::Unreadable { table: "CALENDARS", key: name.to_owned(), reason: format!("CALENDAR: {reason}") }
+    Error::unreadable("CALENDARS", name, format!("CALENDAR: {reason}"))
 }

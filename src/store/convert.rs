@@ -2,7 +2,7 @@
 
 use super::JobStore;
 use super::row::{JobRow, TriggerRow};
-use super::schedule_row::{options_row, policies, schedule, schedule_row};
+use super::schedule_row::{options_row, policies, schedule, schedule_row, unreadable};
 use crate::data_map::DataFormat;
 use crate::error::{Error, Result};
 use crate::job::{JobDetail, JobMarks, JobPolicy};
@@ -29,20 +29,14 @@ impl JobStore {
     }
 
     pub(super) fn job_detail(&self, row: &JobRow) -> Result<JobDetail> {
-        let data = self.format().decode(row.data.as_deref()).map_err(|reason| Error::Unreadable {
-            table: "JOB_DETAILS",
-            key: row.key.to_string(),
-            reason: format!("JOB_DATA: {reason}"),
-        })?;
+        let data = self
+            .format()
+            .decode(row.data.as_deref())
+            .map_err(|reason| Error::unreadable("JOB_DETAILS", &row.key, format!("JOB_DATA: {reason}")))?;
         let policy = row.policy.as_deref().map(JobPolicy::decode).transpose();
-        let policy = policy.map_err(|reason| Error::Unreadable {
-            table: "CN_JOB_POLICIES",
-            key: row.key.to_string(),
-            reason,
-        })?;
+        let policy = policy.map_err(|reason| Error::unreadable("CN_JOB_POLICIES", &row.key, reason))?;
         let marks = row.marks.as_deref().map(JobMarks::decode).transpose();
-        let marks =
-            marks.map_err(|reason| Error::Unreadable { table: "CN_JOB_MARKS", key: row.key.to_string(), reason })?;
+        let marks = marks.map_err(|reason| Error::unreadable("CN_JOB_MARKS", &row.key, reason))?;
         Ok(JobDetail {
             key: row.key.clone(),
             job_type: row.job_type.clone(),
@@ -117,8 +111,4 @@ impl JobStore {
             policies: policies(row)?,
         })
     }
-}
-
-fn unreadable(row: &TriggerRow, reason: String) -> Error {
-    Error::Unreadable { table: "TRIGGERS", key: row.key.to_string(), reason }
 }

@@ -247,8 +247,9 @@ fn times_of(row: &TriggerRow, text: Option<&str>) -> Result<(NaiveTime, NaiveTim
     Ok((time(numbers.get(..3), NaiveTime::MIN)?, time(numbers.get(3..6), last_second)?))
 }
 
-fn unreadable(row: &TriggerRow, reason: String) -> Error {
-    Error::Unreadable { table: "TRIGGERS", key: row.key.to_string(), reason }
+/// The error of a trigger's row that cannot be read, and why.
+pub(super) fn unreadable(row: &TriggerRow, reason: String) -> Error {
+    Error::unreadable("TRIGGERS", &row.key, reason)
 }
 
 #[cfg(test)]

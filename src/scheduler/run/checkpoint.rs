@@ -55,10 +55,9 @@ impl JobContext {
     /// go wrong with the store.
     pub fn resume<T: DeserializeOwned>(&mut self) -> Result<Option<T>> {
         let Some(row) = self.read_checkpoint()? else { return Ok(None) };
-        serde_json::from_slice(&row.data).map(Some).map_err(|why| Error::Unreadable {
-            table: "CN_CHECKPOINTS",
-            key: row.root_fire_id,
-            reason: format!("version {} is no {}: {why}", row.version, std::any::type_name::<T>()),
+        serde_json::from_slice(&row.data).map(Some).map_err(|why| {
+            let reason = format!("version {} is no {}: {why}", row.version, std::any::type_name::<T>());
+            Error::unreadable("CN_CHECKPOINTS", row.root_fire_id, reason)
         })
     }
 

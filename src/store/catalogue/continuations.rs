@@ -135,10 +135,8 @@ impl Catalogue<'_> {
 
     fn continuation_values(&self, mut rows: Vec<ContinuationRow>) -> Result<Vec<Continuation>> {
         rows.sort_by(|a, b| (&a.parent, &a.child).cmp(&(&b.parent, &b.child)));
-        let unreadable = |row: &ContinuationRow, reason: String| Error::Unreadable {
-            table: "CN_CONTINUATIONS",
-            key: format!("{} -> {}", row.parent, row.child),
-            reason,
+        let unreadable = |row: &ContinuationRow, reason: String| {
+            Error::unreadable("CN_CONTINUATIONS", format_args!("{} -> {}", row.parent, row.child), reason)
         };
         let value = |row: ContinuationRow| {
             let (on, per_tick) = read(&row.on).map_err(|why| unreadable(&row, format!("ON_OUTCOME: {why}")))?;

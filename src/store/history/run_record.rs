@@ -78,11 +78,8 @@ impl History<'_> {
                 waiting.extend(next.map(|trigger| (trigger.key, trigger.next_ms.map(moment))));
             }
             let log = match s.row::<LogRow>(fire_id)? {
-                Some(row) => decode_lines(&row.lines).map_err(|reason| Error::Unreadable {
-                    table: "CN_HISTORY_LOG",
-                    key: row.fire_id,
-                    reason,
-                })?,
+                Some(row) => decode_lines(&row.lines)
+                    .map_err(|reason| Error::unreadable("CN_HISTORY_LOG", row.fire_id, reason))?,
                 None => Vec::new(),
             };
             Ok(Some(RunRecord { run, description, chain, waiting, log }))
