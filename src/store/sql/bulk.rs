@@ -263,19 +263,8 @@ impl SqlSession<'_, '_> {
         Ok(touched)
     }
 
-    /// As [`SqlSession::execute_for_keys`], for a query.
-    pub(super) fn load_for_keys<R: Readable>(
-        &mut self,
-        head: &str,
-        before: &[Value],
-        keys: &[&str],
-        rows: &[Vec<Value>],
-    ) -> Result<Vec<R>> {
-        self.load_for_keys_and(head, before, keys, rows, "")
-    }
-
     /// As [`SqlSession::execute_for_keys`], for a statement that gives rows.
-    pub(super) fn load_for_keys_and<R: Readable>(
+    pub(super) fn load_for_keys<R: Readable>(
         &mut self,
         head: &str,
         before: &[Value],

@@ -157,7 +157,7 @@ impl SqlSession<'_, '_> {
              FROM {{p}}SIMPROP_TRIGGERS p WHERE p.sched_name = ? AND"
         );
         let key = ["p.trigger_name", "p.trigger_group"];
-        let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys))?;
+        let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys), "")?;
         rows.into_iter().for_each(|row| row.fill_in(&mut candidates));
         self.with_recurrences(candidates)
     }

@@ -98,7 +98,7 @@ impl TableRows for SqlSession<'_, '_> {
         let rows: Vec<RawRow> = match &which.any_of {
             Some((keys, cells)) => {
                 debug_assert!(which.order.is_empty() && which.limit.is_none(), "{}: one page of batches", table.name);
-                self.load_for_keys(&format!("{text} AND"), &values, keys, &rows_of(cells))?
+                self.load_for_keys(&format!("{text} AND"), &values, keys, &rows_of(cells), "")?
             }
             None => {
                 if !which.order.is_empty() {

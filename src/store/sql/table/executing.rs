@@ -86,6 +86,6 @@ impl SqlSession<'_, '_> {
             vec![job.group().into(), job.name().into(), flag.into(), trigger.name().into(), trigger.group().into()]
         };
         let rows: Vec<_> = triggers.iter().flat_map(|one| [row(one, true), row(one, false)]).collect();
-        self.load_for_keys(&head, &[self.name()], &keys.each_ref().map(String::as_str), &rows)
+        self.load_for_keys(&head, &[self.name()], &keys.each_ref().map(String::as_str), &rows, "")
     }
 }

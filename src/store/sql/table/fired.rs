@@ -51,10 +51,10 @@ impl FiredRows for SqlSession<'_, '_> {
                      ORDER BY fired_time, entry_id LIMIT ?";
                 self.load(&of(tail), &[name, fired_ms.into(), fired_ms.into(), id.into(), limited(limit)])
             }
-            FiredSelection::Ids(ids) => self.load_for_keys(&of(" AND"), &[name], &["entry_id"], &texts(ids)),
+            FiredSelection::Ids(ids) => self.load_for_keys(&of(" AND"), &[name], &["entry_id"], &texts(ids), ""),
             FiredSelection::FreeIds(ids) => {
                 let tail = self.hold_free()?;
-                self.load_for_keys_and(&of(" AND"), &[name], &["entry_id"], &texts(ids), tail)
+                self.load_for_keys(&of(" AND"), &[name], &["entry_id"], &texts(ids), tail)
             }
             FiredSelection::Held(id) => {
                 let shared = match self.writes_locks()? {
@@ -76,7 +76,7 @@ impl FiredRows for SqlSession<'_, '_> {
                 let head = of(" AND state = 'ACQUIRED' AND NOT EXISTS (SELECT 1 FROM {p}CN_INSTANCES i \
                      WHERE i.sched_name = {p}FIRED_TRIGGERS.sched_name \
                      AND i.instance_name = {p}FIRED_TRIGGERS.instance_name) AND");
-                self.load_for_keys(&head, &[name], &BARE_KEY, &trigger_keys(triggers))
+                self.load_for_keys(&head, &[name], &BARE_KEY, &trigger_keys(triggers), "")
             }
             FiredSelection::Overdue { instance, before_ms, limit } => {
                 self.assert_trigger_access();
@@ -139,7 +139,7 @@ impl FiredRows for SqlSession<'_, '_> {
                 _ => {
                     let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
                     let tail = " RETURNING entry_id AS entry_id";
-                    self.load_for_keys_and(head, &[self.name()], &["entry_id"], &ids, tail)?
+                    self.load_for_keys(head, &[self.name()], &["entry_id"], &ids, tail)?
                 }
             };
             return Ok(deleted.into_iter().map(|row| row.entry_id).collect());
@@ -150,7 +150,7 @@ impl FiredRows for SqlSession<'_, '_> {
         }
         // Under the lock nobody else deletes: what is there now is what the DELETE takes.
         let head = "SELECT entry_id AS entry_id FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-        let there: Vec<EntryId> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids)?;
+        let there: Vec<EntryId> = self.load_for_keys(head, &[self.name()], &["entry_id"], &ids, "")?;
         self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "")?;
         Ok(there.into_iter().map(|row| row.entry_id).collect())
     }
@@ -174,7 +174,7 @@ impl FiredRows for SqlSession<'_, '_> {
             "SELECT j.job_name AS job_name, j.job_group AS job_group, {alone} AS alone FROM {{p}}JOB_DETAILS j \
              WHERE {executes} > 0 AND j.sched_name = ? AND"
         );
-        let rows: Vec<ExecutingJob> = self.load_for_keys(&head, &[self.name()], &JOB_KEY, &job_keys(jobs))?;
+        let rows: Vec<ExecutingJob> = self.load_for_keys(&head, &[self.name()], &JOB_KEY, &job_keys(jobs), "")?;
         Ok(rows.into_iter().map(|row| (JobKey::new(row.job_group, row.job_name), row.alone > 0)).collect())
     }
 
@@ -276,7 +276,7 @@ impl SqlSession<'_, '_> {
         // A DELETE would wait for every row that it goes through, also for one that a job's
         // transaction holds.
         let head = format!("SELECT entry_id AS entry_id {ours}");
-        let found: Vec<EntryId> = self.load_for_keys_and(&head, before, keys, rows, tail)?;
+        let found: Vec<EntryId> = self.load_for_keys(&head, before, keys, rows, tail)?;
         let ids: Vec<Vec<Value>> = found.into_iter().map(|row| vec![(&row.entry_id).into()]).collect();
         if ids.is_empty() { Ok(0) } else { self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "") }
     }

@@ -159,7 +159,7 @@ impl SqlSession<'_, '_> {
         let ids = texts(ids);
         // Under the lock nobody else deletes: what is there now is what the DELETE takes.
         let head = format!("SELECT {FIRED_COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND");
-        let there = self.load_for_keys(&head, &[self.name()], &["entry_id"], &ids)?;
+        let there = self.load_for_keys(&head, &[self.name()], &["entry_id"], &ids, "")?;
         self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "")?;
         self.write_moved(there, ends)
     }
@@ -214,8 +214,7 @@ impl SqlSession<'_, '_> {
     fn move_on_sqlite(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
         let tail = format!(" RETURNING {FIRED_COLUMNS}");
-        let gone: Vec<FiredColumns> =
-            self.load_for_keys_and(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
+        let gone: Vec<FiredColumns> = self.load_for_keys(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
         self.write_moved(gone, ends)
     }
 
@@ -296,7 +295,7 @@ impl HistoryRows for SqlSession<'_, '_> {
         let by_job = " GROUP BY job_name, job_group";
         let since = [self.name(), since_ms.into()];
         let rows: Vec<JobCount> = match of {
-            HistoryOf::Jobs(jobs) => self.load_for_keys_and(head, &since, &JOB_KEY, &job_keys(jobs), by_job)?,
+            HistoryOf::Jobs(jobs) => self.load_for_keys(head, &since, &JOB_KEY, &job_keys(jobs), by_job)?,
             HistoryOf::MoreThan { rows, limit } => {
                 let text = format!(
                     "{head} job_name IS NOT NULL AND job_group IS NOT NULL{by_job} HAVING COUNT(*) > ? \

@@ -170,7 +170,7 @@ impl JobRows for SqlSession<'_, '_> {
                 };
                 let head = format!("{head} AND");
                 let key = ["j.job_name", "j.job_group"];
-                let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &job_keys(keys))?;
+                let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &job_keys(keys), "")?;
                 Ok(rows.into_iter().map(JobRow::from).collect())
             }
             JobSelection::Marked(filter) => {
@@ -264,12 +264,11 @@ impl JobRows for SqlSession<'_, '_> {
             Backend::Sqlite => job_keys(keys),
             Backend::Postgres | Backend::Mysql => {
                 let hold = self.hold_free()?;
-                let free: Vec<KeyRow> =
-                    self.load_for_keys_and(&free, &[self.name()], &JOB_KEY, &job_keys(keys), hold)?;
+                let free: Vec<KeyRow> = self.load_for_keys(&free, &[self.name()], &JOB_KEY, &job_keys(keys), hold)?;
                 job_keys(&free.into_iter().map(JobKey::from).collect::<Vec<_>>())
             }
         };
-        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &keys)?;
+        let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &keys, "")?;
         // Fewer statements for the many that have run once: few have side rows, and an orphan has
         // not run.
         let has_side_rows = idle.iter().any(|row| row.side_rows > 0);
@@ -339,7 +338,7 @@ impl JobRows for SqlSession<'_, '_> {
             ContinuationSelection::ParentsOf(children) => (["l.child_name", "l.child_group"], children),
         };
         let rows: Vec<continuations::Row> =
-            self.load_for_keys(&format!("{text} AND"), &[self.name()], &keys, &job_keys(jobs))?;
+            self.load_for_keys(&format!("{text} AND"), &[self.name()], &keys, &job_keys(jobs), "")?;
         Ok(rows.into_iter().map(ContinuationRow::from).collect())
     }
 }

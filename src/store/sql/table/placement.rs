@@ -113,7 +113,7 @@ impl PlacementRows for SqlSession<'_, '_> {
             executing(self.backend(), "?")
         );
         let group = column(self.backend(), "job_group");
-        let rows: Vec<Runs> = self.load_for_keys(&head, &[self.name()], &[&group], &texts(groups))?;
+        let rows: Vec<Runs> = self.load_for_keys(&head, &[self.name()], &[&group], &texts(groups), "")?;
         for row in rows {
             match runs.iter_mut().find(|one| one.group == row.job_group && one.instance == row.instance_name) {
                 Some(one) => one.running += 1,

@@ -25,7 +25,7 @@ impl SqlSession<'_, '_> {
             TriggerSelection::All => (format!("t.sched_name = ? {BY_KEY}"), Vec::new()),
             TriggerSelection::Keys(keys) => {
                 let head = format!("{head} t.sched_name = ? AND");
-                return self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys));
+                return self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys), "");
             }
             TriggerSelection::OfJob(job) => (
                 format!("t.sched_name = ? AND t.job_name = ? AND t.job_group = ? {BY_KEY}"),

@@ -138,7 +138,7 @@ impl TriggerRows for SqlSession<'_, '_> {
             let head = "SELECT trigger_name AS trigger_name, trigger_group AS trigger_group \
                  FROM {p}TRIGGERS WHERE sched_name = ? AND";
             let hold = dialect::hold(self.backend());
-            self.load_for_keys_and::<KeyRow>(head, &[self.name()], &BARE_KEY, &trigger_keys(keys), hold)?;
+            self.load_for_keys::<KeyRow>(head, &[self.name()], &BARE_KEY, &trigger_keys(keys), hold)?;
         }
         self.delete_beside(keys, only_in.is_some())?;
         let state = only_in.map_or(String::new(), is_in);
@@ -156,7 +156,7 @@ impl TriggerRows for SqlSession<'_, '_> {
         );
         // A transaction that holds one puts another in its place.
         let tail = self.hold_free()?;
-        let rows: Vec<FinishedRow> = self.load_for_keys_and(&head, &[self.name()], &KEY, &trigger_keys(keys), tail)?;
+        let rows: Vec<FinishedRow> = self.load_for_keys(&head, &[self.name()], &KEY, &trigger_keys(keys), tail)?;
         let with_options = rows.iter().any(|row| row.options > 0);
         let finished: Vec<_> =
             rows.into_iter().map(|row| TriggerKey::new(row.trigger_group, row.trigger_name)).collect();
