@@ -14,7 +14,6 @@ pub use summary::HistorySummary;
 
 use super::row::{
     FiredSelection, FiredState, HistoryFilter, HistoryRow, IncarnationRow, JobRow, JobSelection, RecoveryRow,
-    TriggerSelection,
 };
 use super::{History, JobStore, Session};
 use crate::error::Result;
@@ -223,9 +222,7 @@ impl History<'_> {
             // Fires are found by their jobs; the job of a trigger is known while the trigger is
             // there.
             let job = match (&query.job, &query.trigger) {
-                (None, Some(trigger)) => {
-                    s.triggers(TriggerSelection::Keys(std::slice::from_ref(trigger)))?.into_iter().next().map(|t| t.job)
-                }
+                (None, Some(trigger)) => s.trigger(trigger)?.map(|t| t.job),
                 (job, _) => job.clone(),
             };
             filter.job = job.as_ref();

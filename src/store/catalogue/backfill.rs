@@ -130,7 +130,7 @@ impl Catalogue<'_> {
             let expected = format!("expected at or before the present moment, {}", show(Some(now_ms)));
             return Err(Error::invalid("end of the backfill", show(Some(*to_ms)), expected));
         }
-        let row = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.into_iter().next();
+        let row = s.trigger(key)?;
         let row = row.ok_or_else(|| Error::not_found("trigger", key))?;
         let job = s.job(&row.job)?.ok_or_else(|| Error::not_found("job", &row.job))?;
         let mut calendars = Calendars::default();

@@ -9,6 +9,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::FiredTrigger;
 use crate::store::row::{Grouped, JobRow, JobSelection, TriggerRow, TriggerSelection};
+use crate::store::schedule_row::unreadable;
 use crate::trigger::{Trigger, TriggerState};
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;
@@ -97,9 +98,8 @@ impl Catalogue<'_> {
     /// # Errors
     /// [`Error::Unreadable`](crate::Error::Unreadable) if a column cannot be read.
     pub fn trigger(&self, key: &TriggerKey) -> Result<Option<Trigger>> {
-        let rows =
-            self.store.read("read a trigger", |s| s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))))?;
-        rows.first().map(|row| self.store.trigger_value(row)).transpose()
+        let row = self.store.read("read a trigger", |s| s.trigger(key))?;
+        row.map(|row| self.store.trigger_value(&row)).transpose()
     }
 
     /// The state of a trigger; none if there is no such trigger.
@@ -107,17 +107,14 @@ impl Catalogue<'_> {
     /// # Errors
     /// [`Error::Unreadable`](crate::Error::Unreadable) if the state is none we know.
     pub fn trigger_state(&self, key: &TriggerKey) -> Result<Option<TriggerState>> {
-        let rows = self
-            .store
-            .read("read a trigger's state", |s| s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))))?;
-        let state = |row: &TriggerRow| {
-            TriggerState::from_name(&row.state).ok_or_else(|| crate::Error::Unreadable {
-                table: "TRIGGERS",
-                key: row.key.to_string(),
-                reason: format!("TRIGGER_STATE = `{}`: expected one of the states of Quartz", row.state),
+        let row = self.store.read("read a trigger's state", |s| s.trigger(key))?;
+        let state = |row: TriggerRow| {
+            TriggerState::from_name(&row.state).ok_or_else(|| {
+                let reason = format!("TRIGGER_STATE = `{}`: expected one of the states of Quartz", row.state);
+                unreadable(&row, reason)
             })
         };
-        rows.first().map(state).transpose()
+        row.map(state).transpose()
     }
 
     /// The jobs of the matching groups, without their data, in order.
@@ -149,9 +146,7 @@ impl Catalogue<'_> {
     /// # Errors
     /// Failures of the database.
     pub fn trigger_summary(&self, key: &TriggerKey) -> Result<Option<TriggerSummary>> {
-        let rows =
-            self.store.read("read a trigger", |s| s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))))?;
-        Ok(rows.into_iter().next().map(TriggerSummary::from))
+        Ok(self.store.read("read a trigger", |s| s.trigger(key))?.map(TriggerSummary::from))
     }
 
     /// The triggers of the filter's groups whose jobs it asks for, in order.

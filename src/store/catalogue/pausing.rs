@@ -172,7 +172,7 @@ impl Catalogue<'_> {
     }
 
     pub(in crate::store) fn reset_in(&self, s: &mut dyn Session, key: &TriggerKey) -> Result<bool> {
-        let Some(row) = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.into_iter().next() else {
+        let Some(row) = s.trigger(key)? else {
             return Ok(false);
         };
         let pauses = PauseState::read(s, [&row.job])?;

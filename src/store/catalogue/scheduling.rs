@@ -120,7 +120,7 @@ impl Catalogue<'_> {
     pub fn reschedule(&self, key: &TriggerKey, trigger: Trigger) -> Result<Option<Trigger>> {
         trigger.check()?;
         self.store.write("reschedule a trigger", |s| {
-            let Some(old) = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.into_iter().next() else {
+            let Some(old) = s.trigger(key)? else {
                 return Ok(None);
             };
             let trigger = Trigger { job_key: old.job, ..trigger.clone() };

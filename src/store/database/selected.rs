@@ -13,6 +13,11 @@ impl dyn Session + '_ {
         Ok(self.jobs(JobSelection::Key(key))?.pop())
     }
 
+    /// The trigger of this key, with its data.
+    pub fn trigger(&mut self, key: &TriggerKey) -> Result<Option<TriggerRow>> {
+        Ok(self.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.pop())
+    }
+
     /// The keys of these that jobs have.
     pub fn existing_jobs(&mut self, keys: &[JobKey]) -> Result<Vec<JobKey>> {
         Ok(self.jobs(JobSelection::Keys(keys))?.into_iter().map(|row| row.key).collect())

@@ -7,7 +7,6 @@ use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::job::Parent;
 use crate::key::TriggerKey;
-use crate::store::row::TriggerSelection;
 use crate::store::{ClusterNow, Diagnosis, FiredTrigger, JobStore, TriggerSummary};
 use crate::trigger::{DEFAULT_PRIORITY, MisfireInstruction, Overlap, Trigger, TriggerOption, TriggerState};
 
@@ -38,7 +37,7 @@ impl Diagnosis<'_> {
 }
 
 fn gather(store: &JobStore, key: &TriggerKey) -> Result<Facts> {
-    let row = store.read("read a trigger", |s| s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))))?.pop();
+    let row = store.read("read a trigger", |s| s.trigger(key))?;
     let ClusterNow { now_ms, nodes, fires } = store.upkeep().cluster_now()?;
     let stored = row.clone().map(TriggerSummary::from);
     let trigger = stored.or_else(|| gone_with_its_fire(key, &fires)).ok_or_else(|| Error::not_found("trigger", key))?;

@@ -108,16 +108,15 @@ pub(super) fn report(s: &mut dyn Session, deferred: Vec<Deferred>, acquisition: 
 /// True if it has been written that some triggers were passed over, as seen by the first of them;
 /// none if there are none.
 pub(super) fn is_written(s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
-    let mut row = |key: &TriggerKey| {
-        s.triggers(TriggerSelection::Keys(std::slice::from_ref(key))).map(|rows| rows.into_iter().next())
-    };
     if let Some(one) = acquisition.skipped.first() {
         // A tick that was fanned out passed over the times after its own.
         let first_ms = one.first_time.timestamp_millis();
-        return Ok(Some(row(&one.trigger)?.is_none_or(|row| row.next_ms.is_none_or(|next_ms| next_ms > first_ms))));
+        return Ok(Some(
+            s.trigger(&one.trigger)?.is_none_or(|row| row.next_ms.is_none_or(|next_ms| next_ms > first_ms)),
+        ));
     }
     match acquisition.waiting.first() {
-        Some(key) => Ok(Some(row(key)?.is_some_and(|row| row.state == TriggerState::Blocked.name()))),
+        Some(key) => Ok(Some(s.trigger(key)?.is_some_and(|row| row.state == TriggerState::Blocked.name()))),
         None => Ok(None),
     }
 }
