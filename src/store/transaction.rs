@@ -335,6 +335,12 @@ fn noted<T>(s: &mut dyn Session, token: &str, work: &mut dyn FnMut(&mut dyn Sess
     Ok(answer)
 }
 
+/// The refusal of a write of a fire that is not held any longer, and what is to be done.
+pub(super) fn fenced_fire(fire_id: &str, to_do: &str) -> Error {
+    let reason = format!("it belongs to another node, or has ended: {to_do}");
+    Error::Fenced { subject: format!("fire `{fire_id}`"), reason }
+}
+
 /// The refusal of a write of a node that is not registered any longer.
 pub(super) fn fenced(owner: &Owner) -> Error {
     Error::Fenced {

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, FailureClass, Result};
 use crate::store::row::CheckpointRow;
+use crate::store::transaction::fenced_fire;
 use crate::store::{Firing, Session, TxMode};
 
 /// The longest checkpoint, in bytes.
@@ -32,10 +33,7 @@ impl Firing<'_> {
                 if held && put(s, row)? {
                     return Ok(());
                 }
-                Err(Error::Fenced {
-                    subject: format!("fire `{fire_id}`"),
-                    reason: "it belongs to another node, or has ended: stop".to_owned(),
-                })
+                Err(fenced_fire(fire_id, "stop"))
             },
             &mut |s, ()| Ok(s.row(&row.root_fire_id)?.is_some_and(|stored: CheckpointRow| stored == *row)),
         )

@@ -4,6 +4,7 @@
 use super::{Completion, CompletionOutcome};
 use crate::error::{Error, Result};
 use crate::store::callers::CallersConnection;
+use crate::store::transaction::fenced_fire;
 use crate::store::{Firing, Join};
 
 impl Firing<'_> {
@@ -44,8 +45,5 @@ impl Firing<'_> {
 }
 
 fn lost(fire_id: &str) -> Error {
-    Error::Fenced {
-        subject: format!("fire `{fire_id}`"),
-        reason: "it belongs to another node, or has ended: roll the transaction back".to_owned(),
-    }
+    fenced_fire(fire_id, "roll the transaction back")
 }

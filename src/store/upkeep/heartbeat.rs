@@ -4,14 +4,14 @@
 use super::Recovered;
 use super::recovery::FireHolder;
 use crate::epoch::millis;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::hash::HashMap;
 use crate::key::JobKey;
 use crate::rules::failover::Observations;
 use crate::rules::observer::Observer;
 use crate::store::action_log::Action;
 use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
-use crate::store::transaction::fenced;
+use crate::store::transaction::{fenced, fenced_fire};
 use crate::store::{Lock, Owner, TxMode, Upkeep};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -197,8 +197,8 @@ impl Upkeep<'_> {
     /// Recovers fires of the node itself that will not end: their workers died, or were given up.
     ///
     /// # Errors
-    /// [`Error::Fenced`] if `owner` is not registered; what the database reports after the bounded
-    /// retries.
+    /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered; what the database
+    /// reports after the bounded retries.
     pub fn abandon(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
         // Fires that were recovered are not found again.
         self.store.at_least_once("give up fires", TxMode::Exclusive(Lock::TriggerAccess), |s| {
@@ -277,15 +277,13 @@ impl Upkeep<'_> {
     /// Beats for one fire, and looks whether it is still `owner`'s.
     ///
     /// # Errors
-    /// [`Error::Fenced`] if it is not; what the database reports after the bounded retries.
+    /// [`Error::Fenced`](crate::Error::Fenced) if it is not; what the database reports after the
+    /// bounded retries.
     pub fn heartbeat_one(&self, owner: &Owner, beat: &FireHeartbeat) -> Result<()> {
         // A beat more or less.
         self.store.at_least_once("beat for one fire", TxMode::OwnRows, |s| {
             if !s.hold_executing(&beat.fire_id)? {
-                return Err(Error::Fenced {
-                    subject: format!("fire `{}`", beat.fire_id),
-                    reason: "it belongs to another node, or has ended: stop".to_owned(),
-                });
+                return Err(fenced_fire(&beat.fire_id, "stop"));
             }
             let now_ms = s.now_ms()?;
             s.put_heartbeats(&[row(owner, beat, now_ms)])
