@@ -2,7 +2,7 @@
 
 use super::executions::IfThere;
 use super::session::Session;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::*;
 use std::collections::BTreeSet;
@@ -36,6 +36,17 @@ impl dyn Session + '_ {
     /// The triggers of these that a node of Quartz has acquired.
     pub fn acquired_by_quartz(&mut self, triggers: &[TriggerKey]) -> Result<BTreeSet<TriggerKey>> {
         Ok(self.fired(FiredSelection::AcquiredByQuartz(triggers))?.into_iter().map(|row| row.trigger).collect())
+    }
+
+    /// Writes what fires changed, if there is any.
+    ///
+    /// # Errors
+    /// [`Error::overtaken`], by the name of the operation, unless all triggers were as expected.
+    pub fn advance_all(&mut self, advances: &[Advance], operation: &str) -> Result<()> {
+        if !advances.is_empty() && self.advance(advances)? != advances.len() {
+            return Err(Error::overtaken(operation));
+        }
+        Ok(())
     }
 
     /// Deletes the reservations that nodes of ours have of these triggers.

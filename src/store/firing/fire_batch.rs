@@ -211,9 +211,7 @@ impl<'a> FireBatch<'a> {
     /// Writes these rows of fires and reservations, and the triggers: those that stay move on,
     /// those that are done go, siblings of one-at-a-time jobs block.
     pub(super) fn write(&self, s: &mut dyn Session, rows: Vec<FiredRow>) -> Result<()> {
-        if !self.advances.is_empty() && s.advance(&self.advances)? != self.advances.len() {
-            return Err(Error::overtaken("fire triggers"));
-        }
+        s.advance_all(&self.advances, "fire triggers")?;
         let ending: usize = self.ending.values().map(Vec::len).sum();
         if s.insert_fired(rows, &self.ending)? != ending {
             return Err(Error::overtaken("fire triggers"));

@@ -5,7 +5,7 @@ use super::firable::Firable;
 use super::following::delete_idle;
 use super::skipped::skipped;
 use super::{Acquisition, SkipReason, SkippedFires};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::fixed_delay::count_from_end;
 use crate::rules::new_trigger::PauseState;
@@ -175,9 +175,7 @@ impl Firing<'_> {
                 advances.extend(self.let_go(s, row, policies, ended.one_at_a_time, &mut ends)?);
             }
         }
-        if !advances.is_empty() && s.advance(&advances)? != advances.len() {
-            return Err(Error::overtaken("end runs"));
-        }
+        s.advance_all(&advances, "end runs")?;
         for row in rows.iter().filter(|row| ended.failed.contains(&row.key) && !is_suspended(row)) {
             let pauses = stored_policies(row).is_ok_and(|policies| policies.pause_on_failure);
             let key = std::slice::from_ref(&row.key);
@@ -215,9 +213,7 @@ impl Firing<'_> {
                 advances.extend(self.let_go(s, row, policies, one_at_a_time, &mut ends)?);
             }
         }
-        if !advances.is_empty() && s.advance(&advances)? != advances.len() {
-            return Err(Error::overtaken("end runs"));
-        }
+        s.advance_all(&advances, "end runs")?;
         Ok(ends.let_go)
     }
 

@@ -4,7 +4,7 @@ use super::FireBundle;
 use super::fire_ids::fence_of;
 use super::following::delete_idle;
 use crate::epoch::millis;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::hash::HashMap;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::begun::BeginMark;
@@ -137,9 +137,7 @@ impl Firing<'_> {
             s.delete_heartbeats(&over)?;
         }
         let advances: Vec<Advance> = advances.into_values().collect();
-        if !advances.is_empty() && s.advance(&advances)? != advances.len() {
-            return Err(Error::overtaken("take fires back"));
-        }
+        s.advance_all(&advances, "take fires back")?;
         let inserted: Vec<TriggerRow> = inserted.iter().filter_map(|key| rows.remove(key)).collect();
         if !inserted.is_empty() {
             s.insert_triggers(&inserted)?;
