@@ -13,7 +13,7 @@ pub use run_record::RunRecord;
 pub use summary::HistorySummary;
 
 use super::row::{
-    FiredSelection, FiredState, HistoryFilter, HistoryRow, IncarnationRow, JobRow, JobSelection, RecoveryRow,
+    FiredRow, FiredSelection, FiredState, HistoryFilter, HistoryRow, IncarnationRow, JobRow, JobSelection, RecoveryRow,
 };
 use super::{History, JobStore, Session};
 use crate::error::Result;
@@ -270,29 +270,33 @@ impl HistorySettings {
     }
 }
 
-/// The fired rows of fires that run, as rows of the history. The newest come first.
-fn running(store: &JobStore, s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
-    let mut fires = s.fired(filter.job.map_or(FiredSelection::All, FiredSelection::ExecutingOfJob))?;
-    fires.retain(|fire| fire.state == FiredState::Executing);
-    if fires.is_empty() {
-        return Ok(Vec::new());
-    }
-    let now_ms = s.now_ms()?;
-    let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
-    let jobs: HashMap<JobKey, JobRow> =
-        s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect();
-    let triggers: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
-    let chain: HashMap<TriggerKey, RecoveryRow> = s
-        .rows()
-        .any_of(&["trigger"], &triggers)
-        .list()?
-        .into_iter()
-        .map(|row: RecoveryRow| (row.trigger.clone(), row))
-        .collect();
-    let traces = store.traces_of(s, &fires, &[])?;
-    let row = |fire: crate::store::row::FiredRow| {
-        let trace = traces.get(&fire.fire_id).map(String::as_str);
-        let (before, job) = (chain.get(&fire.trigger), fire.job.as_ref().and_then(|job| jobs.get(job)));
+/// The jobs of these fires.
+fn jobs_of(s: &mut dyn Session, fires: &[FiredRow]) -> Result<HashMap<JobKey, JobRow>> {
+    let keys: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
+    Ok(s.jobs(JobSelection::Keys(&keys))?.into_iter().map(|row| (row.key.clone(), row)).collect())
+}
+
+/// The work that these fires go on with, by their triggers.
+fn recovered_by(s: &mut dyn Session, fires: &[FiredRow]) -> Result<HashMap<TriggerKey, RecoveryRow>> {
+    let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
+    let rows: Vec<RecoveryRow> = s.rows().any_of(&["trigger"], &keys).list()?;
+    Ok(rows.into_iter().map(|row| (row.trigger.clone(), row)).collect())
+}
+
+/// The surroundings of fires without ends of their own: what the history says of them that is not
+/// in their rows.
+struct Surroundings<'a> {
+    jobs: &'a HashMap<JobKey, JobRow>,
+    chain: HashMap<TriggerKey, RecoveryRow>,
+    traces: &'a HashMap<String, String>,
+    now_ms: i64,
+}
+
+impl Surroundings<'_> {
+    /// The row of one of the fires.
+    fn row(&self, fire: FiredRow, outcome: FireOutcome) -> HistoryRow {
+        let trace = self.traces.get(&fire.fire_id).map(String::as_str);
+        let (before, job) = (self.chain.get(&fire.trigger), fire.job.as_ref().and_then(|job| self.jobs.get(job)));
         HistoryRow {
             job_type: job.map(|job| job.job_type.to_string()),
             marks: job.map(|job| job.run_marks(trace)).unwrap_or_default(),
@@ -303,15 +307,30 @@ fn running(store: &JobStore, s: &mut dyn Session, filter: &HistoryFilter<'_>) ->
             instance: Some(fire.instance),
             scheduled_ms: fire.scheduled_ms,
             fired_ms: Some(fire.fired_ms),
-            ended_ms: now_ms,
+            ended_ms: self.now_ms,
             run_ms: None,
-            outcome: FireOutcome::Running,
+            outcome,
             attempt: before.map_or(0, |before| before.attempt),
             root_fire_id: before.map(|before| before.root_fire_id.clone()),
             error: None,
             result: None,
         }
-    };
+    }
+}
+
+/// The fired rows of fires that run, as rows of the history. The newest come first.
+fn running(store: &JobStore, s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
+    let mut fires = s.fired(filter.job.map_or(FiredSelection::All, FiredSelection::ExecutingOfJob))?;
+    fires.retain(|fire| fire.state == FiredState::Executing);
+    if fires.is_empty() {
+        return Ok(Vec::new());
+    }
+    let now_ms = s.now_ms()?;
+    let jobs = jobs_of(s, &fires)?;
+    let chain = recovered_by(s, &fires)?;
+    let traces = store.traces_of(s, &fires, &[])?;
+    let around = Surroundings { jobs: &jobs, chain, traces: &traces, now_ms };
+    let row = |fire| around.row(fire, FireOutcome::Running);
     let mut rows: Vec<HistoryRow> = fires.into_iter().map(row).filter(|row| filter.accepts(row)).collect();
     rows.sort_by(|a, b| (b.fired_ms, &b.fire_id).cmp(&(a.fired_ms, &a.fire_id)));
     rows.truncate(filter.limit);

@@ -1,11 +1,11 @@
 //! The history of fires that ended without their jobs: lost with their node, or never begun in
 //! time.
 
+use super::{Surroundings, jobs_of, recovered_by};
 use crate::error::Result;
 use crate::hash::HashMap;
 use crate::job::{FireOutcome, RunMarks};
-use crate::key::{JobKey, TriggerKey, distinct};
-use crate::store::row::{FiredRow, HistoryRow, JobRow, JobSelection, RecoveryRow};
+use crate::store::row::{FiredRow, HistoryRow};
 use crate::store::transaction::random_hex;
 use crate::store::{History, Session};
 use crate::trigger::Trigger;
@@ -23,42 +23,15 @@ impl History<'_> {
         if fires.is_empty() {
             return Ok(());
         }
-        let jobs: Vec<JobKey> = distinct(fires.iter().filter_map(|fire| fire.job.as_ref()));
-        let jobs: HashMap<JobKey, JobRow> =
-            s.jobs(JobSelection::Keys(&jobs))?.into_iter().map(|row| (row.key.clone(), row)).collect();
+        let jobs = jobs_of(s, fires)?;
         self.put_lost_last_runs(s, fires, &jobs, now_ms)?;
         if !self.store.settings.history.records(FireOutcome::Lost) {
             return Ok(());
         }
-        let keys: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger));
-        let chain: HashMap<TriggerKey, RecoveryRow> = s
-            .rows()
-            .any_of(&["trigger"], &keys)
-            .list()?
-            .into_iter()
-            .map(|row: RecoveryRow| (row.trigger.clone(), row))
-            .collect();
+        let around = Surroundings { jobs: &jobs, chain: recovered_by(s, fires)?, traces, now_ms };
         let row = |fire: &FiredRow| {
-            let trace = traces.get(&fire.fire_id).map(String::as_str);
-            let (before, job) = (chain.get(&fire.trigger), fire.job.as_ref().and_then(|job| jobs.get(job)));
-            HistoryRow {
-                fire_id: fire.fire_id.clone(),
-                trigger: fire.trigger.clone(),
-                job: fire.job.clone(),
-                job_type: job.map(|job| job.job_type.to_string()),
-                instance: Some(fire.instance.clone()),
-                scheduled_ms: fire.scheduled_ms,
-                fired_ms: Some(fire.fired_ms),
-                ended_ms: now_ms,
-                run_ms: None,
-                outcome: FireOutcome::Lost,
-                attempt: before.map_or(0, |before| before.attempt),
-                root_fire_id: before.map(|before| before.root_fire_id.clone()),
-                error: Some(format!("instance `{}` no longer held it", fire.instance)),
-                result: None,
-                marks: job.map(|job| job.run_marks(trace)).unwrap_or_default(),
-                address: None,
-            }
+            let error = Some(format!("instance `{}` no longer held it", fire.instance));
+            HistoryRow { error, ..around.row(fire.clone(), FireOutcome::Lost) }
         };
         s.put_all(&fires.iter().map(row).collect::<Vec<_>>())
     }
