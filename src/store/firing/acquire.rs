@@ -111,14 +111,14 @@ impl Firing<'_> {
         }
         let first_fence = s.draw_fences(Some(owner), taken.len())?.ok_or_else(|| fenced(owner))?;
 
-        let batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
-            .reviving(self.store.settings.recovery.revive_one_shots);
         // Nobody takes over from the only node of a store that ends with its process: fires that it
         // has prefetched need no rows. Should a node join later, it takes these fires for begun.
         let outlives_process = self.store.database().outlives_process();
         let prefetches =
             request.prefetch.is_some() && (outlives_process || s.instances(InstanceSelection::All)?.len() > 1);
-        let mut batch = batch.leaving_batch(prefetches);
+        let mut batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        batch.leaves_batch = prefetches;
+        batch.revives = self.store.settings.recovery.revive_one_shots;
         deferred.into_iter().for_each(|deferred| batch.defer(deferred));
         let fan_out = self.decide_parts(s, &mut batch, ticks, now_ms, &mut acquisition.unreadable)?;
         let mut reserved = Vec::new();
@@ -150,7 +150,7 @@ impl Firing<'_> {
         {
             return Err(Error::overtaken("reserve triggers"));
         }
-        let mut rows = batch.take_rows();
+        let mut rows = std::mem::take(&mut batch.rows);
         rows.extend(reserved.iter().map(|(r, priority)| FiredRow {
             fire_id: r.fire_id.clone(),
             trigger: r.trigger.clone(),
@@ -167,7 +167,7 @@ impl Firing<'_> {
         fan_out.write(s, &mut acquisition)?;
         batch.report_deferred(s, &mut acquisition)?;
 
-        acquisition.fired = batch.into_bundles();
+        acquisition.fired = batch.bundles;
         acquisition.reserved = reserved.into_iter().map(|(r, _)| r).collect();
         Ok(acquisition)
     }

@@ -172,17 +172,17 @@ impl Firing<'_> {
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
-        let batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
-            .reviving(self.store.settings.recovery.revive_one_shots);
-        let mut batch = batch.leaving_batch(request.prefetch.is_some());
+        let mut batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        batch.leaves_batch = request.prefetch.is_some();
+        batch.revives = self.store.settings.recovery.revive_one_shots;
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
         (first_fence..)
             .zip(claimable)
             .for_each(|(fence, firable)| batch.add_fire(firable, fence, request.prefetch.is_some()));
-        let rows = batch.take_rows();
+        let rows = std::mem::take(&mut batch.rows);
         batch.write(s, rows)?;
         batch.report_deferred(s, &mut acquisition)?;
-        acquisition.fired = batch.into_bundles();
+        acquisition.fired = batch.bundles;
         Ok(acquisition)
     }
 }

@@ -51,9 +51,9 @@ impl Firing<'_> {
         let now_ms = self.note_time(s.now_ms()?);
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let mut reserved = self.read_reserved(s, reservations)?;
-        let mut batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz())
-            .reviving(self.store.settings.recovery.revive_one_shots)
-            .precommitting();
+        let mut batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        batch.precommits = true;
+        batch.revives = self.store.settings.recovery.revive_one_shots;
         let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
         let (mut begun, mut given_back, mut yielded) = (Vec::new(), Vec::new(), Vec::new());
         for (fence, reservation) in (first_fence..).zip(reservations) {
@@ -82,7 +82,7 @@ impl Firing<'_> {
             s.delete_fired(&yielded, Vec::new())?;
         }
         // Reservations of triggers that are blocked are deleted: those that fire are none by then.
-        let rows: Vec<_> = begun.into_iter().zip(batch.take_rows()).collect();
+        let rows: Vec<_> = begun.into_iter().zip(std::mem::take(&mut batch.rows)).collect();
         if s.begin_executing(&rows)? != rows.len() {
             return Err(Error::overtaken("fire triggers"));
         }
@@ -90,7 +90,7 @@ impl Firing<'_> {
         let overtaken = reservations.len() - reserved.held.len();
         let mut acquisition = Acquisition { now_ms, overtaken, ..Acquisition::default() };
         batch.report_deferred(s, &mut acquisition)?;
-        acquisition.fired = batch.into_bundles();
+        acquisition.fired = batch.bundles;
         self.read_versions(s, acquisition.fired.iter_mut().map(|bundle| &mut bundle.job))?;
         Ok(acquisition)
     }

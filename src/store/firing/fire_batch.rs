@@ -27,15 +27,15 @@ pub(super) struct FireBatch<'a> {
     pub(super) ids: FireIds,
     now_ms: i64,
     /// Jobs begin at the times of their triggers, where those are still to come.
-    precommits: bool,
+    pub(super) precommits: bool,
     /// A trigger that is done keeps its row until its job has ended.
     keeps_rows: bool,
     /// True if the fires are prefetched.
-    leaves_batch: bool,
+    pub(super) leaves_batch: bool,
     /// True if dead one-shots are revived, whether or not their jobs request recovery.
-    revives: bool,
-    bundles: Vec<FireBundle>,
-    rows: Vec<FiredRow>,
+    pub(super) revives: bool,
+    pub(super) bundles: Vec<FireBundle>,
+    pub(super) rows: Vec<FiredRow>,
     advances: Vec<Advance>,
     ending: EndingTriggers,
     gone_with_options: Vec<TriggerKey>,
@@ -67,21 +67,6 @@ impl<'a> FireBatch<'a> {
             prefetched: Vec::new(),
             one_at_a_time: BTreeSet::new(),
         }
-    }
-
-    /// A batch of prefetched fires, if `leaves_batch`.
-    pub(super) fn leaving_batch(self, leaves_batch: bool) -> Self {
-        Self { leaves_batch, ..self }
-    }
-
-    /// A batch of a node that revives dead one-shots, if `revives`.
-    pub(super) fn reviving(self, revives: bool) -> Self {
-        Self { revives, ..self }
-    }
-
-    /// Jobs begin at the times of their triggers, where those are still to come.
-    pub(super) fn precommitting(self) -> Self {
-        Self { precommits: true, ..self }
     }
 
     /// Makes room for so many fires: vectors that grow would copy them over and over.
@@ -228,14 +213,6 @@ impl<'a> FireBatch<'a> {
             }
         }
         Ok(())
-    }
-
-    pub(super) fn take_rows(&mut self) -> Vec<FiredRow> {
-        std::mem::take(&mut self.rows)
-    }
-
-    pub(super) fn into_bundles(self) -> Vec<FireBundle> {
-        self.bundles
     }
 }
 
