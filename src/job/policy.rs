@@ -9,6 +9,7 @@ use super::whole_millis::{self, optional as millis};
 use crate::error::{Error, Result};
 use log::LevelFilter;
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// The longest policy as it is stored, in bytes.
@@ -70,20 +71,7 @@ pub struct JobPolicy {
 }
 
 /// The policy of a job that has none.
-pub(super) static NO_POLICY: JobPolicy = JobPolicy {
-    timeout: None,
-    stuck: None,
-    max_silence: None,
-    missed_heartbeats: None,
-    on_dead: None,
-    max_takeovers: None,
-    retry: None,
-    capture_log: None,
-    log_max_bytes: None,
-    keep_history: None,
-    placement: None,
-    strategy: None,
-};
+pub(super) static NO_POLICY: LazyLock<JobPolicy> = LazyLock::new(JobPolicy::default);
 
 /// The time after which a run counts as stuck, and the action then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -263,7 +251,7 @@ impl JobPolicy {
 
     /// True if the policy is the default.
     pub fn is_default(&self) -> bool {
-        *self == NO_POLICY
+        *self == *NO_POLICY
     }
 
     /// The policy with what it leaves open as another has it.

@@ -10,10 +10,11 @@ use parking_lot::Mutex;
 use std::time::Duration;
 
 /// The state of a service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServiceState {
     /// No thread yet.
+    #[default]
     NotStarted,
     /// A pass is under way.
     Working,
@@ -37,7 +38,7 @@ words! {
 }
 
 /// The health of a service of this node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceHealth {
     /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running
@@ -80,21 +81,7 @@ pub(crate) struct ServiceRecord {
 
 impl ServiceRecord {
     pub(crate) fn new(name: &'static str) -> Self {
-        let health = ServiceHealth {
-            name,
-            state: ServiceState::NotStarted,
-            errors_in_a_row: 0,
-            last_error: None,
-            runs: 0,
-            errors: 0,
-            panics: 0,
-            last_pass: None,
-            since_last_pass: None,
-            last_duration: None,
-            longest_duration: None,
-            last_rows: None,
-        };
-        Self { name, health: Mutex::new(health) }
+        Self { name, health: Mutex::new(ServiceHealth { name, ..ServiceHealth::default() }) }
     }
 
     /// The health of the service at this time of the clock.

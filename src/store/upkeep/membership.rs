@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The knowledge of a node of its own place in the cluster; kept by its cluster manager between
 /// check-ins.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Membership {
     /// The instance's name.
     pub instance: String,
@@ -52,9 +52,10 @@ pub struct Membership {
 }
 
 /// The way of a node back to work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Comeback {
     /// The node has always taken work.
+    #[default]
     None,
     /// At its last check-in the node took no work.
     Awaited,
@@ -66,24 +67,7 @@ pub(crate) enum Comeback {
 impl Membership {
     /// A node that has not checked in yet.
     pub fn new(instance: impl Into<String>) -> Self {
-        Self {
-            instance: instance.into(),
-            incarnation: None,
-            last_checkin: None,
-            answered: None,
-            is_cut_off: false,
-            node: None,
-            process: Process::own(),
-            living: None,
-            was_failed_out: false,
-            attempted: None,
-            published: 0,
-            comeback: Comeback::None,
-            worked: false,
-            last_recovered: None,
-            slowest_read: Duration::ZERO,
-            observations: Observations::default(),
-        }
+        Self { instance: instance.into(), process: Process::own(), ..Self::default() }
     }
 
     /// The owner in guarded writes; none if it is not registered.
