@@ -80,8 +80,10 @@ impl Access {
         if let Some(login) = self.by_proxy(request) {
             return Who::Known(login);
         }
-        if let Some(login) = session.and_then(|session| self.of_name(&session.name)) {
-            return Who::Known(login);
+        if let Some(user) =
+            session.and_then(|session| self.settings.users.iter().find(|user| user.name == session.name))
+        {
+            return Who::Known(Login::new(&user.name, user.role));
         }
         if by_header && let Some((name, password)) = basic(request) {
             return match self.log_in(request, &name, &password, now) {
@@ -143,11 +145,6 @@ impl Access {
         if remembered.len() < MOST_REMEMBERED {
             remembered.insert(fingerprint, now + REMEMBERED);
         }
-    }
-
-    fn of_name(&self, name: &str) -> Option<Login> {
-        let user = self.settings.users.iter().find(|user| user.name == name)?;
-        Some(Login::new(name, user.role))
     }
 
     /// The address from which a request comes: for a proxy's, that for which the proxy asks.

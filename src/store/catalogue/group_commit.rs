@@ -33,7 +33,8 @@ impl Catalogue<'_> {
                 Answer::Lead => self.store_for_all(Leader::take(&commit)),
                 Answer::Alone => {
                     let answers = self.store_group(std::slice::from_ref(&caller), &random_hex()?, Before::Nothing)?;
-                    return answers.into_iter().next().unwrap_or_else(|| Err(unanswered()));
+                    let unanswered = || Err(Error::Refused(format!("{PURPOSE}: the transaction did not run")));
+                    return answers.into_iter().next().unwrap_or_else(unanswered);
                 }
             }
         }
@@ -186,8 +187,4 @@ fn copy_of_transient(error: &Error) -> Option<Error> {
     let Error::Database(DatabaseError { operation, message, class }) = error else { return None };
     let lasts = *class == FailureClass::Permanent;
     (!lasts).then(|| DatabaseError { operation: operation.clone(), message: message.clone(), class: *class }.into())
-}
-
-fn unanswered() -> Error {
-    Error::Refused(format!("{PURPOSE}: the transaction did not run"))
 }

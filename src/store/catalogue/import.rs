@@ -9,7 +9,7 @@ use crate::hash::HashMap;
 use crate::job::JobDetail;
 use crate::job_file::plan::{Plan, Stored, Unfit, doomed, plan};
 use crate::job_file::{FileJob, FileTrigger, JobFile, Start};
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, TriggerKey, distinct};
 use crate::store::Session;
 use crate::store::calendars::Calendars;
 use crate::store::firing::{delete_idle, drop_submitted, submitted_after};
@@ -71,21 +71,14 @@ impl Catalogue<'_> {
     }
 
     fn put_file(&self, s: &mut dyn Session, file: &JobFile, mut imported: Imported) -> Result<Imported> {
-        let keys: Vec<TriggerKey> = file.triggers.iter().map(|entry| entry.trigger.key.clone()).collect();
-        let old: BTreeMap<TriggerKey, TriggerRow> = s
-            .triggers(TriggerSelection::Keys(&distinct(&keys)))?
-            .into_iter()
-            .map(|row| (row.key.clone(), row))
-            .collect();
+        let keys: Vec<TriggerKey> = distinct(file.triggers.iter().map(|entry| &entry.trigger.key));
+        let old: BTreeMap<TriggerKey, TriggerRow> =
+            s.triggers(TriggerSelection::Keys(&keys))?.into_iter().map(|row| (row.key.clone(), row)).collect();
         let (prepared, unfit) = self.prepare(s, file, &old)?;
-        let wanted: Vec<JobKey> = file
-            .jobs
-            .iter()
-            .map(|job| job.detail.key.clone())
-            .chain(file.triggers.iter().map(|entry| entry.trigger.job_key.clone()))
-            .collect();
+        let of_triggers = file.triggers.iter().map(|entry| &entry.trigger.job_key);
+        let wanted: Vec<JobKey> = distinct(file.jobs.iter().map(|job| &job.detail.key).chain(of_triggers));
         let stored = Stored {
-            jobs: s.existing_jobs(&distinct(&wanted))?.into_iter().collect(),
+            jobs: s.existing_jobs(&wanted)?.into_iter().collect(),
             triggers: old.iter().map(|(key, row)| (key.clone(), row.job.clone())).collect(),
             unfit,
             unchanged: if file.keeps_unchanged { self.unchanged(file, &prepared, &old) } else { BTreeSet::new() },
@@ -122,8 +115,8 @@ impl Catalogue<'_> {
             if let Start::After(ms) = entry.start {
                 trigger.start_ms = start_of(&trigger, now_ms.saturating_add(ms));
             }
-            let replaced =
-                old.get(&trigger.key).filter(|_| file.directives.relative && starts_about_now(&trigger, now_ms));
+            let starts_about_now = trigger.start_ms < now_ms.saturating_add(ABOUT_NOW_MS);
+            let replaced = old.get(&trigger.key).filter(|_| file.directives.relative && starts_about_now);
             if let Some(replaced) = replaced {
                 trigger.start_ms = replaced.start_ms;
             }
@@ -246,10 +239,6 @@ fn delete_doomed(s: &mut dyn Session, file: &JobFile, imported: &mut Imported) -
     Ok(())
 }
 
-fn distinct<K: Ord + Clone>(keys: &[K]) -> Vec<K> {
-    crate::key::distinct(keys.iter())
-}
-
 /// The start of a cron trigger is a whole second.
 fn start_of(trigger: &Trigger, ms: i64) -> i64 {
     if trigger.schedule.starts_with_the_second() { ms.div_euclid(1000) * 1000 } else { ms }
@@ -258,10 +247,6 @@ fn start_of(trigger: &Trigger, ms: i64) -> i64 {
 /// Quartz.NET's rule for `schedule-trigger-relative-to-replaced-trigger`: a start that is over, or
 /// less than this away.
 const ABOUT_NOW_MS: i64 = 5_000;
-
-fn starts_about_now(trigger: &Trigger, now_ms: i64) -> bool {
-    trigger.start_ms < now_ms.saturating_add(ABOUT_NOW_MS)
-}
 
 /// Lets a trigger go on where the one it replaces stands: it fires next after that one's last fire,
 /// or after now.

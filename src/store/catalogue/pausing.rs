@@ -32,7 +32,8 @@ impl Catalogue<'_> {
     /// As [`Catalogue::pause_trigger_groups`], and returns how many triggers changed.
     pub fn pause_and_count_groups(&self, groups: &GroupMatcher) -> Result<(Vec<String>, usize)> {
         self.store.write("pause trigger groups", |s| {
-            let mut names = matching(s, groups)?;
+            let stored = s.groups(Grouped::Triggers)?.into_iter();
+            let mut names: BTreeSet<String> = stored.filter(|name| groups.matches(name)).collect();
             if let GroupMatcher::Equals(name) = groups {
                 names.insert(name.clone());
             }
@@ -268,10 +269,6 @@ fn pause_groups(s: &mut dyn Session, groups: &[String]) -> Result<usize> {
     let reserved: Vec<TriggerKey> = reserved.filter(|key| groups.iter().any(|group| group == key.group())).collect();
     s.delete_reservations(&reserved)?;
     s.change_states(Selection::Groups(groups), Transition::Pause.moves(), false)
-}
-
-fn matching(s: &mut dyn Session, groups: &GroupMatcher) -> Result<BTreeSet<String>> {
-    Ok(s.groups(Grouped::Triggers)?.into_iter().filter(|g| groups.matches(g)).collect())
 }
 
 fn matching_jobs(s: &mut dyn Session, groups: &GroupMatcher) -> Result<Vec<JobKey>> {

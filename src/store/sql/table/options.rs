@@ -47,8 +47,9 @@ impl OptionColumns {
 impl SqlSession<'_, '_> {
     /// Writes the options of new triggers.
     pub(super) fn insert_options(&mut self, triggers: &[TriggerRow]) -> Result<()> {
-        // Another program may have deleted a trigger of the same key and left its options.
-        let old = triggers.iter().filter(|t| often_has_options(&t.kind) || t.options.is_some());
+        // Another program may have deleted a trigger of the same key and left its options. Simple
+        // triggers seldom have some, and they are the many that come and go.
+        let old = triggers.iter().filter(|t| t.kind != "SIMPLE" || t.options.is_some());
         let old: Vec<_> = old.map(|t| t.key.clone()).collect();
         self.delete_option_rows(&trigger_keys(&old))?;
         let row = |t: &TriggerRow| {
@@ -77,9 +78,4 @@ impl SqlSession<'_, '_> {
         let rows: Vec<_> = starts.iter().map(row).collect();
         self.update_rows("CN_TRIGGER_OPTIONS", &BARE_KEY, &[], &["start_time"], &rows).map(drop)
     }
-}
-
-/// Simple triggers seldom have some, and they are the many that come and go.
-fn often_has_options(kind: &str) -> bool {
-    kind != "SIMPLE"
 }
