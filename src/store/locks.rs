@@ -90,20 +90,17 @@ impl Locks<'_> {
     /// # Errors
     /// Failures of the database.
     pub fn renew(&self, locks: &[(String, String)]) -> Result<Vec<(String, String)>> {
-        let mut lost = Vec::new();
-        self.store.once("renew locks", TxMode::OwnRows, &mut |s| {
+        self.store.once("renew locks", TxMode::OwnRows, |s| {
             let now_ms = s.now_ms()?;
-            lost.clear();
-            if s.renew_locks(locks, now_ms)? < locks.len() {
-                let held: Vec<LockRow> = s.rows().by(&["name"]).list()?;
-                let is_held = |(name, holder): &&(String, String)| {
-                    held.iter().any(|row| row.name == *name && row.holder == *holder && row.expires_ms > now_ms)
-                };
-                lost = locks.iter().filter(|lock| !is_held(lock)).cloned().collect();
+            if s.renew_locks(locks, now_ms)? >= locks.len() {
+                return Ok(Vec::new());
             }
-            Ok(())
-        })?;
-        Ok(lost)
+            let held: Vec<LockRow> = s.rows().by(&["name"]).list()?;
+            let is_held = |(name, holder): &&(String, String)| {
+                held.iter().any(|row| row.name == *name && row.holder == *holder && row.expires_ms > now_ms)
+            };
+            Ok(locks.iter().filter(|lock| !is_held(lock)).cloned().collect())
+        })
     }
 
     /// Releases a lock; false if this holder holds it no longer.

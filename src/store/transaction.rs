@@ -170,7 +170,7 @@ impl JobStore {
         match (answer.into_inner(), doubt) {
             (Some(answer), None) => Ok(TxOutcome::Done(answer)),
             (Some(answer), Some(error)) => Ok(TxOutcome::InDoubt(answer, error)),
-            (None, _) => Err(Error::Refused(format!("{purpose}: the transaction did not run"))),
+            (None, _) => Err(did_not_run(purpose)),
         }
     }
 
@@ -188,7 +188,7 @@ impl JobStore {
         loop {
             tries += 1;
             let mut worked = false;
-            let outcome = self.once(purpose, mode, &mut |s| {
+            let outcome = self.once_dyn(purpose, mode, &mut |s| {
                 worked = false;
                 work(s)?;
                 worked = true;
@@ -220,7 +220,19 @@ impl JobStore {
 
     /// A single try, no retry. A try that others on other members of a cluster of databases have
     /// overtaken has waited for a lock, and goes on waiting.
-    pub(super) fn once(
+    pub(super) fn once<T>(
+        &self,
+        purpose: &'static str,
+        mode: TxMode,
+        mut work: impl FnMut(&mut dyn Session) -> Result<T>,
+    ) -> Result<T> {
+        let mut answer = None;
+        self.once_dyn(purpose, mode, &mut |s| work(s).map(|answered| answer = Some(answered)))?;
+        answer.ok_or_else(|| did_not_run(purpose))
+    }
+
+    /// As [`JobStore::once`], with the same code for every type of answers.
+    fn once_dyn(
         &self,
         purpose: &'static str,
         mode: TxMode,
@@ -281,7 +293,7 @@ impl JobStore {
         loop {
             tries += 1;
             let mut answer = false;
-            match self.once(purpose, mode.to_ask(), &mut |s| {
+            match self.once_dyn(purpose, mode.to_ask(), &mut |s| {
                 answer = happened(s)?;
                 Ok(())
             }) {
@@ -314,6 +326,10 @@ impl JobStore {
         let until = self.clock.ticks() + longest.mul_f64(0.5 + random::share() / 2.0);
         self.clock.wait(&Signal::default(), Some(until));
     }
+}
+
+fn did_not_run(purpose: &str) -> Error {
+    Error::Refused(format!("{purpose}: the transaction did not run"))
 }
 
 /// The error where a statement may have been applied, or may still be, and it could not be found

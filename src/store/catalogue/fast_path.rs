@@ -39,20 +39,15 @@ impl Catalogue<'_> {
         if work.jobs.is_empty() && work.triggers.is_empty() {
             return FastPathOutcome::Declined;
         }
-        let mut stored_ms = None;
-        let tried = self.store.once(purpose, TxMode::SingleStatement, &mut |s| {
-            stored_ms = s.store_fast_path(work, token)?;
-            Ok(())
-        });
-        match (tried, stored_ms) {
-            (Ok(()), Some(now_ms)) => FastPathOutcome::Stored(now_ms),
-            (Err(error), _) if error.failure_class() == Some(FailureClass::CommitUnknown) => FastPathOutcome::Unknown,
-            (Err(error), _) => {
+        match self.store.once(purpose, TxMode::SingleStatement, |s| s.store_fast_path(work, token)) {
+            Ok(Some(now_ms)) => FastPathOutcome::Stored(now_ms),
+            Ok(None) => FastPathOutcome::Declined,
+            Err(error) if error.failure_class() == Some(FailureClass::CommitUnknown) => FastPathOutcome::Unknown,
+            Err(error) => {
                 // The transaction that comes now finds a lasting failure again.
                 log::debug!("{purpose}: not by one statement, but by a transaction error={error}");
                 FastPathOutcome::Failed
             }
-            (Ok(()), None) => FastPathOutcome::Declined,
         }
     }
 

@@ -59,7 +59,7 @@ impl Upkeep<'_> {
         // Other threads draw fences on other members of a cluster of databases: a transaction sees
         // what was committed there before the transaction began, and no more.
         let largest = self.largest_fence();
-        self.store.once("check in", TxMode::OwnRows, &mut |s| {
+        self.store.once("check in", TxMode::OwnRows, |s| {
             seen = self.see_members(s)?;
             for name in &seen.replaced {
                 s.delete_instance(name, Departure::Replaced)?;
@@ -106,9 +106,8 @@ impl Upkeep<'_> {
     fn note_last_work(&self, me: &mut Membership, is_free: bool) {
         let works = is_free && me.node.as_ref().is_none_or(|node| node.info.activity.takes_work());
         if me.worked && !works {
-            let noted = self
-                .store
-                .once("note the last work", TxMode::OwnRows, &mut |s| s.now_ms().and_then(|ms| s.note_seen(ms)));
+            let noted =
+                self.store.once("note the last work", TxMode::OwnRows, |s| s.now_ms().and_then(|ms| s.note_seen(ms)));
             if let Err(error) = noted {
                 log::warn!("time of the last work not kept instance={} error={error}", me.instance);
                 return;
@@ -153,7 +152,7 @@ impl Upkeep<'_> {
         let owner = Owner { instance: me.instance.clone(), incarnation: incarnation.clone() };
         let living = Living::new(&incarnation);
         let (mut published, mut outage, mut recovering, mut is_written) = (0, None, None, false);
-        let entered = self.store.once("register the instance", TxMode::Exclusive(Lock::StateAccess), &mut |s| {
+        let entered = self.store.once("register the instance", TxMode::Exclusive(Lock::StateAccess), |s| {
             is_written = false;
             let now_ms = s.now_ms()?;
             let instances = s.instances(InstanceSelection::All)?;
@@ -245,12 +244,7 @@ impl Upkeep<'_> {
     }
 
     fn look_at_members(&self) -> Result<MembersSeen> {
-        let mut seen = MembersSeen::default();
-        self.store.once("look at the cluster", TxMode::ReadOnly, &mut |s| {
-            seen = self.see_members(s)?;
-            Ok(())
-        })?;
-        Ok(seen)
+        self.store.once("look at the cluster", TxMode::ReadOnly, |s| self.see_members(s))
     }
 
     /// The process of a node is gone, as far as this machine can tell, and where it is or

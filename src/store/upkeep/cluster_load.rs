@@ -57,12 +57,7 @@ impl Upkeep<'_> {
 
     /// The load, with a single try: the caller decides when to try again.
     pub(crate) fn look_at_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
-        let mut load = None;
-        self.store.once("look at the load", TxMode::Autocommit, &mut |s| {
-            load = Some(self.load_in(s, after, most)?);
-            Ok(())
-        })?;
-        load.ok_or_else(|| crate::Error::Refused("look at the load: the transaction did not run".to_owned()))
+        self.store.once("look at the load", TxMode::Autocommit, |s| self.load_in(s, after, most))
     }
 
     fn load_in(&self, s: &mut dyn Session, after: Duration, most: usize) -> Result<ClusterLoad> {
@@ -105,11 +100,6 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database.
     pub fn trigger_states(&self) -> Result<BTreeMap<String, usize>> {
-        let mut states = BTreeMap::new();
-        self.store.once("count triggers", TxMode::Autocommit, &mut |s| {
-            states = s.count_states()?.into_iter().collect();
-            Ok(())
-        })?;
-        Ok(states)
+        self.store.once("count triggers", TxMode::Autocommit, |s| Ok(s.count_states()?.into_iter().collect()))
     }
 }

@@ -100,7 +100,7 @@ impl Upkeep<'_> {
         let (mut now_ms, mut asked, mut answered) = (0, begun, begun);
         let (mut rows, mut cancels): (Vec<HeartbeatRow>, Vec<CancelRow>) = (Vec::new(), Vec::new());
         let begin = if beats.is_empty() { TxMode::ReadOnly } else { TxMode::OwnRows };
-        self.store.once("beat", begin, &mut |s| {
+        self.store.once("beat", begin, |s| {
             asked = self.store.clock.ticks();
             now_ms = s.now_ms()?;
             answered = self.store.clock.ticks();
@@ -148,13 +148,12 @@ impl Upkeep<'_> {
         let begun = self.store.clock.ticks();
         let was_cut_off = std::mem::replace(&mut seen.is_cut_off, true);
         let tolerance_ms = millis(self.store.tolerance());
-        let (mut now_ms, mut doubtful, mut asked, mut answered) = (0, 0, begun, begun);
-        self.store.once("look for missed beats", TxMode::Autocommit, &mut |s| {
-            asked = self.store.clock.ticks();
-            (now_ms, doubtful) = s.doubtful_heartbeats(tolerance_ms)?;
-            answered = self.store.clock.ticks();
-            Ok(())
-        })?;
+        let (asked, now_ms, doubtful, answered) =
+            self.store.once("look for missed beats", TxMode::Autocommit, |s| {
+                let asked = self.store.clock.ticks();
+                let (now_ms, doubtful) = s.doubtful_heartbeats(tolerance_ms)?;
+                Ok((asked, now_ms, doubtful, self.store.clock.ticks()))
+            })?;
         if doubtful > 0 {
             seen.is_cut_off = was_cut_off;
             return self.heartbeat(owner, &[], seen);
@@ -171,9 +170,8 @@ impl Upkeep<'_> {
     /// Recovers fires whose last beat is still the one that was seen. A second node that saw the
     /// same silence finds nothing.
     fn recover_silent(&self, dead: &HashMap<String, i64>) -> Result<Vec<Recovered>> {
-        let mut recovered = Vec::new();
-        self.store.once("recover silent fires", TxMode::Exclusive(Lock::TriggerAccess), &mut |s| {
-            recovered.clear();
+        self.store.once("recover silent fires", TxMode::Exclusive(Lock::TriggerAccess), |s| {
+            let mut recovered = Vec::new();
             let ids: Vec<String> = dead.keys().cloned().collect();
             let beats: Vec<HeartbeatRow> = s.rows().any_of(&["fire_id"], &ids).list()?;
             let unchanged = beats.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
@@ -188,10 +186,9 @@ impl Upkeep<'_> {
                 // Fires whose rows their jobs hold are left: the next pass finds them as silent.
                 recovered.push(self.recover_free(s, &instance, fires, FireHolder::Running)?);
             }
-            Ok(())
-        })?;
-        recovered.retain(|recovered| !recovered.is_empty());
-        Ok(recovered)
+            recovered.retain(|recovered| !recovered.is_empty());
+            Ok(recovered)
+        })
     }
 
     /// Recovers fires of the node itself that will not end: their workers died, or were given up.

@@ -280,20 +280,18 @@ impl Upkeep<'_> {
         seen_ms: Option<i64>,
         foreseen: Option<&Foreseen<'_>>,
     ) -> Result<Option<Recovered>> {
-        let mut recovered = None;
         let begin = if foreseen.is_some() { TxMode::OwnRows } else { TxMode::Exclusive(Lock::StateAccess) };
-        self.store.once("recover a failed instance", begin, &mut |s| {
-            recovered = None;
+        self.store.once("recover a failed instance", begin, |s| {
             foreseen.map_or(Ok(()), |foreseen| foreseen.wait_and_lock(self.store, s))?;
             let row = s.instances(InstanceSelection::Named(name))?.pop();
             if row.as_ref().map(|i| i.last_checkin_ms) != seen_ms {
-                return Ok(()); // it has checked in, or it has been recovered, since it was suspected
+                return Ok(None); // it has checked in, or it has been recovered, since it was suspected
             }
             // An observer, or one in standby, was not there for work: its end is not the beginning
             // of an outage.
             let now_ms = s.now_ms()?;
             if foreseen.is_some_and(|foreseen| !(foreseen.is_dead)(now_ms)) {
-                return Ok(());
+                return Ok(None);
             }
             let reports = NodeReports::of(s, name)?;
             let worked = row.as_ref().is_some_and(|row| reports.takes_work(row, now_ms));
@@ -303,7 +301,7 @@ impl Upkeep<'_> {
             if let Some(seen_ms) = seen_ms
                 && !s.delete_instance(name, Departure::Silent(seen_ms))?
             {
-                return Ok(());
+                return Ok(None);
             }
             if let Some(seen_ms) = seen_ms.filter(|_| worked) {
                 s.note_seen(seen_ms)?;
@@ -323,10 +321,8 @@ impl Upkeep<'_> {
             if is_news {
                 s.notify(Notification::Change)?;
             }
-            recovered = Some(done).filter(|done| seen_ms.is_some() || !done.is_empty());
-            Ok(())
-        })?;
-        Ok(recovered)
+            Ok(Some(done).filter(|done| seen_ms.is_some() || !done.is_empty()))
+        })
     }
 
     /// Recovers all that is left under a name, before somebody registers under it.
