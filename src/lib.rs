@@ -117,6 +117,7 @@ pub mod database;
 pub mod definitions;
 mod epoch;
 mod error;
+mod from;
 mod guarded;
 mod hash;
 pub mod history;

@@ -23,6 +23,7 @@ pub use weekly::Weekdays;
 
 use crate::epoch::moment;
 use crate::error::{Error, Result};
+use crate::from::from;
 use crate::key::check_text;
 use crate::local;
 use chrono::{DateTime, Utc};
@@ -129,39 +130,14 @@ impl CalendarRule {
     }
 }
 
-impl From<AnnualDays> for CalendarRule {
-    fn from(days: AnnualDays) -> Self {
-        CalendarRule::Annual(days)
-    }
-}
-
-impl From<CronTimes> for CalendarRule {
-    fn from(times: CronTimes) -> Self {
-        CalendarRule::Cron(times)
-    }
-}
-
-impl From<DailyRange> for CalendarRule {
-    fn from(range: DailyRange) -> Self {
-        CalendarRule::Daily(range)
-    }
-}
-
-impl From<Holidays> for CalendarRule {
-    fn from(days: Holidays) -> Self {
-        CalendarRule::Holiday(days)
-    }
-}
-
-impl From<MonthDays> for CalendarRule {
-    fn from(days: MonthDays) -> Self {
-        CalendarRule::Monthly(days)
-    }
-}
-
-impl From<Weekdays> for CalendarRule {
-    fn from(days: Weekdays) -> Self {
-        CalendarRule::Weekly(days)
+from! {
+    CalendarRule {
+        AnnualDays => |days| Self::Annual(days),
+        CronTimes => |times| Self::Cron(times),
+        DailyRange => |range| Self::Daily(range),
+        Holidays => |days| Self::Holiday(days),
+        MonthDays => |days| Self::Monthly(days),
+        Weekdays => |days| Self::Weekly(days),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Keys in forms: a key of two parts, or a plain name, in one field.
 
 use super::form::Fields;
+use crate::from::from;
 use crate::key::{JobKey, TriggerKey, pair};
 use serde_json::{Value, json};
 
@@ -86,21 +87,11 @@ pub(super) fn named(
     Ok(None)
 }
 
-impl From<&TriggerKey> for Subject {
-    fn from(key: &TriggerKey) -> Self {
-        Self::Pair(key.group().to_owned(), key.name().to_owned())
-    }
-}
-
-impl From<&JobKey> for Subject {
-    fn from(key: &JobKey) -> Self {
-        Self::Pair(key.group().to_owned(), key.name().to_owned())
-    }
-}
-
-impl From<&str> for Subject {
-    fn from(name: &str) -> Self {
-        Self::Name(name.to_owned())
+from! {
+    Subject {
+        &TriggerKey => |key| Self::Pair(key.group().to_owned(), key.name().to_owned()),
+        &JobKey => |key| Self::Pair(key.group().to_owned(), key.name().to_owned()),
+        &str => |name| Self::Name(name.to_owned()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Secret: a text that never shows itself in Debug, Display, logs or errors.
 
+use crate::from::from;
 use std::fmt;
 
 /// A password, or a URL that holds one.
@@ -46,14 +47,9 @@ impl fmt::Display for Secret {
     }
 }
 
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl From<&str> for Secret {
-    fn from(text: &str) -> Self {
-        Self(text.to_owned())
+from! {
+    Secret {
+        String => |text| Self(text),
+        &str => |text| Self(text.to_owned()),
     }
 }

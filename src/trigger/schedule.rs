@@ -6,6 +6,7 @@ use super::daily_time_interval::DailyTimeIntervalSchedule;
 use super::recurrence::RecurrenceSchedule;
 use super::simple::SimpleSchedule;
 use crate::error::Result;
+use crate::from::from;
 use chrono_tz::Tz;
 
 /// The kinds of schedule, each with what it needs to compute its times.
@@ -104,33 +105,13 @@ impl Schedule {
     }
 }
 
-impl From<SimpleSchedule> for Schedule {
-    fn from(schedule: SimpleSchedule) -> Self {
-        Schedule::Simple(schedule)
-    }
-}
-
-impl From<CronSchedule> for Schedule {
-    fn from(schedule: CronSchedule) -> Self {
-        Schedule::Cron(schedule)
-    }
-}
-
-impl From<CalendarIntervalSchedule> for Schedule {
-    fn from(schedule: CalendarIntervalSchedule) -> Self {
-        Schedule::CalendarInterval(schedule)
-    }
-}
-
-impl From<DailyTimeIntervalSchedule> for Schedule {
-    fn from(schedule: DailyTimeIntervalSchedule) -> Self {
-        Schedule::DailyTimeInterval(schedule)
-    }
-}
-
-impl From<RecurrenceSchedule> for Schedule {
-    fn from(schedule: RecurrenceSchedule) -> Self {
-        Schedule::Recurrence(schedule)
+from! {
+    Schedule {
+        SimpleSchedule => |schedule| Self::Simple(schedule),
+        CronSchedule => |schedule| Self::Cron(schedule),
+        CalendarIntervalSchedule => |schedule| Self::CalendarInterval(schedule),
+        DailyTimeIntervalSchedule => |schedule| Self::DailyTimeInterval(schedule),
+        RecurrenceSchedule => |schedule| Self::Recurrence(schedule),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `Statement`: one SQL text with its values, for every database, prepared once per connection.
 
 use super::by_place::by_place;
+use crate::from::from;
 use diesel::backend::Backend;
 use diesel::deserialize::{self, FromSql};
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -46,45 +47,15 @@ by_place! {
     }
 }
 
-impl From<i64> for Value {
-    fn from(value: i64) -> Self {
-        Value::Int(Some(value))
-    }
-}
-
-impl From<Option<i64>> for Value {
-    fn from(value: Option<i64>) -> Self {
-        Value::Int(value)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(value: &str) -> Self {
-        Value::Text(Some(value.to_owned()))
-    }
-}
-
-impl From<&String> for Value {
-    fn from(value: &String) -> Self {
-        Value::Text(Some(value.clone()))
-    }
-}
-
-impl From<Option<&str>> for Value {
-    fn from(value: Option<&str>) -> Self {
-        Value::Text(value.map(str::to_owned))
-    }
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Self {
-        Value::Flag(value)
-    }
-}
-
-impl From<Option<&Vec<u8>>> for Value {
-    fn from(value: Option<&Vec<u8>>) -> Self {
-        Value::Bytes(value.cloned())
+from! {
+    Value {
+        i64 => |value| Self::Int(Some(value)),
+        Option<i64> => |value| Self::Int(value),
+        &str => |value| Self::Text(Some(value.to_owned())),
+        &String => |value| Self::Text(Some(value.clone())),
+        Option<&str> => |value| Self::Text(value.map(str::to_owned)),
+        bool => |value| Self::Flag(value),
+        Option<&Vec<u8>> => |value| Self::Bytes(value.cloned()),
     }
 }
 
