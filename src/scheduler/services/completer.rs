@@ -145,7 +145,7 @@ impl Completer {
     /// Ends that were recorded without an answer are not to be recorded again: their rows are gone,
     /// and they would pass for those of another node.
     ///
-    /// Whether it was tidied after ends that jobs have recorded cannot be seen: that is done again.
+    /// The tidying after ends that jobs have recorded is not seen in the store: it is done again.
     fn settle_doubt(&mut self, owner: &Arc<Owner>) -> Result<()> {
         let count = self.in_doubt.min(self.batch.len());
         let in_doubt = self.batch.get(..count).unwrap_or_default();

@@ -45,7 +45,7 @@ impl Firing<'_> {
             begin,
             |s| self.complete_in_session(s, tries.next()),
             &mut |s, recorded| {
-                // Whether it was tidied after ends that jobs have recorded cannot be seen.
+                // The tidying after ends that jobs have recorded is not seen in the store.
                 let ended = of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded);
                 Ok(!ended.is_empty() && self.are_completed(s, owner, &ended)?)
             },

@@ -135,6 +135,7 @@ impl JobTypes<'_> {
                 return Ok(None);
             }
             let triggers = s.triggers(TriggerSelection::OfJob(key))?;
+            let noted = s.row::<OrphanRow>(key)?.filter(|noted| *noted.job_type == *job.job_type);
             Ok(Some(Orphan {
                 job: job.key,
                 job_type: job.job_type.to_string(),
@@ -142,7 +143,7 @@ impl JobTypes<'_> {
                 known_version: known.map(|known| u32::try_from(known).unwrap_or(u32::MAX)),
                 triggers: triggers.len(),
                 next_fire_time: triggers.iter().filter_map(|trigger| trigger.next_ms).min().map(moment),
-                since: s.row::<OrphanRow>(key)?.map(|noted| moment(noted.since_ms)),
+                since: noted.map(|noted| moment(noted.since_ms)),
             }))
         })
     }

@@ -112,6 +112,20 @@ fn orphans_are_deleted_when_they_are_old_enough() {
     assert_eq!(since(&cluster), []);
 }
 
+on_each_database!(a_job_of_another_type_is_an_orphan_from_then_on);
+/// The age that was noted is that of the type that it had.
+fn a_job_of_another_type_is_an_orphan_from_then_on() {
+    let cluster = Cluster::new(open());
+    let _a = node_with(&cluster, "A", &[info("work", 1)]);
+    let of_type = |name: &str| job("a").job_type(name).durable(true).build().unwrap();
+    cluster.store.catalogue().add_job(&of_type("gone"), false).unwrap();
+    cluster.store.job_types().note_orphans().unwrap();
+    let since = || cluster.store.job_types().orphan(&job_key("a")).unwrap().expect("an orphan").since;
+    assert_eq!(since(), Some(at(NOW)));
+    cluster.store.catalogue().add_job(&of_type("gone.too"), true).unwrap();
+    assert_eq!(since(), None);
+}
+
 on_each_database!(an_orphan_that_runs_is_not_deleted);
 /// A run that began when its node had the type ends as usual.
 fn an_orphan_that_runs_is_not_deleted() {
