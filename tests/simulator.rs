@@ -93,6 +93,7 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     (1_400_301_320, "calm=43200,no-crash,no-drift,no-store-drift"),
     (1_400_900_600, "calm=21750,no-crash,no-pause,no-same-names"),
     (1_500_900_064, "no-drift"),
+    (1_800_400_335, "calm=703,no-crash"),
 ];
 
 /// Puts what the nodes log into the history.

@@ -91,8 +91,8 @@ pub struct Known {
     /// `WAITING` of a job that runs once at a time and is running, and fires them itself. These
     /// jobs overlap, and count wrongly.
     pub overlapping: BTreeSet<JobKey>,
-    /// `LeavesBlocked`: it recovers a run for whose end its trigger waits, by an option that Quartz
-    /// does not know, and the trigger stays `BLOCKED` until the next audit of ours.
+    /// `LeavesBlocked`: it ends or recovers a run for whose end its trigger waits, by an option that
+    /// Quartz does not know, and the trigger stays `BLOCKED` until the next audit of ours.
     pub left_blocked: BTreeSet<JobKey>,
     /// `LeavesComplete`: its run is the last that ends of a trigger whose last fire was another,
     /// and the trigger stays `COMPLETE` until the next audit of ours.
@@ -460,6 +460,8 @@ impl World {
         }
         self.java.borrow_mut().known.recorded.insert(fired.fire_id.clone());
         self.java.borrow_mut().known.left_complete.extend(is_complete.then(|| fired.trigger.clone()));
+        let may_be_waited_for = !fired.job.disallows_concurrent_execution();
+        self.java.borrow_mut().known.left_blocked.extend(may_be_waited_for.then(|| key.clone()));
         let stored = self.console.job(key).expect("an answer");
         if let Some((job, n)) =
             stored.and_then(|job| Some((job, fired.job.data().integer("n")?))).filter(|_| has_succeeded)
