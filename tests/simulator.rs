@@ -94,6 +94,7 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     (1_400_900_600, "calm=21750,no-crash,no-pause,no-same-names"),
     (1_500_900_064, "no-drift"),
     (1_800_400_335, "calm=703,no-crash"),
+    (1_800_501_470, "calm=28350,no-crash"),
 ];
 
 /// Puts what the nodes log into the history.

@@ -446,6 +446,9 @@ impl World {
         // Two operators may trigger work by hand in one.
         let is_work = !["loose.", "manual."].iter().any(|group| job.starts_with(group));
         let is_same = |run: &Running| run.due == *due && is_work;
+        // A node of Quartz has let the others of the job go.
+        let is_let_go = self.java.borrow().known.overlapping.iter().any(|key| key.to_string() == job);
+        let is_alone = is_alone && !is_let_go;
         let is_other = |id: &str, run: &Running| id != fire_id && (is_alone && run.job == job || is_same(run));
         let running = self.running.borrow();
         let others: Vec<&String> = running.iter().filter(|(id, run)| is_other(id, run)).map(|(id, _)| id).collect();
