@@ -13,7 +13,7 @@ pub use run_record::RunRecord;
 pub use summary::HistorySummary;
 
 use super::row::{
-    FiredRow, FiredSelection, FiredState, HistoryFilter, HistoryRow, IncarnationRow, JobRow, JobSelection, RecoveryRow,
+    FiredRow, FiredSelection, FiredState, HistoryQuery, HistoryRow, IncarnationRow, JobRow, JobSelection, RecoveryRow,
 };
 use super::{History, JobStore, Session};
 use crate::error::Result;
@@ -21,173 +21,11 @@ use crate::hash::HashMap;
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::settings::{HistoryRecord, HistorySettings};
-use chrono::{DateTime, Utc};
 
 /// The most rows that one query returns.
 const MAX_LIMIT: usize = 10_000;
 
-/// A query for fires of the history. By default the newest 100 of all.
-///
-/// ```
-/// use carnelian::{JobKey, Scheduler};
-/// use carnelian::history::{FireOutcome, HistoryQuery};
-///
-/// let scheduler = Scheduler::builder().build()?;
-/// let query = HistoryQuery::new().job(JobKey::new("billing", "nightly")).outcome(FireOutcome::Failed).limit(10);
-/// for fire in scheduler.history(&query)? {
-///     println!("{} {}: {}", fire.fire_id, fire.outcome, fire.error.unwrap_or_default());
-/// }
-/// # Ok::<(), carnelian::Error>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-#[must_use = "it does nothing until it is asked"]
-pub struct HistoryQuery {
-    fire_id: Option<String>,
-    job: Option<JobKey>,
-    job_type: Option<String>,
-    trigger: Option<TriggerKey>,
-    instance: Option<String>,
-    biz_key: Option<String>,
-    trace_id: Option<String>,
-    attempt: Option<i64>,
-    error: Option<String>,
-    chain: Option<String>,
-    outcomes: Vec<FireOutcome>,
-    running: bool,
-    since: Option<DateTime<Utc>>,
-    until: Option<DateTime<Utc>>,
-    after: Option<(i64, String)>,
-    limit: Option<usize>,
-}
-
 impl HistoryQuery {
-    /// The newest 100 fires of all.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Only this fire.
-    pub fn fire(mut self, id: impl Into<String>) -> Self {
-        self.fire_id = Some(id.into());
-        self
-    }
-
-    /// Only fires of this job.
-    pub fn job(mut self, key: JobKey) -> Self {
-        self.job = Some(key);
-        self
-    }
-
-    /// Only fires of jobs that were of this type then.
-    pub fn job_type(mut self, name: impl Into<String>) -> Self {
-        self.job_type = Some(name.into());
-        self
-    }
-
-    /// Only fires of this trigger. Runs again after a failure or a failover have triggers of their
-    /// own.
-    pub fn trigger(mut self, key: TriggerKey) -> Self {
-        self.trigger = Some(key);
-        self
-    }
-
-    /// Only fires that belonged to this instance.
-    pub fn instance(mut self, name: impl Into<String>) -> Self {
-        self.instance = Some(name.into());
-        self
-    }
-
-    /// Only fires whose job had this [business key](crate::JobMarks::biz_key) when they ran.
-    pub fn biz_key(mut self, key: impl Into<String>) -> Self {
-        self.biz_key = Some(key.into());
-        self
-    }
-
-    /// Only fires of this trace: 32 hexadecimal digits, see
-    /// [`Submission::traceparent`](crate::Submission::traceparent).
-    pub fn trace(mut self, id: impl Into<String>) -> Self {
-        self.trace_id = Some(id.into());
-        self
-    }
-
-    /// Only fires before which so many runs of the same work went; 0 for the first.
-    pub fn attempt(mut self, attempt: i64) -> Self {
-        self.attempt = Some(attempt);
-        self
-    }
-
-    /// Only fires whose error has this text in it, letter by letter.
-    pub fn error(mut self, text: impl Into<String>) -> Self {
-        self.error = Some(text.into());
-        self
-    }
-
-    /// Only the fire of this id and those that ran its work again.
-    pub fn chain(mut self, root_fire_id: impl Into<String>) -> Self {
-        self.chain = Some(root_fire_id.into());
-        self
-    }
-
-    /// Also fires that run now, before all others, with the outcome [`FireOutcome::Running`].
-    /// Asking for that outcome does the same. Default: only fires that have ended.
-    pub fn running(mut self, also: bool) -> Self {
-        self.running = also;
-        self
-    }
-
-    /// Only fires of this outcome; may be repeated.
-    pub fn outcome(mut self, outcome: FireOutcome) -> Self {
-        self.outcomes.push(outcome);
-        self
-    }
-
-    /// Only fires that ended at this time or later.
-    pub fn since(mut self, time: DateTime<Utc>) -> Self {
-        self.since = Some(time);
-        self
-    }
-
-    /// Only fires that ended before this time.
-    pub fn until(mut self, time: DateTime<Utc>) -> Self {
-        self.until = Some(time);
-        self
-    }
-
-    /// Only fires after this row: the last row of a page asks for the next page. Fires that end
-    /// meanwhile move nothing.
-    pub fn after(mut self, row: &HistoryRow) -> Self {
-        self.after = Some((row.ended_ms, row.fire_id.clone()));
-        self
-    }
-
-    /// At most so many, and never more than 10000. Default: 100.
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = Some(limit);
-        self
-    }
-}
-
-impl HistoryQuery {
-    fn filter(&self) -> HistoryFilter<'_> {
-        HistoryFilter {
-            fire_id: self.fire_id.as_deref(),
-            chain: self.chain.as_deref(),
-            job: self.job.as_ref(),
-            job_type: self.job_type.as_deref(),
-            trigger: self.trigger.as_ref(),
-            outcomes: &self.outcomes,
-            instance: self.instance.as_deref(),
-            biz_key: self.biz_key.as_deref(),
-            trace_id: self.trace_id.as_deref(),
-            attempt: self.attempt,
-            error: self.error.as_deref(),
-            since_ms: self.since.map(|time| time.timestamp_millis()),
-            until_ms: self.until.map(|time| time.timestamp_millis()),
-            after: self.after.as_ref().map(|(ended_ms, fire_id)| (*ended_ms, fire_id.as_str())),
-            limit: self.limit.unwrap_or(100).min(MAX_LIMIT),
-        }
-    }
-
     /// True if the query asks for running fires. Running fires are on the first page only.
     fn wants_running(&self) -> bool {
         let by_outcome = self.outcomes.contains(&FireOutcome::Running);
@@ -211,26 +49,25 @@ impl History<'_> {
     /// Failures of the database after the bounded retries.
     pub fn find(&self, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
         self.store.read("read the history", |s| {
-            let mut filter = query.filter();
+            let limit = query.limit.unwrap_or(100).min(MAX_LIMIT);
+            let mut query = query.clone().limit(limit);
             // Running fires are read first: a fire that ends in between is found in both places,
             // not in none.
-            let mut running = if query.wants_running() { running(self.store, s, &filter)? } else { Vec::new() };
+            let mut running = if query.wants_running() { running(self.store, s, &query)? } else { Vec::new() };
             if !query.wants_ended() {
                 fill_in_addresses(s, &mut running)?;
                 return Ok(running);
             }
             // Fires are found by their jobs; the job of a trigger is known while the trigger is
             // there.
-            let job = match (&query.job, &query.trigger) {
-                (None, Some(trigger)) => s.trigger(trigger)?.map(|t| t.job),
-                (job, _) => job.clone(),
-            };
-            filter.job = job.as_ref();
-            let ended: Vec<HistoryRow> = s.history(&filter)?;
+            if let (None, Some(trigger)) = (&query.job, &query.trigger) {
+                query.job = s.trigger(trigger)?.map(|t| t.job);
+            }
+            let ended: Vec<HistoryRow> = s.history(&query)?;
             let is_new = |row: &HistoryRow| !ended.iter().any(|end| end.fire_id == row.fire_id);
             let mut rows: Vec<HistoryRow> = running.into_iter().filter(is_new).collect();
             rows.extend(ended);
-            rows.truncate(filter.limit);
+            rows.truncate(limit);
             fill_in_addresses(s, &mut rows)?;
             Ok(rows)
         })
@@ -319,8 +156,8 @@ impl Surroundings<'_> {
 }
 
 /// The fired rows of fires that run, as rows of the history. The newest come first.
-fn running(store: &JobStore, s: &mut dyn Session, filter: &HistoryFilter<'_>) -> Result<Vec<HistoryRow>> {
-    let mut fires = s.fired(filter.job.map_or(FiredSelection::All, FiredSelection::ExecutingOfJob))?;
+fn running(store: &JobStore, s: &mut dyn Session, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
+    let mut fires = s.fired(query.job.as_ref().map_or(FiredSelection::All, FiredSelection::ExecutingOfJob))?;
     fires.retain(|fire| fire.state == FiredState::Executing);
     if fires.is_empty() {
         return Ok(Vec::new());
@@ -331,8 +168,8 @@ fn running(store: &JobStore, s: &mut dyn Session, filter: &HistoryFilter<'_>) ->
     let traces = store.traces_of(s, &fires, &[])?;
     let around = Surroundings { jobs: &jobs, chain, traces: &traces, now_ms };
     let row = |fire| around.row(fire, FireOutcome::Running);
-    let mut rows: Vec<HistoryRow> = fires.into_iter().map(row).filter(|row| filter.accepts(row)).collect();
+    let mut rows: Vec<HistoryRow> = fires.into_iter().map(row).filter(|row| query.accepts(row)).collect();
     rows.sort_by(|a, b| (b.fired_ms, &b.fire_id).cmp(&(a.fired_ms, &a.fire_id)));
-    rows.truncate(filter.limit);
+    rows.truncate(query.limit.unwrap_or(usize::MAX));
     Ok(rows)
 }

@@ -59,7 +59,7 @@ pub use firing::{
     SkipReason, SkippedFires, Unfired,
 };
 pub use handles::{Catalogue, ClusterPlacement, Diagnosis, Firing, History, JobTypes, Locks, Outages, Upkeep};
-pub use history::{ActionQuery, HistoryPruning, HistoryQuery, HistorySummary, PruningPlan, RunRecord};
+pub use history::{ActionQuery, HistoryPruning, HistorySummary, PruningPlan, RunRecord};
 pub use job_store::JobStore;
 pub use job_types::{DeletedJobs, Migrated, Orphan, OrphanQuery, Orphans, Upgrade};
 pub use known_types::JobTypeInfo;
@@ -69,7 +69,7 @@ pub use memory::MemoryDatabase;
 pub use node_view::NodeView;
 pub use open::open;
 pub use placement::{BlacklistEntry, MayRun, UnplaceableJob};
-pub use row::{Outage, RecoveryModeRow};
+pub use row::{HistoryQuery, Outage, RecoveryModeRow};
 pub use upkeep::{
     AuditPass, Checkin, CleanUpPass, ClusterLoad, DeadFire, DeadFireDecision, DeadFireHandler, FireHeartbeat,
     FiredTrigger, Heartbeat, HeartbeatPass, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass,

@@ -2,13 +2,13 @@
 
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::row::{Cell, HistoryFilter, HistoryOf, TableDef};
+use crate::store::row::{Cell, HistoryOf, HistoryQuery, TableDef};
 use std::ops::Range;
 
 /// Rows of our side table of the history.
 pub trait HistoryRows {
     /// Rows of the history as this declaration shows them, the newest first.
-    fn select_history(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>>;
+    fn select_history(&mut self, table: &'static TableDef, query: &HistoryQuery) -> Result<Vec<Vec<Cell>>>;
     /// Jobs with the number of their rows that ended at `since_ms` or later.
     fn history_by_job(&mut self, since_ms: i64, of: HistoryOf<'_>) -> Result<Vec<(JobKey, u64)>>;
     /// Deletes the first `limit` rows that ended in these milliseconds, with what their runs have

@@ -93,8 +93,8 @@ impl dyn Session + '_ {
 
     /// Rows of the history, the newest first; without those of an outcome that only a later version
     /// knows.
-    pub fn history<T: Table>(&mut self, filter: &HistoryFilter<'_>) -> Result<Vec<T>> {
-        let rows = self.select_history(T::DEF, filter)?;
+    pub fn history<T: Table>(&mut self, query: &HistoryQuery) -> Result<Vec<T>> {
+        let rows = self.select_history(T::DEF, query)?;
         Ok(rows.into_iter().filter_map(|cells| T::from_cells(cells).ok()).collect())
     }
 

@@ -11,7 +11,7 @@ use crate::rules::begun::BeginMark;
 use crate::rules::firing::{self, Restored, restore};
 use crate::rules::new_trigger::{PauseState, state_of_new};
 use crate::store::row::{
-    Advance, Counts, FiredRow, FiredSelection, GoneTrigger, HistoryFilter, HistoryRow, PrefetchedFire, PrefetchedRow,
+    Advance, Counts, FiredRow, FiredSelection, GoneTrigger, HistoryQuery, HistoryRow, PrefetchedFire, PrefetchedRow,
     ScheduleRow, Selection, TriggerRow, TriggerSelection,
 };
 use crate::store::transaction::fenced;
@@ -158,7 +158,7 @@ impl Firing<'_> {
     fn has_gone_on(&self, s: &mut dyn Session, fire: &UnbegunFire) -> Result<bool> {
         /// The fires of one trigger end in about the order of their times.
         const NEWEST: usize = 10;
-        let newest = HistoryFilter { trigger: Some(fire.trigger()), limit: NEWEST, ..HistoryFilter::default() };
+        let newest = HistoryQuery::new().trigger(fire.trigger().clone()).limit(NEWEST);
         let ended: Vec<HistoryRow> = s.history(&newest)?;
         let of_trigger = (fire.trigger().clone(), fire.job.clone());
         let running = s.fired(FiredSelection::ExecutingOfTriggers(std::slice::from_ref(&of_trigger)))?;

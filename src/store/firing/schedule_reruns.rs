@@ -11,7 +11,7 @@ use crate::rules::one_shot::one_shot;
 use crate::rules::recovery::recovery_keys;
 use crate::rules::strategy::rerun_of_part;
 use crate::store::action_log::Action;
-use crate::store::row::{HistoryFilter, HistoryRow, RecoveryRow, TriggerSelection};
+use crate::store::row::{HistoryQuery, HistoryRow, RecoveryRow, TriggerSelection};
 use crate::store::{Firing, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use std::collections::BTreeSet;
@@ -81,7 +81,7 @@ impl Firing<'_> {
         self.store.write("run a fire again", |s| {
             let not_found = |what, key: String| Error::NotFound { what, key, hint: "" };
             let fire = s
-                .history::<HistoryRow>(&HistoryFilter::fire(fire_id))?
+                .history::<HistoryRow>(&HistoryQuery::new().fire(fire_id).limit(1))?
                 .pop()
                 .ok_or_else(|| not_found("fire of the history", fire_id.to_owned()))?;
             if matches!(fire.outcome, FireOutcome::Succeeded | FireOutcome::Vetoed | FireOutcome::Misfired) {
@@ -138,7 +138,7 @@ impl Firing<'_> {
         job: &JobKey,
     ) -> Result<Option<Trigger>> {
         let first: Vec<HistoryRow> =
-            if root == fire.fire_id { Vec::new() } else { s.history(&HistoryFilter::fire(root))? };
+            if root == fire.fire_id { Vec::new() } else { s.history(&HistoryQuery::new().fire(root).limit(1))? };
         let keys: Vec<TriggerKey> = [fire].into_iter().chain(&first).map(|row| row.trigger.clone()).collect();
         let stored = s.triggers(TriggerSelection::Keys(&keys))?;
         let of_job = |key: &TriggerKey| stored.iter().find(|row| row.key == *key && row.job == *job);

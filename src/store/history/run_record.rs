@@ -5,7 +5,7 @@ use crate::epoch::moment;
 use crate::error::{Error, Result};
 use crate::job::{LogLine, decode_lines};
 use crate::key::TriggerKey;
-use crate::store::row::{HistoryFilter, HistoryRow, LogRow, RecoveryRow, TriggerSelection};
+use crate::store::row::{HistoryQuery, HistoryRow, LogRow, RecoveryRow, TriggerSelection};
 use chrono::{DateTime, Utc};
 
 /// The longest chain of runs that is shown.
@@ -35,23 +35,17 @@ impl History<'_> {
     /// cannot be read.
     pub fn run_record(&self, fire_id: &str) -> Result<Option<RunRecord>> {
         self.store.read("read a run", |s| {
-            let mut now_running =
-                running(self.store, s, &HistoryFilter { limit: usize::MAX, ..HistoryFilter::default() })?;
-            let mut found: Vec<HistoryRow> = s.history(&HistoryFilter::fire(fire_id))?;
+            let mut now_running = running(self.store, s, &HistoryQuery::new())?;
+            let mut found: Vec<HistoryRow> = s.history(&HistoryQuery::new().fire(fire_id).limit(1))?;
             let Some(mut run) = found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
             else {
                 return Ok(None);
             };
             let root = run.root_fire_id.clone().unwrap_or_else(|| run.fire_id.clone());
             // All runs of one work are of one job, by which rows are found.
-            let filter = HistoryFilter {
-                chain: Some(&root),
-                job: run.job.as_ref(),
-                limit: LONGEST_CHAIN,
-                ..HistoryFilter::default()
-            };
-            let mut chain: Vec<HistoryRow> = s.history(&filter)?;
-            now_running.retain(|row| filter.accepts(row) && !chain.iter().any(|ended| ended.fire_id == row.fire_id));
+            let query = HistoryQuery { job: run.job.clone(), ..HistoryQuery::new().chain(&root).limit(LONGEST_CHAIN) };
+            let mut chain: Vec<HistoryRow> = s.history(&query)?;
+            now_running.retain(|row| query.accepts(row) && !chain.iter().any(|ended| ended.fire_id == row.fire_id));
             chain.append(&mut now_running);
             fill_in_addresses(s, &mut chain)?;
             chain.sort_by_key(|row| (row.fired_ms.unwrap_or(row.ended_ms), row.attempt));

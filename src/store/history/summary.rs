@@ -1,10 +1,10 @@
 //! `HistorySummary`: fires of each job by outcome, and how long they ran.
 
-use super::{History, HistoryQuery};
+use super::History;
 use crate::epoch::length;
 use crate::error::Result;
 use crate::rules::run_times::{SummaryRow, summarise};
-use crate::store::row::{HistoryFilter, RunSample, TrendSample};
+use crate::store::row::{HistoryQuery, RunSample, TrendSample};
 
 /// The most rows that a summary looks at, the newest.
 const MOST_ROWS: usize = 200_000;
@@ -29,9 +29,8 @@ impl History<'_> {
     /// # Errors
     /// Failures of the database after the bounded retries.
     pub fn summary(&self, query: &HistoryQuery) -> Result<HistorySummary> {
-        let mut filter = query.filter();
-        (filter.limit, filter.after) = (MOST_ROWS + 1, None);
-        let mut samples: Vec<RunSample> = self.store.read("sum up the history", |s| s.history(&filter))?;
+        let query = HistoryQuery { after: None, ..query.clone().limit(MOST_ROWS + 1) };
+        let mut samples: Vec<RunSample> = self.store.read("sum up the history", |s| s.history(&query))?;
         let is_complete = samples.len() <= MOST_ROWS;
         samples.truncate(MOST_ROWS);
         let fires = samples.len();
@@ -45,7 +44,7 @@ impl History<'_> {
     /// # Errors
     /// Failures of the database after the bounded retries.
     pub fn samples_since(&self, since_ms: i64, limit: usize) -> Result<Vec<TrendSample>> {
-        let filter = HistoryFilter { since_ms: Some(since_ms), limit, ..HistoryFilter::default() };
-        self.store.glance("look at the last fires", |s| s.history(&filter))
+        let query = HistoryQuery { since_ms: Some(since_ms), ..HistoryQuery::new().limit(limit) };
+        self.store.glance("look at the last fires", |s| s.history(&query))
     }
 }

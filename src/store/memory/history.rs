@@ -5,16 +5,16 @@ use super::declared_tables::DeclaredTable;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::HistoryRows;
-use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryOf, HistoryRow, LogRow, Table, TableDef};
+use crate::store::row::{Cell, EndRow, FiredRow, HistoryOf, HistoryQuery, HistoryRow, LogRow, Table, TableDef};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 impl HistoryRows for MemorySession<'_> {
-    fn select_history(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
+    fn select_history(&mut self, table: &'static TableDef, query: &HistoryQuery) -> Result<Vec<Vec<Cell>>> {
         self.reads()?;
         let whole = DeclaredTable::of(HistoryRow::DEF);
-        Ok(self.wanted(filter).into_iter().map(|row| whole.shown(table, &row.cells())).collect())
+        Ok(self.wanted(query).into_iter().map(|row| whole.shown(table, &row.cells())).collect())
     }
 
     fn history_by_job(&mut self, since_ms: i64, of: HistoryOf<'_>) -> Result<Vec<(JobKey, u64)>> {
@@ -54,10 +54,10 @@ impl HistoryRows for MemorySession<'_> {
 }
 
 impl MemorySession<'_> {
-    fn wanted(&self, filter: &HistoryFilter<'_>) -> Vec<&HistoryRow> {
-        let mut rows: Vec<&HistoryRow> = self.tables.history.values().filter(|row| filter.accepts(row)).collect();
+    fn wanted(&self, query: &HistoryQuery) -> Vec<&HistoryRow> {
+        let mut rows: Vec<&HistoryRow> = self.tables.history.values().filter(|row| query.accepts(row)).collect();
         rows.sort_by_key(|row| Reverse((row.ended_ms, &row.fire_id)));
-        rows.truncate(filter.limit);
+        rows.truncate(query.limit.unwrap_or(usize::MAX));
         rows
     }
 }

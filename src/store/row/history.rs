@@ -180,41 +180,6 @@ table! {
     }
 }
 
-/// A selection of the history's rows; the newest come first.
-#[derive(Clone, Debug, Default)]
-pub struct HistoryFilter<'a> {
-    /// Only this fire.
-    pub fire_id: Option<&'a str>,
-    /// Only fires of the chain that began with this one.
-    pub chain: Option<&'a str>,
-    /// Only this job.
-    pub job: Option<&'a JobKey>,
-    /// Only this job type.
-    pub job_type: Option<&'a str>,
-    /// Only this trigger.
-    pub trigger: Option<&'a TriggerKey>,
-    /// Only these outcomes; all if there is none.
-    pub outcomes: &'a [FireOutcome],
-    /// Only those of this instance.
-    pub instance: Option<&'a str>,
-    /// Only those whose job had this business key.
-    pub biz_key: Option<&'a str>,
-    /// Only those of this trace.
-    pub trace_id: Option<&'a str>,
-    /// Only those before which so many runs of the same work went.
-    pub attempt: Option<i64>,
-    /// Only those whose error has this text in it, letter by letter.
-    pub error: Option<&'a str>,
-    /// Only fires that ended at this time or later.
-    pub since_ms: Option<i64>,
-    /// Only fires that ended before this time.
-    pub until_ms: Option<i64>,
-    /// Only what comes after this fire, which ended then.
-    pub after: Option<(i64, &'a str)>,
-    /// At most so many.
-    pub limit: usize,
-}
-
 /// The jobs whose rows of the history are counted.
 #[derive(Clone, Copy, Debug)]
 pub enum HistoryOf<'a> {
@@ -227,31 +192,4 @@ pub enum HistoryOf<'a> {
         /// The most jobs.
         limit: usize,
     },
-}
-
-impl<'a> HistoryFilter<'a> {
-    /// Only this fire.
-    pub fn fire(id: &'a str) -> Self {
-        Self { fire_id: Some(id), limit: 1, ..Self::default() }
-    }
-
-    /// Tells whether a row is asked for, whatever the limit.
-    pub(in crate::store) fn accepts(&self, row: &HistoryRow) -> bool {
-        let in_chain = |root: &str| row.fire_id == root || row.root_fire_id.as_deref() == Some(root);
-        let has_text = |text: &str| row.error.as_deref().is_some_and(|error| error.contains(text));
-        self.fire_id.is_none_or(|id| row.fire_id == id)
-            && self.chain.is_none_or(in_chain)
-            && self.job.is_none_or(|job| row.job.as_ref() == Some(job))
-            && self.job_type.is_none_or(|job_type| row.job_type.as_deref() == Some(job_type))
-            && self.trigger.is_none_or(|trigger| row.trigger == *trigger)
-            && (self.outcomes.is_empty() || self.outcomes.contains(&row.outcome))
-            && self.instance.is_none_or(|instance| row.instance.as_deref() == Some(instance))
-            && self.biz_key.is_none_or(|key| row.marks.biz_key.as_deref() == Some(key))
-            && self.trace_id.is_none_or(|id| row.marks.trace_id.as_deref() == Some(id))
-            && self.attempt.is_none_or(|attempt| row.attempt == attempt)
-            && self.error.is_none_or(has_text)
-            && self.since_ms.is_none_or(|since| row.ended_ms >= since)
-            && self.until_ms.is_none_or(|until| row.ended_ms < until)
-            && self.after.is_none_or(|after| (row.ended_ms, row.fire_id.as_str()) < after)
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Checkin, Membership};
 use crate::error::Result;
-use crate::store::row::{FiredSelection, HistoryFilter, HistoryRow, LockRow};
+use crate::store::row::{FiredSelection, HistoryQuery, HistoryRow, LockRow};
 use crate::store::{Fences, LostCommits, Session, Upkeep};
 
 /// The number of the newest runs that are looked at.
@@ -52,7 +52,7 @@ impl Upkeep<'_> {
     pub fn fence_behind(&self) -> Result<Option<LostCommits>> {
         self.store.read("compare fences", |s| {
             let fires = s.fired(FiredSelection::All)?.into_iter().map(|fire| fire.fire_id);
-            let runs: Vec<HistoryRow> = s.history(&HistoryFilter { limit: RUNS, ..HistoryFilter::default() })?;
+            let runs: Vec<HistoryRow> = s.history(&HistoryQuery::new().limit(RUNS))?;
             let ids = fires.chain(runs.into_iter().map(|run| run.fire_id));
             let locks = s.rows().list()?.into_iter().map(|lock: LockRow| lock.fence);
             let largest = ids.filter_map(|id| own_fence(&id)).chain(locks).max().unwrap_or(0);

@@ -8,7 +8,7 @@ use crate::hash::HashMap;
 use crate::job::RunMarks;
 use crate::key::JobKey;
 use crate::store::database::{HistoryRows, Session};
-use crate::store::row::{Cell, EndRow, FiredRow, HistoryFilter, HistoryOf, HistoryRow, Table, TableDef};
+use crate::store::row::{Cell, EndRow, FiredRow, HistoryOf, HistoryQuery, HistoryRow, Table, TableDef};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{by_primary_key, transpose};
 use crate::store::sql::by_place::by_place;
@@ -229,7 +229,7 @@ impl SqlSession<'_, '_> {
 }
 
 impl HistoryRows for SqlSession<'_, '_> {
-    fn select_history(&mut self, table: &'static TableDef, filter: &HistoryFilter<'_>) -> Result<Vec<Vec<Cell>>> {
+    fn select_history(&mut self, table: &'static TableDef, query: &HistoryQuery) -> Result<Vec<Vec<Cell>>> {
         let mut text = select_of(table);
         let mut values = vec![self.name()];
         let mut and = |condition: &str, further: &[Value]| {
@@ -237,54 +237,51 @@ impl HistoryRows for SqlSession<'_, '_> {
             text.push_str(condition);
             values.extend_from_slice(further);
         };
-        if let Some(id) = filter.fire_id {
+        if let Some(id) = query.fire_id.as_deref() {
             and("fire_id = ?", &[id.into()]);
         }
-        if let Some(root) = filter.chain {
+        if let Some(root) = query.chain.as_deref() {
             and("(fire_id = ? OR root_fire_id = ?)", &[root.into(), root.into()]);
         }
-        if let Some(job) = filter.job {
+        if let Some(job) = &query.job {
             and("job_name = ? AND job_group = ?", &[job.name().into(), job.group().into()]);
         }
-        if let Some(job_type) = filter.job_type {
+        if let Some(job_type) = query.job_type.as_deref() {
             and("job_type = ?", &[job_type.into()]);
         }
-        if let Some(trigger) = filter.trigger {
+        if let Some(trigger) = &query.trigger {
             and("trigger_name = ? AND trigger_group = ?", &[trigger.name().into(), trigger.group().into()]);
         }
-        if let Some(instance) = filter.instance {
-            and("instance_name = ?", &[instance.into()]);
+        let texts = [("instance_name", &query.instance), ("biz_key", &query.biz_key), ("trace_id", &query.trace_id)];
+        for (column, value) in texts {
+            if let Some(value) = value.as_deref() {
+                and(&format!("{column} = ?"), &[value.into()]);
+            }
         }
-        if let Some(key) = filter.biz_key {
-            and("biz_key = ?", &[key.into()]);
-        }
-        if let Some(id) = filter.trace_id {
-            and("trace_id = ?", &[id.into()]);
-        }
-        if let Some(attempt) = filter.attempt {
+        if let Some(attempt) = query.attempt {
             and("attempt = ?", &[attempt.into()]);
         }
-        if !filter.outcomes.is_empty() {
+        if !query.outcomes.is_empty() {
             // The names are ours: nothing needs quoting.
-            let names: Vec<String> = filter.outcomes.iter().map(|outcome| format!("'{}'", outcome.name())).collect();
+            let names: Vec<String> = query.outcomes.iter().map(|outcome| format!("'{}'", outcome.name())).collect();
             and(&format!("outcome IN ({})", names.join(", ")), &[]);
         }
-        if let Some(since_ms) = filter.since_ms {
+        if let Some(since_ms) = query.since_ms {
             and("ended_ms >= ?", &[since_ms.into()]);
         }
-        if let Some(until_ms) = filter.until_ms {
+        if let Some(until_ms) = query.until_ms {
             and("ended_ms < ?", &[until_ms.into()]);
         }
-        if let Some((ended_ms, fire_id)) = filter.after {
+        if let Some((ended_ms, fire_id)) = &query.after {
             // The first of the two lets the index find the place.
-            let further = [ended_ms.into(), ended_ms.into(), fire_id.into()];
+            let further = [(*ended_ms).into(), (*ended_ms).into(), fire_id.as_str().into()];
             and("ended_ms <= ? AND (ended_ms < ? OR fire_id < ?)", &further);
         }
-        if let Some(error) = filter.error {
+        if let Some(error) = query.error.as_deref() {
             and(&format!("{}(error, ?) > 0", dialect::place_of(self.backend())), &[error.into()]);
         }
         text.push_str(" ORDER BY ended_ms DESC, fire_id DESC LIMIT ?");
-        values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
+        values.push(i64::try_from(query.limit.unwrap_or(usize::MAX)).unwrap_or(i64::MAX).into());
         let rows: Vec<RawRow> = self.load(&text, &values)?;
         rows.into_iter().map(|row| row.cells(table)).collect()
     }
