@@ -43,7 +43,7 @@ pub use crate::rules::declared::WhyLeft;
 pub use catalogue::Imported;
 pub use catalogue::{
     Backfill, Backfilled, BackfilledFire, DefinitionReport, FireQuery, MAX_CHILDREN, MAX_PASSED_BYTES,
-    OrphanedDefinitions, Renamed, Request, Taken, TriggerSummary,
+    OrphanedDefinitions, Renamed, Request, Taken,
 };
 
 pub use database::{
@@ -69,7 +69,7 @@ pub use memory::MemoryDatabase;
 pub use node_view::NodeView;
 pub use open::open;
 pub use placement::{BlacklistEntry, MayRun, UnplaceableJob};
-pub use row::{HistoryQuery, Outage, RecoveryModeRow};
+pub use row::{HistoryQuery, Outage, RecoveryModeRow, TriggerSummary};
 pub use upkeep::{
     AuditPass, Checkin, CleanUpPass, ClusterLoad, DeadFire, DeadFireDecision, DeadFireHandler, FireHeartbeat,
     FiredTrigger, Heartbeat, HeartbeatPass, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass,

@@ -52,7 +52,7 @@ pub use history_query::HistoryQuery;
 pub use instance::{Departure, InstanceRow, InstanceSelection};
 pub use job::{JobMarksRow, JobPolicyRow, JobRow, TagRow};
 pub use last_run::LastRunRow;
-pub use listing::{JobQuery, ListOrder, Listed, ListedTrigger, Page, TriggerQuery};
+pub use listing::{JobQuery, ListOrder, Listed, Page, TriggerQuery, TriggerSummary};
 pub use locks::LockRow;
 pub use monitor::{Late, LoadRow};
 pub use node::{IncarnationRow, InstanceProcessRow, NodeRow};

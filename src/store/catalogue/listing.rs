@@ -2,56 +2,19 @@
 
 use super::Catalogue;
 use crate::data_map::JobDataMap;
-use crate::epoch::moment;
 use crate::error::Result;
 use crate::job::{JobDetail, JobFilter, JobMarks, JobPolicy};
 use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::FiredTrigger;
-use crate::store::row::{Grouped, JobRow, JobSelection, TriggerRow, TriggerSelection};
+use crate::store::row::{Grouped, JobRow, JobSelection, TriggerRow, TriggerSelection, TriggerSummary};
 use crate::store::schedule_row::unreadable;
 use crate::trigger::{Trigger, TriggerState};
-use chrono::{DateTime, Utc};
+
 use std::collections::BTreeSet;
 
 /// The most jobs whose triggers are read job by job; for more, all triggers are read.
 const FEW_JOBS: usize = 50;
-
-/// A trigger as a list shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TriggerSummary {
-    /// The key of the trigger.
-    pub key: TriggerKey,
-    /// The job of the trigger.
-    pub job: JobKey,
-    /// `TRIGGER_TYPE`.
-    pub kind: String,
-    /// `TRIGGER_STATE`.
-    pub state: String,
-    /// The next fire time.
-    pub next_fire_time: Option<DateTime<Utc>>,
-    /// The last fire time.
-    pub previous_fire_time: Option<DateTime<Utc>>,
-    /// Higher fires first.
-    pub priority: i32,
-    /// The number of its misfire instruction.
-    pub misfire: i32,
-}
-
-impl From<TriggerRow> for TriggerSummary {
-    fn from(row: TriggerRow) -> Self {
-        Self {
-            key: row.key,
-            job: row.job,
-            kind: row.kind,
-            state: row.state,
-            next_fire_time: row.next_ms.map(moment),
-            previous_fire_time: row.previous_ms.map(moment),
-            priority: row.priority,
-            misfire: row.misfire,
-        }
-    }
-}
 
 impl Catalogue<'_> {
     /// The job of this key, with its data.

@@ -28,7 +28,6 @@ pub use continuations::{MAX_CHILDREN, MAX_PASSED_BYTES};
 pub use declared::{DefinitionReport, OrphanedDefinitions};
 #[cfg(feature = "job-files")]
 pub use import::Imported;
-pub use listing::TriggerSummary;
 pub use pages::FireQuery;
 pub use rename::Renamed;
 pub use requests::{Request, Taken};

@@ -1,14 +1,13 @@
 //! Lists in pages.
 
-use super::{Catalogue, TriggerSummary};
-use crate::epoch::moment;
+use super::Catalogue;
 use crate::error::Result;
 use crate::job::{JobDetail, JobFilter};
 use crate::key::JobKey;
 use crate::matcher::GroupMatcher;
 use crate::store::row::{
-    DefinitionRow, FiredRow, FiredSelection, FiredState, Grouped, JobQuery, JobSelection, Listed, ListedTrigger, Page,
-    Parked, ParkedRow, TriggerQuery,
+    DefinitionRow, FiredRow, FiredSelection, FiredState, Grouped, JobQuery, JobSelection, Listed, Page, Parked,
+    ParkedRow, TriggerQuery, TriggerSummary,
 };
 use crate::store::{FiredTrigger, Session};
 use std::collections::BTreeSet;
@@ -42,7 +41,7 @@ impl Catalogue<'_> {
             let groups = groups_of(s, Grouped::Triggers, &query.filter)?;
             s.trigger_page(&wanted, groups.as_deref())
         })?;
-        Ok(Page::of(rows.into_iter().map(TriggerSummary::from).collect(), query.limit))
+        Ok(Page::of(rows, query.limit))
     }
 
     /// The number of triggers that the query asks for, on all pages. Reads each of them.
@@ -175,20 +174,5 @@ fn groups_of(s: &mut dyn Session, of: Grouped, filter: &JobFilter) -> Result<Opt
         None | Some(GroupMatcher::Any) => Ok(None),
         Some(GroupMatcher::Equals(group)) => Ok(Some(vec![group.clone()])),
         Some(matcher) => Ok(Some(s.groups(of)?.into_iter().filter(|group| matcher.matches(group)).collect())),
-    }
-}
-
-impl From<ListedTrigger> for TriggerSummary {
-    fn from(row: ListedTrigger) -> Self {
-        Self {
-            key: row.key,
-            job: row.job,
-            kind: row.kind,
-            state: row.state,
-            next_fire_time: row.next_ms.map(moment),
-            previous_fire_time: row.previous_ms.map(moment),
-            priority: row.priority,
-            misfire: row.misfire,
-        }
     }
 }

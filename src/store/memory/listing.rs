@@ -5,7 +5,7 @@ use super::jobs::is_marked;
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::database::ListingRows;
-use crate::store::row::{Grouped, JobQuery, JobRow, ListOrder, Listed, ListedTrigger, TriggerQuery, TriggerRow};
+use crate::store::row::{Grouped, JobQuery, JobRow, ListOrder, Listed, TriggerQuery, TriggerRow, TriggerSummary};
 use std::collections::BTreeSet;
 
 /// The place of a trigger in a list.
@@ -48,7 +48,7 @@ impl MemorySession<'_> {
 }
 
 impl ListingRows for MemorySession<'_> {
-    fn trigger_page(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<Vec<ListedTrigger>> {
+    fn trigger_page(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<Vec<TriggerSummary>> {
         self.reads()?;
         let place_of = |row: &TriggerRow| place(query.order, row.next_ms, &row.key);
         let mut rows = self.triggers_of(query, groups);
@@ -57,16 +57,7 @@ impl ListingRows for MemorySession<'_> {
             rows.retain(|row| place_of(row) > after);
         }
         rows.sort_by_key(|row| place_of(row));
-        let listed = |row: &TriggerRow| ListedTrigger {
-            key: row.key.clone(),
-            job: row.job.clone(),
-            kind: row.kind.clone(),
-            state: row.state.clone(),
-            next_ms: row.next_ms,
-            previous_ms: row.previous_ms,
-            priority: row.priority,
-            misfire: row.misfire,
-        };
+        let listed = |row: &TriggerRow| TriggerSummary::from(row.clone());
         Ok(rows.into_iter().take(query.limit.unwrap_or(usize::MAX)).map(listed).collect())
     }
 

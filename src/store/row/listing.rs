@@ -1,5 +1,7 @@
 //! Queries for lists of triggers and jobs in pages: a page begins behind a key, wherever that is.
 
+use super::TriggerRow;
+use crate::epoch::moment;
 use crate::job::JobFilter;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::TriggerState;
@@ -167,23 +169,38 @@ impl<T> Page<T> {
     }
 }
 
-/// The columns of a trigger that a list shows.
+/// A trigger as a list shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedTrigger {
-    /// The key.
+pub struct TriggerSummary {
+    /// The key of the trigger.
     pub key: TriggerKey,
-    /// The job.
+    /// The job of the trigger.
     pub job: JobKey,
     /// `TRIGGER_TYPE`.
     pub kind: String,
     /// `TRIGGER_STATE`.
     pub state: String,
-    /// `NEXT_FIRE_TIME`.
-    pub next_ms: Option<i64>,
-    /// `PREV_FIRE_TIME`.
-    pub previous_ms: Option<i64>,
-    /// `PRIORITY`.
+    /// The next fire time.
+    pub next_fire_time: Option<DateTime<Utc>>,
+    /// The last fire time.
+    pub previous_fire_time: Option<DateTime<Utc>>,
+    /// Higher fires first.
     pub priority: i32,
-    /// The number of the misfire instruction.
+    /// The number of its misfire instruction.
     pub misfire: i32,
+}
+
+impl From<TriggerRow> for TriggerSummary {
+    fn from(row: TriggerRow) -> Self {
+        Self {
+            key: row.key,
+            job: row.job,
+            kind: row.kind,
+            state: row.state,
+            next_fire_time: row.next_ms.map(moment),
+            previous_fire_time: row.previous_ms.map(moment),
+            priority: row.priority,
+            misfire: row.misfire,
+        }
+    }
 }

@@ -6,11 +6,12 @@ use super::marks::marks;
 use super::place::{after_place, place_values};
 use super::recurrences::kind_of;
 use super::time;
+use crate::epoch::moment;
 use crate::error::Result;
 use crate::hash::HashMap;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{ListingRows, Session};
-use crate::store::row::{Grouped, JobQuery, JobRow, ListOrder, Listed, ListedTrigger, RecurrenceRow, TriggerQuery};
+use crate::store::row::{Grouped, JobQuery, JobRow, ListOrder, Listed, RecurrenceRow, TriggerQuery, TriggerSummary};
 use crate::store::sql::by_place::by_place;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Name, Value};
@@ -35,15 +36,15 @@ by_place! {
     }
 }
 
-impl From<Row> for ListedTrigger {
+impl From<Row> for TriggerSummary {
     fn from(row: Row) -> Self {
         Self {
             key: TriggerKey::new(row.trigger_group, row.trigger_name),
             job: JobKey::new(row.job_group, row.job_name),
             kind: kind_of(row.trigger_type),
             state: row.trigger_state,
-            next_ms: time(row.next_fire_time),
-            previous_ms: time(row.prev_fire_time),
+            next_fire_time: time(row.next_fire_time).map(moment),
+            previous_fire_time: time(row.prev_fire_time).map(moment),
             priority: row.priority.unwrap_or(DEFAULT_PRIORITY),
             misfire: i32::from(row.misfire_instr.unwrap_or(0)),
         }
@@ -118,7 +119,7 @@ impl SqlSession<'_, '_> {
     }
 
     /// The misfire instructions of recurrences, which their own rows have.
-    fn fill_in_misfires(&mut self, rows: &mut [ListedTrigger]) -> Result<()> {
+    fn fill_in_misfires(&mut self, rows: &mut [TriggerSummary]) -> Result<()> {
         let keys: Vec<TriggerKey> = rows.iter().filter(|row| row.kind == "RRULE").map(|row| row.key.clone()).collect();
         if keys.is_empty() {
             return Ok(());
@@ -135,7 +136,7 @@ impl SqlSession<'_, '_> {
 }
 
 impl ListingRows for SqlSession<'_, '_> {
-    fn trigger_page(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<Vec<ListedTrigger>> {
+    fn trigger_page(&mut self, query: &TriggerQuery, groups: Option<&[String]>) -> Result<Vec<TriggerSummary>> {
         let mut conditions = self.of_triggers(query, groups);
         let behind = after_place("t.trigger_name", "t.trigger_group");
         let by_key = "t.trigger_name, t.trigger_group";
@@ -164,7 +165,7 @@ impl ListingRows for SqlSession<'_, '_> {
             conditions.text
         );
         let rows: Vec<Row> = self.load(&text, &conditions.values)?;
-        let mut rows: Vec<ListedTrigger> = rows.into_iter().map(ListedTrigger::from).collect();
+        let mut rows: Vec<TriggerSummary> = rows.into_iter().map(TriggerSummary::from).collect();
         self.fill_in_misfires(&mut rows)?;
         Ok(rows)
     }
