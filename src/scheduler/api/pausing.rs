@@ -3,6 +3,7 @@
 use super::handle::Scheduler;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
+use crate::listener::SchedulerListener;
 use crate::matcher::GroupMatcher;
 use crate::scheduler::run::stop_reason::StopReason;
 
@@ -12,26 +13,20 @@ use crate::scheduler::run::stop_reason::StopReason;
 impl Scheduler {
     /// Pauses a trigger; false if nothing changed.
     pub fn pause_trigger(&self, key: &TriggerKey) -> Result<bool> {
-        let count = self.open_store()?.catalogue().pause_triggers(std::slice::from_ref(key))?;
-        self.wake();
-        self.tell("trigger_paused", |listener| listener.trigger_paused(key));
-        Ok(count > 0)
+        let count = self.open_store()?.catalogue().pause_triggers(std::slice::from_ref(key));
+        Ok(self.changed(count, "trigger_paused", |listener| listener.trigger_paused(key))? > 0)
     }
 
     /// Resumes a trigger. False if nothing changed.
     pub fn resume_trigger(&self, key: &TriggerKey) -> Result<bool> {
-        let count = self.open_store()?.catalogue().resume_triggers(std::slice::from_ref(key), self.is_started())?;
-        self.wake();
-        self.tell("trigger_resumed", |listener| listener.trigger_resumed(key));
-        Ok(count > 0)
+        let count = self.open_store()?.catalogue().resume_triggers(std::slice::from_ref(key), self.is_started());
+        Ok(self.changed(count, "trigger_resumed", |listener| listener.trigger_resumed(key))? > 0)
     }
 
     /// Pauses the triggers of a job; returns how many changed.
     pub fn pause_job(&self, key: &JobKey) -> Result<usize> {
-        let count = self.open_store()?.catalogue().pause_jobs(std::slice::from_ref(key))?;
-        self.wake();
-        self.tell("job_paused", |listener| listener.job_paused(key));
-        Ok(count)
+        let count = self.open_store()?.catalogue().pause_jobs(std::slice::from_ref(key));
+        self.changed(count, "job_paused", |listener| listener.job_paused(key))
     }
 
     /// Pauses the triggers of a job and asks its runs to stop, wherever in the cluster they are,
@@ -49,58 +44,44 @@ impl Scheduler {
 
     /// Resumes the triggers of a job; returns how many changed.
     pub fn resume_job(&self, key: &JobKey) -> Result<usize> {
-        let count = self.open_store()?.catalogue().resume_jobs(std::slice::from_ref(key), self.is_started())?;
-        self.wake();
-        self.tell("job_resumed", |listener| listener.job_resumed(key));
-        Ok(count)
+        let count = self.open_store()?.catalogue().resume_jobs(std::slice::from_ref(key), self.is_started());
+        self.changed(count, "job_resumed", |listener| listener.job_resumed(key))
     }
 
     /// Pauses all triggers of the matching groups, also those to come; returns the groups.
     pub fn pause_triggers(&self, groups: &GroupMatcher) -> Result<Vec<String>> {
-        let paused = self.open_store()?.catalogue().pause_trigger_groups(groups)?;
-        self.wake();
-        self.tell("triggers_paused", |listener| listener.triggers_paused(groups));
-        Ok(paused)
+        let paused = self.open_store()?.catalogue().pause_trigger_groups(groups);
+        self.changed(paused, "triggers_paused", |listener| listener.triggers_paused(groups))
     }
 
     /// Resumes all triggers of the matching groups; returns the groups.
     pub fn resume_triggers(&self, groups: &GroupMatcher) -> Result<Vec<String>> {
-        let resumed = self.open_store()?.catalogue().resume_trigger_groups(groups, self.is_started())?;
-        self.wake();
-        self.tell("triggers_resumed", |listener| listener.triggers_resumed(groups));
-        Ok(resumed)
+        let resumed = self.open_store()?.catalogue().resume_trigger_groups(groups, self.is_started());
+        self.changed(resumed, "triggers_resumed", |listener| listener.triggers_resumed(groups))
     }
 
     /// Pauses the triggers of all jobs of the matching job groups; returns how many changed.
     pub fn pause_jobs(&self, groups: &GroupMatcher) -> Result<usize> {
-        let count = self.open_store()?.catalogue().pause_job_groups(groups)?;
-        self.wake();
-        self.tell("jobs_paused", |listener| listener.jobs_paused(groups));
-        Ok(count)
+        let count = self.open_store()?.catalogue().pause_job_groups(groups);
+        self.changed(count, "jobs_paused", |listener| listener.jobs_paused(groups))
     }
 
     /// Resumes the triggers of all jobs of the matching job groups; returns how many changed.
     pub fn resume_jobs(&self, groups: &GroupMatcher) -> Result<usize> {
-        let count = self.open_store()?.catalogue().resume_job_groups(groups, self.is_started())?;
-        self.wake();
-        self.tell("jobs_resumed", |listener| listener.jobs_resumed(groups));
-        Ok(count)
+        let count = self.open_store()?.catalogue().resume_job_groups(groups, self.is_started());
+        self.changed(count, "jobs_resumed", |listener| listener.jobs_resumed(groups))
     }
 
     /// Pauses every group of triggers, also those to come.
     pub fn pause_all(&self) -> Result<()> {
-        self.open_store()?.catalogue().pause_all()?;
-        self.wake();
-        self.tell("triggers_paused", |listener| listener.triggers_paused(&GroupMatcher::Any));
-        Ok(())
+        let paused = self.open_store()?.catalogue().pause_all();
+        self.changed(paused, "triggers_paused", |listener| listener.triggers_paused(&GroupMatcher::Any))
     }
 
     /// Resumes everything.
     pub fn resume_all(&self) -> Result<()> {
-        self.open_store()?.catalogue().resume_all(self.is_started())?;
-        self.wake();
-        self.tell("triggers_resumed", |listener| listener.triggers_resumed(&GroupMatcher::Any));
-        Ok(())
+        let resumed = self.open_store()?.catalogue().resume_all(self.is_started());
+        self.changed(resumed, "triggers_resumed", |listener| listener.triggers_resumed(&GroupMatcher::Any))
     }
 
     /// Takes a trigger out of the error state; returns whether it was in it.
@@ -113,5 +94,13 @@ impl Scheduler {
     /// The groups that are paused also for triggers to come.
     pub fn paused_trigger_groups(&self) -> Result<Vec<String>> {
         self.open_store()?.catalogue().paused_groups()
+    }
+
+    /// Wakes the scheduler and tells the listeners of a change, unless it failed.
+    fn changed<T>(&self, done: Result<T>, event: &'static str, tell: impl Fn(&dyn SchedulerListener)) -> Result<T> {
+        let done = done?;
+        self.wake();
+        self.tell(event, tell);
+        Ok(done)
     }
 }

@@ -16,9 +16,7 @@ impl Scheduler {
     /// [`Error::Invalid`](crate::Error::Invalid) for a name that cannot be;
     /// [`Error::Refused`](crate::Error::Refused) if a thousand nodes take no work already.
     pub fn drain(&self, node: &str) -> Result<()> {
-        self.open_store()?.placement().drain(node, false, self.actor())?;
-        self.check_in_soon();
-        Ok(())
+        self.checking_in(self.open_store()?.placement().drain(node, false, self.actor()))
     }
 
     /// As [`Scheduler::drain`], and the runs of the node are asked to stop
@@ -28,16 +26,12 @@ impl Scheduler {
     /// # Errors
     /// As [`Scheduler::drain`].
     pub fn drain_and_stop(&self, node: &str) -> Result<()> {
-        self.open_store()?.placement().drain(node, true, self.actor())?;
-        self.check_in_soon();
-        Ok(())
+        self.checking_in(self.open_store()?.placement().drain(node, true, self.actor()))
     }
 
     /// Ends a drain; false if there is none of this name.
     pub fn undrain(&self, node: &str) -> Result<bool> {
-        let ended = self.open_store()?.placement().undrain(node)?;
-        self.check_in_soon();
-        Ok(ended)
+        self.checking_in(self.open_store()?.placement().undrain(node))
     }
 
     /// Puts a node on the blacklist: it takes no work, what it runs goes on.
@@ -45,16 +39,12 @@ impl Scheduler {
     /// # Errors
     /// As [`Scheduler::drain`].
     pub fn blacklist(&self, entry: &BlacklistEntry) -> Result<()> {
-        self.open_store()?.placement().blacklist(entry, self.actor())?;
-        self.check_in_soon();
-        Ok(())
+        self.checking_in(self.open_store()?.placement().blacklist(entry, self.actor()))
     }
 
     /// Takes a node off the blacklist; false if it is not there.
     pub fn unblacklist(&self, node: &str) -> Result<bool> {
-        let removed = self.open_store()?.placement().unblacklist(node)?;
-        self.check_in_soon();
-        Ok(removed)
+        self.checking_in(self.open_store()?.placement().unblacklist(node))
     }
 
     /// The nodes that take no work: drained, or on the blacklist.
@@ -67,16 +57,12 @@ impl Scheduler {
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for a group that cannot be, or neither number.
     pub fn set_group_limit(&self, group: &str, per_node: Option<u32>, per_cluster: Option<u32>) -> Result<()> {
-        self.open_store()?.placement().set_group_limit(group, per_node, per_cluster, self.actor())?;
-        self.check_in_soon();
-        Ok(())
+        self.checking_in(self.open_store()?.placement().set_group_limit(group, per_node, per_cluster, self.actor()))
     }
 
     /// Removes the limit of a group; false if there is none.
     pub fn remove_group_limit(&self, group: &str) -> Result<bool> {
-        let removed = self.open_store()?.placement().remove_group_limit(group)?;
-        self.check_in_soon();
-        Ok(removed)
+        self.checking_in(self.open_store()?.placement().remove_group_limit(group))
     }
 
     /// The limits of groups.
@@ -95,7 +81,10 @@ impl Scheduler {
         self.store().placement().unplaceable_jobs()
     }
 
-    fn check_in_soon(&self) {
+    /// Has this node check in at once after a change, unless it failed.
+    fn checking_in<T>(&self, done: Result<T>) -> Result<T> {
+        let done = done?;
         self.inner.node.services.cluster.wake();
+        Ok(done)
     }
 }
