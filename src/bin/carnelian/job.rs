@@ -3,7 +3,7 @@
 use crate::args::JobCommand;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, time, yes_or_no};
-use crate::page::{Paging, Part, token};
+use crate::page::{Paging, Part};
 use crate::value::{With, epoch_ms, millis};
 use crate::{follow, job_delete, job_run, marks, schedule};
 use carnelian::history::{ActionQuery, ActionRow, LastRunRow};
@@ -127,8 +127,7 @@ fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
         false => None,
     };
     let place = |job: &JobDetail| [job.key().group().to_owned(), job.key().name().to_owned()];
-    let next = page.items.last().filter(|_| page.has_more).map(|last| token(&place(last)));
-    let part = Part { items: page.items, next, total };
+    let part = Part { total, ..Part::of(page, place) };
     let followed = if output.is_json() { follow::all(store)? } else { Vec::new() };
     let entry = |job: &JobDetail| {
         let mut entry = report::job(job);

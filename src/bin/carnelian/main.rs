@@ -44,7 +44,6 @@ mod retry;
 mod run_log;
 mod schedule;
 mod shown;
-mod strategy;
 mod submission;
 mod table;
 mod top;

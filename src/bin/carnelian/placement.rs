@@ -7,7 +7,7 @@ use crate::output::{Output, or_dash, time};
 use crate::page::Paging;
 use crate::value::{self, With};
 use carnelian::monitoring::InstanceStatus;
-use carnelian::placement::{BlacklistEntry, BlacklistRow, LabelRule, LimitRow, Placement};
+use carnelian::placement::{BlacklistEntry, BlacklistRow, LabelRule, LimitRow, Placement, Strategy};
 use carnelian::store::JobStore;
 use carnelian::store::row::BlacklistKind;
 use clap::{Args, Subcommand};
@@ -33,6 +33,11 @@ pub struct PlacementFlags {
     /// With --prefer-node: how late [default: one check-in interval]
     #[arg(long, value_name = "DUR", requires = "prefer_node", value_parser = value::duration)]
     pub prefer_grace: Option<Duration>,
+    /// The nodes that run each tick: preempt for one, broadcast for all that may run the job,
+    /// sharded for all with a share each, or the name of a strategy of the program's own. Others
+    /// than preempt not beside nodes of Quartz, unless --force
+    #[arg(long, value_name = "NAME", default_value = "preempt")]
+    pub strategy: Strategy,
 }
 
 // The person who gives an order about nodes or groups.

@@ -118,7 +118,7 @@ pub fn job(key: JobKey, job_type: &str, flags: &JobFlags, durable: bool) -> Outc
         .persist_job_data_after_execution(flags.persist_data)
         .durable(durable)
         .marks(flags.marks.marks())
-        .policy(JobPolicy::new().placement(placement(&flags.placement)).strategy(flags.strategy.strategy.clone()))
+        .policy(JobPolicy::new().placement(placement(&flags.placement)).strategy(flags.placement.strategy.clone()))
         .data_map(data_map(&flags.data))
         .with(flags.description.as_ref(), JobDetailBuilder::description)
         .with(flags.data_version, JobDetailBuilder::version);

@@ -5,7 +5,6 @@ use crate::marks::MarkFlags;
 use crate::placement::PlacementFlags;
 use crate::retry::RetryFlags;
 use crate::schedule::TriggerPolicies;
-use crate::strategy::StrategyFlags;
 use crate::value::{self, Moment};
 use crate::when::{self, CalendarInterval};
 use carnelian::{JobKey, MisfireInstruction, OnDead, StuckAction, TriggerKey};
@@ -195,6 +194,4 @@ pub struct JobFlags {
     pub marks: MarkFlags,
     #[command(flatten)]
     pub placement: PlacementFlags,
-    #[command(flatten)]
-    pub strategy: StrategyFlags,
 }
