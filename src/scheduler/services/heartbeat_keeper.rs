@@ -136,18 +136,19 @@ impl HeartbeatKeeper {
                 fire.stop(StopReason::Stuck, now);
             }
             StuckAction::FailOver => {
-                let claim = || fire.abandon();
-                let abandoned = match fire.worker() {
-                    Some((worker, _)) => self.pool.abandon(worker, claim),
-                    None => claim(),
-                };
-                if abandoned {
+                if self.abandon(fire) {
                     lifecycle_log::given_up(&fire.job, fire.fire_id(), "it makes no progress");
                     self.give_away(&[Arc::clone(fire)]);
                 }
             }
             StuckAction::Log | StuckAction::Tell => {}
         }
+    }
+
+    /// Gives up a run with its worker, if it has one; false if the run has ended.
+    fn abandon(&self, fire: &RunHandle) -> bool {
+        let claim = || fire.abandon();
+        fire.worker().map_or_else(claim, |(worker, _)| self.pool.abandon(worker, claim))
     }
 
     /// A worker whose thread is gone will never end its fire (DS-115).
@@ -203,12 +204,7 @@ impl HeartbeatKeeper {
     /// Gives up the worker of a run that is another node's, or was declared failed, and does not
     /// end: nothing is recorded for it here.
     fn let_go(&self, fire: &Arc<RunHandle>, now: Duration) {
-        let claim = || fire.abandon();
-        let abandoned = match fire.worker() {
-            Some((worker, _)) => self.pool.abandon(worker, claim),
-            None => claim(),
-        };
-        if abandoned {
+        if self.abandon(fire) {
             lifecycle_log::given_up(&fire.job, fire.fire_id(), "it lost its fire and did not end");
             self.node.count_fire(&fire.job, FireOutcome::Lost, fire.running_for(now));
             self.node.running_fires.remove(fire.fire_id());
@@ -219,12 +215,7 @@ impl HeartbeatKeeper {
     /// stop, and its worker is given up.
     fn end_in_its_place(&self, fire: &Arc<RunHandle>, now: Duration) {
         let Some(bundle) = fire.bundle().filter(|_| !self.completions.is_full()) else { return };
-        let claim = || fire.abandon();
-        let abandoned = match fire.worker() {
-            Some((worker, _)) => self.pool.abandon(worker, claim),
-            None => claim(),
-        };
-        if !abandoned {
+        if !self.abandon(fire) {
             return;
         }
         // The thread goes on without the fire.
