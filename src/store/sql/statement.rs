@@ -124,36 +124,31 @@ impl QueryFragment<diesel::pg::Pg> for Statement<'_> {
     }
 }
 
-#[cfg(feature = "mysql")]
-impl QueryFragment<diesel::mysql::Mysql> for Statement<'_> {
-    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, diesel::mysql::Mysql>) -> QueryResult<()> {
-        use sql_types::{BigInt, Binary, Nullable, Text};
-        walk(self, out, |out, value| match value {
-            Value::Int(v) => out.push_bind_param::<Nullable<BigInt>, _>(v),
-            Value::Text(v) => out.push_bind_param::<Nullable<Text>, _>(v),
-            // Quartz's scripts make flags of VARCHAR(1), and Java's driver writes '1' and '0'.
-            Value::Flag(true) => out.push_bind_param::<Text, str>("1"),
-            Value::Flag(false) => out.push_bind_param::<Text, str>("0"),
-            Value::Bytes(v) => out.push_bind_param::<Nullable<Binary>, _>(v),
-            Value::Ints(_) | Value::Texts(_) | Value::Flags(_) | Value::ManyBytes(_) => unsupported(),
-        })
-    }
+/// Has a database without lists bind the values; a flag is one of two values there.
+#[cfg(any(feature = "sqlite", feature = "mysql"))]
+macro_rules! binds {
+    ($backend:ty, $flag:ty, $yes:expr, $no:expr) => {
+        impl QueryFragment<$backend> for Statement<'_> {
+            fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
+                use sql_types::{BigInt, Binary, Nullable, Text};
+                walk(self, out, |out, value| match value {
+                    Value::Int(v) => out.push_bind_param::<Nullable<BigInt>, _>(v),
+                    Value::Text(v) => out.push_bind_param::<Nullable<Text>, _>(v),
+                    Value::Flag(true) => out.push_bind_param::<$flag, _>($yes),
+                    Value::Flag(false) => out.push_bind_param::<$flag, _>($no),
+                    Value::Bytes(v) => out.push_bind_param::<Nullable<Binary>, _>(v),
+                    Value::Ints(_) | Value::Texts(_) | Value::Flags(_) | Value::ManyBytes(_) => unsupported(),
+                })
+            }
+        }
+    };
 }
 
+// Quartz's scripts make flags of VARCHAR(1), and Java's driver writes '1' and '0'.
+#[cfg(feature = "mysql")]
+binds!(diesel::mysql::Mysql, sql_types::Text, "1", "0");
 #[cfg(feature = "sqlite")]
-impl QueryFragment<diesel::sqlite::Sqlite> for Statement<'_> {
-    fn walk_ast<'b>(&'b self, out: AstPass<'_, 'b, diesel::sqlite::Sqlite>) -> QueryResult<()> {
-        use sql_types::{BigInt, Binary, Nullable, Text};
-        walk(self, out, |out, value| match value {
-            Value::Int(v) => out.push_bind_param::<Nullable<BigInt>, _>(v),
-            Value::Text(v) => out.push_bind_param::<Nullable<Text>, _>(v),
-            Value::Flag(true) => out.push_bind_param::<BigInt, _>(&1_i64),
-            Value::Flag(false) => out.push_bind_param::<BigInt, _>(&0_i64),
-            Value::Bytes(v) => out.push_bind_param::<Nullable<Binary>, _>(v),
-            Value::Ints(_) | Value::Texts(_) | Value::Flags(_) | Value::ManyBytes(_) => unsupported(),
-        })
-    }
-}
+binds!(diesel::sqlite::Sqlite, sql_types::BigInt, &1_i64, &0_i64);
 
 /// The SQL type of Quartz's flags: `bool` on PostgreSQL, `VARCHAR(1)` on MySQL, a number on SQLite.
 #[derive(Clone, Copy, Debug, QueryId, diesel::sql_types::SqlType)]
