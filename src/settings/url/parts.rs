@@ -149,10 +149,7 @@ pub(super) fn encode(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             out.push(char::from(byte));
         } else {
-            let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0').to_ascii_uppercase();
-            out.push('%');
-            out.push(digit(byte >> 4));
-            out.push(digit(byte & 15));
+            out.push_str(&format!("%{byte:02X}"));
         }
     }
     out
