@@ -263,17 +263,22 @@ pub(crate) fn storable(text: &str, limit: usize) -> String {
     }
 }
 
+/// At most so many bytes of `text`, cut between two characters, with a mark.
+pub(crate) fn bounded(text: &str, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
+        return text.to_owned();
+    }
+    let mut end = max_bytes.saturating_sub('…'.len_utf8());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", text.get(..end).unwrap_or(""))
+}
+
 /// At most `limit` bytes of `text`, in whole characters, for a column that counts bytes: without
 /// NUL, which PostgreSQL has not, and marked at the end when something was cut.
 fn storable_bytes(text: &str, limit: usize) -> String {
-    const CUT: &str = "…";
-    let mut text = text.replace('\0', "\u{fffd}");
-    if text.len() > limit {
-        let most = limit.saturating_sub(CUT.len());
-        text.truncate((0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
-        text.push_str(CUT);
-    }
-    text
+    bounded(&text.replace('\0', "\u{fffd}"), limit)
 }
 
 /// A result of a job as it is stored: as much as fits into a `TEXT` of MySQL.

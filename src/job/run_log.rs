@@ -1,6 +1,7 @@
 //! `RunLog`: the lines that one run has logged, within a bound.
 
 use crate::epoch::moment;
+use crate::error::bounded;
 use chrono::{DateTime, Utc};
 use log::{Level, LevelFilter};
 use serde::{Deserialize, Serialize};
@@ -100,18 +101,6 @@ impl RunLog {
 
 fn size(line: &CapturedLine) -> usize {
     line.message.len() + line.target.len() + LINE_BYTES
-}
-
-/// At most so many bytes of `text`, cut between two characters, with a mark.
-fn bounded(text: &str, max_bytes: usize) -> String {
-    if text.len() <= max_bytes {
-        return text.to_owned();
-    }
-    let mut end = max_bytes.saturating_sub('…'.len_utf8());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", text.get(..end).unwrap_or(""))
 }
 
 /// The lines of a run as they are stored; `at_ms` says when ticks were.
