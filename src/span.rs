@@ -14,6 +14,11 @@ pub fn span(ms: i64) -> String {
     }
 }
 
+/// A moment before now, such as `2 h 5 min ago`.
+pub fn ago(ms: i64, now_ms: i64) -> String {
+    format!("{} ago", span(now_ms.saturating_sub(ms).max(0)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

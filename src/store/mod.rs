@@ -91,4 +91,4 @@ pub use crate::rules::invariants::{Violation, violations};
 pub use crate::rules::new_trigger::ALL_GROUPS_PAUSED;
 pub use crate::rules::placement::{NodeIdentity, Refusal};
 pub use crate::rules::run_times::SummaryRow;
-pub use crate::span::span;
+pub use crate::span::{ago, span};

@@ -2,7 +2,7 @@
 
 use crate::look::look;
 use carnelian::clock::{Clock, SystemClock};
-pub use carnelian::store::span;
+pub use carnelian::store::{ago, span};
 use chrono::DateTime;
 
 /// The value as text; `-` for none.
@@ -33,11 +33,6 @@ fn from_now(ms: i64, now_ms: i64) -> String {
         _ => format!("{} d", seconds / 86_400),
     };
     if ms > now_ms { format!("in {distance}") } else { format!("{distance} ago") }
-}
-
-/// A moment before now, for people.
-pub fn ago(ms: i64, now_ms: i64) -> String {
-    format!("{} ago", span(now_ms.saturating_sub(ms).max(0)))
 }
 
 /// A number with a comma before each three digits.
