@@ -280,11 +280,11 @@ pub(super) fn find(word: &str) -> Option<&'static Action> {
 }
 
 fn triggers(subjects: &[Subject]) -> Stored<Vec<crate::TriggerKey>> {
-    subjects.iter().map(Subject::trigger).collect()
+    subjects.iter().map(Subject::key).collect()
 }
 
 fn jobs(subjects: &[Subject]) -> Stored<Vec<crate::JobKey>> {
-    subjects.iter().map(Subject::job).collect()
+    subjects.iter().map(Subject::key).collect()
 }
 
 fn names(subjects: &[Subject]) -> Vec<String> {

@@ -4,6 +4,7 @@ use super::form::Fields;
 use crate::from::from;
 use crate::key::{JobKey, TriggerKey, pair};
 use serde_json::{Value, json};
+use std::str::FromStr;
 
 /// The subject of an action as a form or a JSON document has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,16 +51,13 @@ impl Subject {
         }
     }
 
-    pub(super) fn trigger(&self) -> crate::Result<TriggerKey> {
+    /// The key of a trigger or a job.
+    pub(super) fn key<K>(&self) -> crate::Result<K>
+    where
+        K: FromStr<Err = crate::Error> + for<'a> From<(&'a str, &'a str)>,
+    {
         match self {
-            Self::Pair(group, name) => Ok(TriggerKey::new(group, name)),
-            Self::Name(text) => text.parse(),
-        }
-    }
-
-    pub(super) fn job(&self) -> crate::Result<JobKey> {
-        match self {
-            Self::Pair(group, name) => Ok(JobKey::new(group, name)),
+            Self::Pair(group, name) => Ok(K::from((group.as_str(), name.as_str()))),
             Self::Name(text) => text.parse(),
         }
     }
@@ -103,9 +101,9 @@ mod tests {
     fn subjects_come_back_from_their_fields() {
         for key in [TriggerKey::new("a.b", "c\"d"), TriggerKey::named("<script>"), TriggerKey::new("[", "]")] {
             let field = Subject::from(&key).to_field();
-            assert_eq!(Subject::read(&field).unwrap().trigger().unwrap(), key, "{field}");
+            assert_eq!(Subject::read(&field).unwrap().key::<TriggerKey>().unwrap(), key, "{field}");
         }
-        assert_eq!(Subject::read("a.b").unwrap().job().unwrap(), JobKey::new("a", "b"));
+        assert_eq!(Subject::read("a.b").unwrap().key::<JobKey>().unwrap(), JobKey::new("a", "b"));
         assert_eq!(Subject::read("[1]"), None);
         assert_eq!(Subject::read("[\"a\",\"b\\u0000\"]"), None);
         assert_eq!(Subject::read(""), None);

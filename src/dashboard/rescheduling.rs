@@ -20,7 +20,7 @@ pub(super) fn preview(view: &View<'_>, subjects: &[Subject], wish: Option<&Wish>
     let (Some(subject), Some(wish)) = (subjects.first(), wish) else {
         return Err(Error::Refused("expected a new schedule: `kind` and `when`".to_owned()));
     };
-    let old = stored(view.store, &subject.trigger()?)?;
+    let old = stored(view.store, &subject.key()?)?;
     let new = wish.trigger(&old, moment(view.now_ms), view.store.settings().scheduler.time_zone)?;
     let calendar = new.calendar_name().and_then(|name| view.store.catalogue().calendar(name).ok()?);
     let zone = zone(new.schedule());

@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use crate::history::FireOutcome;
+use crate::rules::run_times::percentile;
 use crate::store::JobStore;
 use crate::store::row::TrendSample;
 use parking_lot::Mutex;
@@ -39,18 +40,14 @@ impl Step {
         let mut late_ms: Vec<i64> =
             samples.iter().filter_map(|row| Some((row.fired_ms? - row.scheduled_ms).max(0))).collect();
         late_ms.sort_unstable();
-        let percentile = |percent: usize| {
-            let at = (late_ms.len() * percent).div_ceil(100).saturating_sub(1);
-            late_ms.get(at).copied().unwrap_or(0)
-        };
         let count = |is_counted: fn(FireOutcome) -> bool| {
             samples.iter().filter(|row| is_counted(row.outcome)).count() as f64 * each
         };
         Self {
             succeeded: count(|outcome| outcome == FireOutcome::Succeeded),
             failed: count(is_failure),
-            typical_ms: percentile(50),
-            slow_ms: percentile(99),
+            typical_ms: percentile(&late_ms, 50).unwrap_or(0),
+            slow_ms: percentile(&late_ms, 99).unwrap_or(0),
             waiting: late_ms.iter().sum::<i64>() as f64 * each / STEP_MS as f64,
         }
     }

@@ -33,7 +33,7 @@ impl Undo {
 /// True if a part of what an action is about is already as the action would make it.
 fn is_partly_so(store: &JobStore, word: &str, subject: &Subject) -> Result<bool> {
     let (triggers, group) = match word.split_once('.') {
-        Some(("job", _)) => (TriggerQuery::new().job(subject.job()?), None),
+        Some(("job", _)) => (TriggerQuery::new().job(subject.key()?), None),
         Some(("group", _)) => {
             let group = subject.name();
             (TriggerQuery::new().filter(JobFilter::new().groups(GroupMatcher::equals(&group))), Some(group))

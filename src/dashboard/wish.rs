@@ -172,7 +172,7 @@ pub(super) fn reschedule(store: &JobStore, key: &TriggerKey, wish: Option<&Wish>
 /// The wish that takes a rescheduling of these triggers back, if there is one for all.
 pub(super) fn taking_back(store: &JobStore, subjects: &[Subject]) -> Option<Wish> {
     let [subject] = subjects else { return None };
-    Wish::of(&stored(store, &subject.trigger().ok()?).ok()?)
+    Wish::of(&stored(store, &subject.key().ok()?).ok()?)
 }
 
 fn rfc3339(time: DateTime<Utc>) -> String {

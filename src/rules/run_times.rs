@@ -55,7 +55,7 @@ pub(crate) fn summarise(
 }
 
 /// The least of these sorted times that so many percent of them do not exceed.
-fn percentile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
+pub(crate) fn percentile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
     let rank = sorted.len().saturating_mul(percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied()
 }

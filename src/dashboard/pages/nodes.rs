@@ -30,16 +30,11 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
 
 fn row(view: &View<'_>, node: &InstanceStatus) -> Markup {
     let info = node.node.as_ref().map(|row| &row.info);
-    let tone = match (node.alive, node.takes_work) {
-        (false, _) => "bad",
-        (_, true) => "good",
-        _ => "warn",
-    };
     html! {
         tr {
             (checkbox(view, node.instance.as_str()))
             td { (node_link(&node.instance)) }
-            td { (badge(tone, &node_state(node))) @if let Some(alarms) = info.and_then(alarms_in_words) { " " (badge("bad", &alarms)) } }
+            td { (badge(tone(node), &node_state(node))) @if let Some(alarms) = info.and_then(alarms_in_words) { " " (badge("bad", &alarms)) } }
             td { (when(Some(node.last_checkin.timestamp_millis()), view.now_ms)) }
             td { (window(view, node)) }
             td.n { (node.running) }
@@ -49,6 +44,15 @@ fn row(view: &View<'_>, node: &InstanceStatus) -> Markup {
             td { (info.map(|info| info.labels.to_string()).unwrap_or_default()) }
             td { @if node.foreign { "Quartz" } @else { (info.map_or("", |info| info.library_version.as_str())) } }
         }
+    }
+}
+
+/// The colour of a node's state.
+pub(super) fn tone(node: &InstanceStatus) -> &'static str {
+    match (node.alive, node.takes_work) {
+        (false, _) => "bad",
+        (_, true) => "good",
+        _ => "warn",
     }
 }
 

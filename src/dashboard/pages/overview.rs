@@ -1,5 +1,6 @@
 //! The overview: how the cluster does, what needs attention, what comes next.
 
+use super::nodes::tone;
 use crate::dashboard::chart::{Axis, Series, bars, lines};
 use crate::dashboard::components::{
     badge, card, error_line, job_or_dash, node_link, outcome, run_link, table, trigger_link, when,
@@ -116,13 +117,8 @@ fn nodes(view: &View<'_>) -> Result<Markup> {
         .iter()
         .map(|node| {
             let checked_in = when(Some(node.last_checkin.timestamp_millis()), view.now_ms);
-            let tone = match (node.alive, node.takes_work) {
-                (false, _) => "bad",
-                (_, true) => "good",
-                _ => "warn",
-            };
             html! { tr { td { (node_link(&node.instance)) } td {
-                (badge(tone, &node_state(node)))
+                (badge(tone(node), &node_state(node)))
                 @if node.alive && !node.takes_work { " takes no work" }
             } td.n { (node.running) } td { (checked_in) } } }
         })
