@@ -51,6 +51,8 @@ from! {
     Value {
         i64 => |value| Self::Int(Some(value)),
         Option<i64> => |value| Self::Int(value),
+        u64 => |value| Self::Int(Some(i64::try_from(value).unwrap_or(i64::MAX))),
+        usize => |value| Self::Int(Some(i64::try_from(value).unwrap_or(i64::MAX))),
         &str => |value| Self::Text(Some(value.to_owned())),
         &String => |value| Self::Text(Some(value.clone())),
         Option<&str> => |value| Self::Text(value.map(str::to_owned)),

@@ -95,10 +95,10 @@ impl SqlSession<'_, '_> {
             values.extend(after);
             values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
             if !is_ordered {
-                values.push(i64::try_from(query.limit).unwrap_or(i64::MAX).into());
+                values.push(query.limit.into());
             }
             if query.offset > 0 {
-                values.push(i64::try_from(query.offset).unwrap_or(i64::MAX).into());
+                values.push(query.offset.into());
             }
             values.extend(ordered_by.iter().filter(|_| is_ordered).map(|ms| Value::from(*ms)));
             rows.extend(self.load::<CandidateRow>(&text, &values)?.into_iter().take(query.limit));

@@ -39,10 +39,6 @@ pub(super) fn select_of(table: &TableDef) -> String {
     format!("SELECT {} FROM {{p}}{} WHERE sched_name = ?", columns.join(", "), table.name)
 }
 
-fn whole(rows: usize) -> Value {
-    i64::try_from(rows).unwrap_or(i64::MAX).into()
-}
-
 impl SqlSession<'_, '_> {
     /// The further conditions on the columns, and all values, the name of the scheduler first.
     fn tests(&self, which: &Which) -> (String, Vec<Value>) {
@@ -108,11 +104,11 @@ impl TableRows for SqlSession<'_, '_> {
                 }
                 if let Some(limit) = which.limit {
                     text.push_str(" LIMIT ?");
-                    values.push(whole(limit));
+                    values.push(limit.into());
                 }
                 if which.skipped > 0 {
                     text.push_str(" OFFSET ?");
-                    values.push(whole(which.skipped));
+                    values.push(which.skipped.into());
                 }
                 self.load(&text, &values)?
             }

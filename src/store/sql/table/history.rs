@@ -36,10 +36,6 @@ by_place! {
     }
 }
 
-fn whole(count: u64) -> Value {
-    i64::try_from(count).unwrap_or(i64::MAX).into()
-}
-
 /// The columns that come from the fired row, as they are called there and here.
 const OF_FIRED: [(&str, &str); 8] = [
     ("entry_id", "fire_id"),
@@ -281,7 +277,7 @@ impl HistoryRows for SqlSession<'_, '_> {
             and(&format!("{}(error, ?) > 0", dialect::place_of(self.backend())), &[error.into()]);
         }
         text.push_str(" ORDER BY ended_ms DESC, fire_id DESC LIMIT ?");
-        values.push(i64::try_from(query.limit.unwrap_or(usize::MAX)).unwrap_or(i64::MAX).into());
+        values.push(query.limit.unwrap_or(usize::MAX).into());
         let rows: Vec<RawRow> = self.load(&text, &values)?;
         rows.into_iter().map(|row| row.cells(table)).collect()
     }
@@ -298,7 +294,7 @@ impl HistoryRows for SqlSession<'_, '_> {
                     "{head} job_name IS NOT NULL AND job_group IS NOT NULL{by_job} HAVING COUNT(*) > ? \
                      ORDER BY COUNT(*) DESC LIMIT ?"
                 );
-                self.load(&text, &[&since[..], &[whole(rows), whole(limit as u64)]].concat())?
+                self.load(&text, &[&since[..], &[rows.into(), limit.into()]].concat())?
             }
         };
         let count = |row: JobCount| (JobKey::new(row.job_group, row.job_name), u64::try_from(row.n).unwrap_or(0));
@@ -307,7 +303,7 @@ impl HistoryRows for SqlSession<'_, '_> {
 
     fn delete_ended(&mut self, ended_ms: Range<i64>, limit: usize) -> Result<(usize, i64)> {
         let mut values = vec![self.name(), ended_ms.start.into(), ended_ms.end.into()];
-        let place = [values.as_slice(), &[whole(limit.saturating_sub(1) as u64)]].concat();
+        let place = [values.as_slice(), &[limit.saturating_sub(1).into()]].concat();
         let text = format!(
             "SELECT h.ended_ms AS ended_ms FROM {{p}}CN_HISTORY h WHERE {ENDED} ORDER BY h.ended_ms LIMIT 1 OFFSET ?"
         );

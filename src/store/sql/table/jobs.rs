@@ -315,7 +315,7 @@ impl JobRows for SqlSession<'_, '_> {
         values.extend(due_by_ms.map(Value::from));
         values.extend(types);
         values.extend(behind.into_iter().flat_map(|key| [key.group(), key.group(), key.name()].map(Value::from)));
-        values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
+        values.push(limit.into());
         let rows: Vec<UnknownRow> = self.load(&text, &values)?;
         let row = |row: UnknownRow| UnknownJobRow {
             job: JobKey::new(row.job_group, row.job_name),

@@ -73,7 +73,7 @@ impl Conditions {
 
     fn limit(&mut self, limit: Option<usize>) {
         if let Some(limit) = limit {
-            self.add(" LIMIT ?", [i64::try_from(limit).unwrap_or(i64::MAX).into()]);
+            self.add(" LIMIT ?", [limit.into()]);
         }
     }
 }

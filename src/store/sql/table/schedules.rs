@@ -43,7 +43,7 @@ impl SqlSession<'_, '_> {
                 }
                 ScheduleRow::CalendarInterval { interval, unit, zone, preserve_hour, skip_day, times_triggered } => {
                     row.extend([unit.into(), zone.as_deref().into(), None::<&str>.into()]);
-                    row.extend([(*interval).into(), (*times_triggered).into(), 0.into(), 0.into()]);
+                    row.extend([(*interval).into(), (*times_triggered).into(), 0_i64.into(), 0_i64.into()]);
                     row.extend([(*preserve_hour).into(), (*skip_day).into()]);
                     properties.push(row);
                 }
@@ -56,7 +56,7 @@ impl SqlSession<'_, '_> {
                     times_triggered,
                 } => {
                     row.extend([unit.into(), days.as_deref().into(), times_of_day.as_deref().into()]);
-                    row.extend([(*interval).into(), (*times_triggered).into(), (*repeat_count).into(), 0.into()]);
+                    row.extend([(*interval).into(), (*times_triggered).into(), (*repeat_count).into(), 0_i64.into()]);
                     row.extend([false.into(), false.into()]);
                     properties.push(row);
                 }

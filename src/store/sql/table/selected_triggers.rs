@@ -10,13 +10,8 @@ use crate::store::row::TriggerSelection;
 use crate::store::sql::backend::Backend;
 use crate::store::sql::connection::Readable;
 use crate::store::sql::session::SqlSession;
-use crate::store::sql::statement::Value;
 
 const BY_KEY: &str = "ORDER BY t.trigger_group, t.trigger_name";
-
-fn number(n: usize) -> Value {
-    i64::try_from(n).unwrap_or(i64::MAX).into()
-}
 
 impl SqlSession<'_, '_> {
     /// The triggers `t` of a selection, by a query up to its conditions.
@@ -46,18 +41,18 @@ impl SqlSession<'_, '_> {
                 "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time >= ? AND t.next_fire_time <= ? \
                  ORDER BY t.next_fire_time LIMIT ?"
                     .to_owned(),
-                vec![from_ms.into(), until_ms.into(), number(limit)],
+                vec![from_ms.into(), until_ms.into(), limit.into()],
             ),
             TriggerSelection::InStates(states, limit) => {
                 let states = quoted(states.iter().copied());
                 // The index of the audit has this collation, and no other has: nothing else is
                 // to be looked up there.
                 let collation = if self.backend() == Backend::Postgres { " COLLATE \"C\"" } else { "" };
-                (format!("t.sched_name = ? AND t.trigger_state{collation} IN ({states}) LIMIT ?"), vec![number(limit)])
+                (format!("t.sched_name = ? AND t.trigger_state{collation} IN ({states}) LIMIT ?"), vec![limit.into()])
             }
             TriggerSelection::Misfired { before_ms, order, limit, offset } => (
                 format!("{} ORDER BY {} LIMIT ? OFFSET ?", misfired("?"), order_of_misfired(order)),
-                vec![before_ms.into(), number(limit), number(offset)],
+                vec![before_ms.into(), limit.into(), offset.into()],
             ),
         };
         self.load(&format!("{head} {conditions}"), &[vec![self.name()], further].concat())
