@@ -79,17 +79,10 @@ impl Metrics {
         Self { groups, ..Self::default() }
     }
 
-    fn note_alarm(&self, kind: AlarmKind) {
-        let counter = AlarmKind::ALL.iter().zip(&self.alarms).find(|(known, _)| **known == kind);
-        if let Some((_, counter)) = counter {
-            counter.add(1);
-        }
-    }
-
     /// Notes that an alarm was raised or cleared.
     pub(crate) fn set_alarm(&self, kind: AlarmKind, is_raised: bool) {
         if is_raised {
-            self.note_alarm(kind);
+            count(&AlarmKind::ALL, &self.alarms, kind);
             self.view.lock().raised.insert(kind);
         } else {
             self.view.lock().raised.remove(&kind);
@@ -132,10 +125,14 @@ impl Groups {
 
 impl GroupMeters {
     fn count(&self, outcome: FireOutcome) {
-        let counter = FireOutcome::ALL.iter().zip(&self.outcomes).find(|(known, _)| **known == outcome);
-        if let Some((_, counter)) = counter {
-            counter.add(1);
-        }
+        count(&FireOutcome::ALL, &self.outcomes, outcome);
+    }
+}
+
+/// Adds one to the counter of this kind.
+fn count<K: PartialEq>(all: &[K], counters: &[Counter], kind: K) {
+    if let Some((_, counter)) = all.iter().zip(counters).find(|(known, _)| **known == kind) {
+        counter.add(1);
     }
 }
 
