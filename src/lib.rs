@@ -114,6 +114,7 @@ pub mod dashboard;
 mod data_map;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod database;
+mod debug_fields;
 pub mod definitions;
 mod epoch;
 mod error;

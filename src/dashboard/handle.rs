@@ -19,6 +19,7 @@ use super::visitor::{Login, Visitor};
 use super::wish::Wish;
 use super::{api, assets, hosts, pages, rescheduling};
 use crate::clock::{Clock, SystemClock};
+use crate::debug_fields::debug_fields;
 use crate::error::Result;
 use crate::scheduler::{Scheduler, cluster_metrics_text};
 use crate::store::JobStore;
@@ -312,11 +313,7 @@ impl Dashboard {
     }
 }
 
-impl std::fmt::Debug for Dashboard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Dashboard").field("settings", &self.access.settings).finish_non_exhaustive()
-    }
-}
+debug_fields! { Dashboard { settings = me.access.settings } finish_non_exhaustive |me| }
 
 /// The page to which an action comes back: one of the dashboard's own.
 fn back(field: Option<&str>) -> String {

@@ -1,5 +1,6 @@
 //! `FireValues`: what a job and its listeners leave for each other during one fire.
 
+use crate::debug_fields::debug_fields;
 use parking_lot::Mutex;
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
@@ -66,8 +67,4 @@ impl FireValues {
     }
 }
 
-impl std::fmt::Debug for FireValues {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FireValues").field("count", &self.values.lock().len()).finish()
-    }
-}
+debug_fields! { FireValues { count = me.values.lock().len() } finish |me| }

@@ -2,6 +2,7 @@
 //! node holds.
 
 use crate::clock::{Clock, Moment};
+use crate::debug_fields::debug_fields;
 use crate::error::{Error, Result};
 use crate::listener::{guarded, lifecycle_log};
 use crate::signal::Signal;
@@ -237,9 +238,4 @@ impl Drop for LockGuard {
     }
 }
 
-impl std::fmt::Debug for LockGuard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let HeldLock { name, fence, .. } = &*self.held;
-        f.debug_struct("LockGuard").field("name", name).field("fence", fence).finish_non_exhaustive()
-    }
-}
+debug_fields! { LockGuard { name = me.held.name, fence = me.held.fence } finish_non_exhaustive |me| }

@@ -1,5 +1,6 @@
 //! Loader: a settings file read with more prefixes for applications, or another environment.
 
+use crate::debug_fields::debug_fields;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -148,11 +149,7 @@ impl Default for SettingsLoader<'_> {
     }
 }
 
-impl std::fmt::Debug for SettingsLoader<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SettingsLoader").field("free", &self.free).finish_non_exhaustive()
-    }
-}
+debug_fields! { SettingsLoader<'_> { free } finish_non_exhaustive |me| }
 
 fn unreadable(name: &str, message: String) -> SettingsErrors {
     let place = Place { file: name.to_owned(), line: None, key: None, value: None, became: None };

@@ -41,8 +41,8 @@ mod synchronous;
 mod thread_pool;
 mod url;
 
+use crate::debug_fields::debug_fields;
 use std::collections::BTreeMap;
-use std::fmt;
 
 pub use crate::node::{Labels, LabelsError, NodeRole};
 pub use crate::trigger::TriggerOrder;
@@ -191,26 +191,9 @@ impl Default for Settings {
     }
 }
 
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
-            .field("profile", &self.profile)
-            .field("scheduler", &self.scheduler)
-            .field("thread_pool", &self.thread_pool)
-            .field("job_store", &self.job_store)
-            .field("data_source", &self.data_source)
-            .field("node", &self.node)
-            .field("cluster", &self.cluster)
-            .field("history", &self.history)
-            .field("definitions", &self.definitions)
-            .field("executions", &self.executions)
-            .field("monitor", &self.monitor)
-            .field("dashboard", &self.dashboard)
-            .field("recovery", &self.recovery)
-            .field("shutdown", &self.shutdown)
-            .field("plugins", &self.plugins)
-            .field("extra", &RedactedMap(&self.extra))
-            .field("warnings", &self.warnings)
-            .finish()
-    }
+debug_fields! {
+    Settings {
+        profile, scheduler, thread_pool, job_store, data_source, node, cluster, history, definitions, executions,
+        monitor, dashboard, recovery, shutdown, plugins, extra = RedactedMap(&me.extra), warnings,
+    } finish |me|
 }

@@ -1,13 +1,13 @@
 //! Scheduler settings: who this node is, and how it looks for work.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use chrono_tz::Tz;
 
 use super::reader::Reader;
 use super::redact::RedactedMap;
+use crate::debug_fields::debug_fields;
 use crate::zone::{self, ZoneSource};
 
 /// Identity of this node, and its polling (`org.quartz.scheduler.*`).
@@ -136,29 +136,13 @@ impl SchedulerSettings {
     }
 }
 
-impl fmt::Debug for SchedulerSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SchedulerSettings")
-            .field("instance_name", &self.instance_name)
-            .field("instance_id", &self.instance_id)
-            .field("idle_wait_time", &self.idle_wait_time)
-            .field("enabled", &self.enabled)
-            .field("poll_interval", &self.poll_interval)
-            .field("listen", &self.listen)
-            .field("notify", &self.notify)
-            .field("poll_jitter", &self.poll_jitter)
-            .field("db_failure_retry_interval", &self.db_failure_retry_interval)
-            .field("batch_max_count", &self.batch_max_count)
-            .field("take_ahead", &self.take_ahead)
-            .field("batch_time_window", &self.batch_time_window)
-            .field("interrupt_jobs_on_shutdown", &self.interrupt_jobs_on_shutdown)
-            .field("interrupt_jobs_on_shutdown_with_wait", &self.interrupt_jobs_on_shutdown_with_wait)
-            .field("thread_name", &self.thread_name)
-            .field("time_zone", &self.time_zone)
-            .field("time_zone_source", &self.time_zone_source)
-            .field("context", &RedactedMap(&self.context))
-            .finish()
-    }
+debug_fields! {
+    SchedulerSettings {
+        instance_name, instance_id, idle_wait_time, enabled, poll_interval, listen, notify, poll_jitter,
+        db_failure_retry_interval, batch_max_count, take_ahead, batch_time_window, interrupt_jobs_on_shutdown,
+        interrupt_jobs_on_shutdown_with_wait, thread_name, time_zone, time_zone_source,
+        context = RedactedMap(&me.context),
+    } finish |me|
 }
 
 impl InstanceIdSetting {

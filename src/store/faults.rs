@@ -1,9 +1,9 @@
 //! Faults that tests plan: fail the n-th statement, lose a commit's answer, let something happen
 //! between two statements.
 
+use crate::debug_fields::debug_fields;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use parking_lot::Mutex;
-use std::fmt;
 
 /// The fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +36,7 @@ struct Meanwhile {
     happens: Box<dyn FnOnce() + Send>,
 }
 
-impl fmt::Debug for Meanwhile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Meanwhile").field("purpose", &self.purpose).field("countdown", &self.countdown).finish()
-    }
-}
+debug_fields! { Meanwhile { purpose, countdown } finish |me| }
 
 #[derive(Clone, Copy, Debug)]
 struct Planned {

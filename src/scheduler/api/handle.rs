@@ -1,6 +1,7 @@
 //! `Scheduler`: the handle that an application holds.
 
 use super::type_watch::TypeWatch;
+use crate::debug_fields::debug_fields;
 use crate::error::{Error, Result};
 use crate::job::JobDefinition;
 use crate::listener::ListenerManager;
@@ -140,11 +141,4 @@ impl Scheduler {
     }
 }
 
-impl std::fmt::Debug for Scheduler {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scheduler")
-            .field("name", &self.name())
-            .field("instance_id", &self.instance_id())
-            .finish_non_exhaustive()
-    }
-}
+debug_fields! { Scheduler { name = me.name(), instance_id = me.instance_id() } finish_non_exhaustive |me| }

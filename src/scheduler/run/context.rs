@@ -6,6 +6,7 @@ use super::run_handle::RunHandle;
 use super::stop_reason::StopReason;
 use crate::calendar::Calendar;
 use crate::data_map::JobDataMap;
+use crate::debug_fields::debug_fields;
 use crate::epoch::moment;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -407,13 +408,11 @@ impl JobContext {
     }
 }
 
-impl std::fmt::Debug for JobContext {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("JobContext")
-            .field("fire_id", &self.fire_id())
-            .field("job", &self.job().key().to_string())
-            .field("trigger", &self.trigger().key().to_string())
-            .field("refire_count", &self.refire_count)
-            .finish_non_exhaustive()
-    }
+debug_fields! {
+    JobContext {
+        fire_id = me.fire_id(),
+        job = me.job().key().to_string(),
+        trigger = me.trigger().key().to_string(),
+        refire_count,
+    } finish_non_exhaustive |me|
 }

@@ -4,6 +4,7 @@
 use super::job::Job;
 use super::job_error::JobError;
 use crate::data_map::JobDataMap;
+use crate::debug_fields::debug_fields;
 use crate::error::{Error, Result};
 use crate::hash::HashMap;
 use crate::job::JobPolicy;
@@ -169,14 +170,7 @@ impl JobType {
     }
 }
 
-impl std::fmt::Debug for JobType {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("JobType")
-            .field("version", &self.version)
-            .field("deprecated", &self.deprecated)
-            .finish_non_exhaustive()
-    }
-}
+debug_fields! { JobType { version, deprecated } finish_non_exhaustive |me| }
 
 #[cfg(test)]
 mod tests {
