@@ -1,9 +1,11 @@
-//! `Signal`: wakes a waiting service, also if it is raised before the wait begins.
+//! `Signal`: wakes a waiting service, also if it is raised before the wait begins; and `Flag`,
+//! which wakes nobody.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 #[cfg(any(test, feature = "test-util"))]
 use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Raised by whoever has news for a service; one wait takes all raises before it.
@@ -42,6 +44,29 @@ impl State {
             return Some(Woken::Stopped);
         }
         std::mem::take(&mut self.raised).then_some(Woken::Raised)
+    }
+}
+
+/// A switch that threads share.
+#[derive(Debug, Default)]
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    pub(crate) const fn new(is_set: bool) -> Self {
+        Self(AtomicBool::new(is_set))
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn set(&self, is_set: bool) {
+        self.0.store(is_set, Ordering::SeqCst);
+    }
+
+    /// Sets it, and returns how it was set before.
+    pub(crate) fn swap(&self, is_set: bool) -> bool {
+        self.0.swap(is_set, Ordering::SeqCst)
     }
 }
 

@@ -94,7 +94,7 @@ impl Engine {
     pub(crate) fn fire(&self, node: &Node) {
         self.since_ms.get_or_init(|| node.clock.wall_time().timestamp_millis());
         self.started.store(true, Ordering::SeqCst);
-        node.firing.leave_standby();
+        node.firing.standby.set(false);
         node.services.acquirer.wake();
         node.services.misfire.wake();
         // In active-passive mode a check-in makes it active again, and tells its deputy.

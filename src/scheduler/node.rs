@@ -26,11 +26,11 @@ use crate::listener::Listeners;
 use crate::machine::Machine;
 use crate::node::NodeRole;
 use crate::settings::{ClusterMode, OnOwnershipLost, Settings};
+use crate::signal::Flag;
 use crate::store::{JobStore, Owner};
 use parking_lot::Mutex;
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -69,8 +69,8 @@ pub(crate) struct Node {
     /// The workers, while there are some.
     pool: Mutex<Weak<WorkerPool<FireTask>>>,
     /// There may be rows of this incarnation that nothing in memory stands for: an answer of the
-    /// store was lost, or a worker ended without a completion.
-    uncertain: AtomicBool,
+    /// store was lost, or a worker ended without a completion. The acquirer looks for them.
+    pub(crate) uncertain: Flag,
 }
 
 impl Node {
@@ -106,7 +106,7 @@ impl Node {
             counters: Counters::default(),
             metrics: Metrics::new(&settings.monitor),
             pool: Mutex::default(),
-            uncertain: AtomicBool::new(false),
+            uncertain: Flag::default(),
             settings,
         }
     }
@@ -114,7 +114,7 @@ impl Node {
     /// True if this node takes work: a worker, started, neither standing by nor passive nor ending,
     /// and not refused by placement.
     pub(crate) fn is_firing(&self) -> bool {
-        self.settings.node.role == NodeRole::Worker && self.firing.is_on() && !self.running_fires.is_stopping()
+        self.settings.node.role == NodeRole::Worker && self.firing.is_on() && !self.running_fires.stopping.is_set()
     }
 
     /// The workers, while there are some.
@@ -129,7 +129,7 @@ impl Node {
     /// The time between two polls for work that no notification tells of.
     pub(crate) fn poll_interval(&self) -> Duration {
         let settings = &self.settings.scheduler;
-        let default = if self.notifications.is_listening() { POLL_WHILE_LISTENING } else { POLL };
+        let default = if self.notifications.listening.is_set() { POLL_WHILE_LISTENING } else { POLL };
         settings.idle_wait_time.min(settings.poll_interval.unwrap_or(default))
     }
 
@@ -142,7 +142,7 @@ impl Node {
 
     /// Has the heartbeat read the orders to stop.
     pub(crate) fn check_cancels(&self) {
-        self.notifications.note_cancel();
+        self.notifications.cancel.set(true);
         self.services.heartbeat.wake();
     }
 
@@ -178,16 +178,6 @@ impl Node {
         let mut known: BTreeSet<String> = meant.map(|fire| fire.fire_id().to_owned()).collect();
         known.extend(self.completions.ids());
         known
-    }
-
-    /// Notes that there may be rows that nothing in memory stands for; the acquirer looks for them.
-    pub(crate) fn note_uncertain(&self) {
-        self.uncertain.store(true, Ordering::SeqCst);
-    }
-
-    /// True if there may be rows that nothing in memory stands for, since the last call.
-    pub(crate) fn take_uncertain(&self) -> bool {
-        self.uncertain.swap(false, Ordering::SeqCst)
     }
 
     /// True if the process is to end when ownership is lost.

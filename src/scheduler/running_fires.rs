@@ -3,9 +3,9 @@
 use super::lease::Lease;
 use super::run::run_handle::{RunHandle, RunningJob};
 use crate::hash::HashMap;
+use crate::signal::Flag;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The table of the running fires, and what they are told of the end of their node.
@@ -13,9 +13,9 @@ use std::time::Duration;
 pub(crate) struct RunningFires {
     fires: Mutex<HashMap<Arc<str>, Arc<RunHandle>>>,
     /// True if the node is about to end.
-    stopping: AtomicBool,
+    pub(crate) stopping: Flag,
     /// True if the jobs are told that the node ends.
-    telling: AtomicBool,
+    pub(crate) telling: Flag,
 }
 
 impl RunningFires {
@@ -63,24 +63,14 @@ impl RunningFires {
     /// Notes that the node is about to end. The jobs do not hear of it: those of a graceful end go
     /// on.
     pub(crate) fn begin_stopping(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
+        self.stopping.set(true);
         self.wake();
     }
 
     /// Tells all jobs that the node ends, so that those that look stop.
     pub(crate) fn tell_jobs(&self) {
-        self.telling.store(true, Ordering::SeqCst);
+        self.telling.set(true);
         self.wake();
-    }
-
-    /// True if jobs are told that the node ends.
-    pub(crate) fn tells_jobs(&self) -> bool {
-        self.telling.load(Ordering::SeqCst)
-    }
-
-    /// True if the node is about to end.
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::SeqCst)
     }
 
     /// Wakes the workers and jobs that wait for a change of their node.

@@ -125,7 +125,7 @@ impl Scheduler {
     /// look whether there is any.
     pub(crate) fn signal_stored(&self, fires_at_once: bool) {
         if fires_at_once {
-            self.inner.node.notifications.note_due();
+            self.inner.node.notifications.due.set(true);
         }
         self.wake();
     }

@@ -151,7 +151,7 @@ impl Scheduler {
 
     /// True if it does not fire for now: before the start, and after [`Scheduler::standby`].
     pub fn is_in_standby(&self) -> bool {
-        self.inner.node.firing.is_in_standby()
+        self.inner.node.firing.standby.is_set()
     }
 
     /// True if it is shut down, or about to be.

@@ -2,15 +2,16 @@
 
 use crate::rules::placement::Refusal;
 use crate::scheduler::stop_step::StopStep;
+use crate::signal::Flag;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The reasons that keep a node from firing. A node that is built stands by until its start.
 pub(crate) struct FiringState {
-    standby: AtomicBool,
+    pub(crate) standby: Flag,
     /// False of the passive nodes of a cluster in active-passive mode.
-    active: AtomicBool,
-    longest_serving: AtomicBool,
+    active: Flag,
+    /// True if this node has served longest of all that live: one node does some work for all.
+    pub(crate) longest_serving: Flag,
     refusal: Mutex<Option<Refusal>>,
     stop_step: Mutex<Option<StopStep>>,
 }
@@ -18,9 +19,9 @@ pub(crate) struct FiringState {
 impl FiringState {
     pub(super) fn new(is_active: bool) -> Self {
         Self {
-            standby: AtomicBool::new(true),
-            active: AtomicBool::new(is_active),
-            longest_serving: AtomicBool::new(false),
+            standby: Flag::new(true),
+            active: Flag::new(is_active),
+            longest_serving: Flag::default(),
             refusal: Mutex::default(),
             stop_step: Mutex::default(),
         }
@@ -28,39 +29,22 @@ impl FiringState {
 
     /// True if nothing here keeps the node from firing.
     pub(super) fn is_on(&self) -> bool {
-        !self.is_in_standby() && self.is_active() && self.refusal.lock().is_none()
-    }
-
-    pub(crate) fn is_in_standby(&self) -> bool {
-        self.standby.load(Ordering::SeqCst)
+        !self.standby.is_set() && self.is_active() && self.refusal.lock().is_none()
     }
 
     /// Has the node stand by; false if it does already.
     pub(crate) fn enter_standby(&self) -> bool {
-        !self.standby.swap(true, Ordering::SeqCst)
-    }
-
-    pub(crate) fn leave_standby(&self) {
-        self.standby.store(false, Ordering::SeqCst);
+        !self.standby.swap(true)
     }
 
     /// True if the node is one that fires by the mode of the cluster.
     pub(crate) fn is_active(&self) -> bool {
-        self.active.load(Ordering::SeqCst)
+        self.active.is_set()
     }
 
     /// Notes whether the node is one that fires; returns whether that is a change.
     pub(crate) fn set_active(&self, is_active: bool) -> bool {
-        self.active.swap(is_active, Ordering::SeqCst) != is_active
-    }
-
-    /// True if this node has served longest of all that live: one node does some work for all.
-    pub(crate) fn is_longest_serving(&self) -> bool {
-        self.longest_serving.load(Ordering::SeqCst)
-    }
-
-    pub(crate) fn set_longest_serving(&self, is_longest_serving: bool) {
-        self.longest_serving.store(is_longest_serving, Ordering::SeqCst);
+        self.active.swap(is_active) != is_active
     }
 
     /// Why placement gives the node no work, by its last check-in; none if it does.

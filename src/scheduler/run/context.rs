@@ -185,7 +185,7 @@ impl JobContext {
         if !self.holds_fire() {
             return Some(StopReason::OwnershipLost);
         }
-        self.handle.stop_reason().or_else(|| self.node.running_fires.tells_jobs().then_some(StopReason::Shutdown))
+        self.handle.stop_reason().or_else(|| self.node.running_fires.telling.is_set().then_some(StopReason::Shutdown))
     }
 
     /// The error to end with if the job had better end: `ctx.check()?` at every step is all a job
@@ -350,9 +350,9 @@ impl JobContext {
             Ending { result: self.result.clone(), run_time: Some(run_time), at: Some(at), ..Ending::default() };
         let completion = self.completion(CompletionInstruction::NoInstruction, ending);
         // A session whose answer is lost may hold the row of the fire.
-        self.handle.note_guarded();
+        self.handle.guarded.set(true);
         self.node.store.firing().complete_within(connection, &completion)?;
-        self.handle.note_ended_by_job();
+        self.handle.ended_by_job.set(true);
         Ok(())
     }
 
@@ -367,7 +367,7 @@ impl JobContext {
     /// As [`JobContext::complete_in`].
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub fn guard<'c>(&self, connection: impl Into<CallersConnection<'c>>) -> Result<()> {
-        self.handle.note_guarded();
+        self.handle.guarded.set(true);
         self.node.store.firing().guard_within(connection, self.fire_id())
     }
 
@@ -382,11 +382,11 @@ impl JobContext {
         let differs = self.upgraded.is_some() || self.job_data != *self.bundle.job.data();
         let changed = self.bundle.job.persists_job_data_after_execution() && differs;
         let mut completion = self.bundle.completion(instruction, changed.then(|| self.job_data.clone()));
-        completion.by_job = self.handle.is_ended_by_job();
+        completion.by_job = self.handle.ended_by_job.is_set();
         completion.ending = ending;
         // Work that runs again may have a checkpoint that it did not look at.
         let may_have_one = self.checkpoint_version.map_or(self.bundle.rerun.is_some(), |version| version > 0);
-        (completion.has_heartbeat, completion.guarded) = (self.handle.has_heartbeats(), self.handle.is_guarded());
+        (completion.has_heartbeat, completion.guarded) = (self.handle.has_heartbeats(), self.handle.guarded.is_set());
         completion.has_stop_order = self.handle.has_stop_order();
         completion.log = self.handle.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.data_version = self.upgraded.filter(|_| changed);

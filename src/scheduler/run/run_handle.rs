@@ -6,13 +6,13 @@ use crate::epoch::moment;
 use crate::key::{JobKey, TriggerKey};
 use crate::listener::FireValues;
 use crate::rules::watch::Run;
-use crate::signal::Signal;
+use crate::signal::{Flag, Signal};
 use crate::store::row::Progress;
 use crate::store::{FireBundle, Owner};
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -36,13 +36,13 @@ impl FireTask {
             owner,
             signal: Signal::default(),
             stop: Mutex::new(None),
-            lost: AtomicBool::new(false),
+            lost: Flag::default(),
             values: FireValues::default(),
             phase: AtomicU8::new(RUNNING),
             activity: Mutex::default(),
-            has_heartbeats: AtomicBool::new(false),
-            guarded: AtomicBool::new(false),
-            ended_by_job: AtomicBool::new(false),
+            has_heartbeats: Flag::default(),
+            guarded: Flag::default(),
+            ended_by_job: Flag::default(),
             is_watched: !bundle.job.policy().is_default(),
             bundle: Some(Arc::clone(&bundle)),
             lines,
@@ -63,16 +63,16 @@ pub(crate) struct RunHandle {
     /// Raised when there is news for the job.
     pub(crate) signal: Signal,
     stop: Mutex<Option<StopReason>>,
-    lost: AtomicBool,
+    lost: Flag,
     pub(crate) values: FireValues,
     phase: AtomicU8,
     activity: Mutex<Activity>,
     /// True if a heartbeat of it may be stored.
-    has_heartbeats: AtomicBool,
-    /// True if its job has made transactions of its own depend on it.
-    guarded: AtomicBool,
-    /// True if its job has ended it in a transaction of its own.
-    ended_by_job: AtomicBool,
+    has_heartbeats: Flag,
+    /// True if its job has made transactions of its own depend on it, which may hold it.
+    pub(crate) guarded: Flag,
+    /// True if its job has ended it in a transaction of its own, which may be rolled back.
+    pub(crate) ended_by_job: Flag,
     /// The fire, to end it in the job's place.
     bundle: Option<Arc<FireBundle>>,
     /// True if its job's policy says anything.
@@ -140,13 +140,13 @@ impl RunHandle {
 
     /// Tells the job that the fire is another node's now; false if it knew.
     pub(crate) fn revoke(&self) -> bool {
-        let news = !self.lost.swap(true, Ordering::SeqCst);
+        let news = !self.lost.swap(true);
         self.signal.raise();
         news
     }
 
     pub(crate) fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::SeqCst)
+        self.lost.is_set()
     }
 
     pub(crate) fn begin(&self, ticks: Duration) {
@@ -282,8 +282,13 @@ impl RunHandle {
     /// Notes that a heartbeat is about to be stored, which keeps the fire until then. The first one
     /// counts even if nobody can say whether it was stored.
     pub(crate) fn note_heartbeat(&self, held_until: Duration) {
-        self.has_heartbeats.store(true, Ordering::SeqCst);
+        self.has_heartbeats.set(true);
         self.activity.lock().held_until.get_or_insert(held_until);
+    }
+
+    /// True if a heartbeat of it may be stored.
+    pub(crate) fn has_heartbeats(&self) -> bool {
+        self.has_heartbeats.is_set()
     }
 
     /// Notes that the heartbeat was stored.
@@ -295,32 +300,6 @@ impl RunHandle {
     /// the first beat.
     pub(crate) fn held_until(&self) -> Option<Duration> {
         self.activity.lock().held_until
-    }
-
-    /// Notes that a transaction of the job's depends on it.
-    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-    pub(crate) fn note_guarded(&self) {
-        self.guarded.store(true, Ordering::SeqCst);
-    }
-
-    /// True if a transaction of the job's may hold it.
-    pub(crate) fn is_guarded(&self) -> bool {
-        self.guarded.load(Ordering::SeqCst)
-    }
-
-    /// True if a heartbeat of it may be stored.
-    pub(crate) fn has_heartbeats(&self) -> bool {
-        self.has_heartbeats.load(Ordering::SeqCst)
-    }
-
-    /// Notes that the job ends the fire in a transaction of the job's, which may be rolled back.
-    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-    pub(crate) fn note_ended_by_job(&self) {
-        self.ended_by_job.store(true, Ordering::SeqCst);
-    }
-
-    pub(crate) fn is_ended_by_job(&self) -> bool {
-        self.ended_by_job.load(Ordering::SeqCst)
     }
 
     /// The time for which its job runs; none if it has not begun.
@@ -384,13 +363,13 @@ pub(crate) mod tests {
             owner: Arc::new(owner),
             signal: Signal::default(),
             stop: Mutex::new(None),
-            lost: AtomicBool::new(false),
+            lost: Flag::default(),
             values: FireValues::default(),
             phase: AtomicU8::new(RUNNING),
             activity: Mutex::default(),
-            has_heartbeats: AtomicBool::new(false),
-            guarded: AtomicBool::new(false),
-            ended_by_job: AtomicBool::new(false),
+            has_heartbeats: Flag::default(),
+            guarded: Flag::default(),
+            ended_by_job: Flag::default(),
             bundle: None,
             is_watched: false,
             lines: None,

@@ -67,7 +67,7 @@ impl Drop for InTable {
     fn drop(&mut self) {
         self.node.running_fires.remove(self.handle.fire_id());
         if !self.is_accounted {
-            self.node.note_uncertain();
+            self.node.uncertain.set(true);
             self.node.services.acquirer.wake();
         }
     }
@@ -104,7 +104,7 @@ impl RunShell {
         if node.lease.is_held_by(&handle.owner) {
             return Some(Ok(()));
         }
-        let is_stopping = node.running_fires.is_stopping();
+        let is_stopping = node.running_fires.stopping.is_set();
         is_stopping.then_some(Err("the node ends and cannot tell whether the fire is still its own"))
     }
 

@@ -55,7 +55,7 @@ impl Auditor {
 
     fn audit(&mut self, is_whole_due: bool) -> Result<()> {
         let node = Arc::clone(&self.node);
-        let is_longest_serving = node.firing.is_longest_serving();
+        let is_longest_serving = node.firing.longest_serving.is_set();
         let counted = node.counters.values();
         let is_idle = match self.counted.replace(counted) {
             Some(before) => before == counted,
@@ -96,7 +96,8 @@ impl Service for Auditor {
         if !is_over(CHECKINS_PER_AUDIT) || begun < self.next_audit {
             return Ok(Next::WhenSignalled);
         }
-        let share = if self.node.firing.is_longest_serving() { 1 } else { self.node.shared_among(MOST_SHARED_AUDITS) };
+        let share =
+            if self.node.firing.longest_serving.is_set() { 1 } else { self.node.shared_among(MOST_SHARED_AUDITS) };
         let is_whole_due = is_over(CHECKINS_PER_IDLE_AUDIT * u64::from(share));
         self.checkins = checkins;
         // The next one follows with a later check-in, whether this one fails or not.

@@ -35,7 +35,7 @@ impl Service for CleanUp {
         let node = &*self.node;
         let interval = interval(&node.settings.history);
         let begun = node.clock.ticks();
-        if !node.firing.is_longest_serving() {
+        if !node.firing.longest_serving.is_set() {
             (self.plan, self.may_have_requests) = (PruningPlan::default(), false);
             return Ok(Next::At(begun.saturating_add(interval)));
         }

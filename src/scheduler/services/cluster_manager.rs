@@ -114,7 +114,7 @@ impl ClusterManager {
         let before = node.lease.since_checkin();
         // A node that registers again after it was declared dead stands by before its lease lets it
         // acquire: its deputy is active by now.
-        node.firing.set_longest_serving(checkin.is_longest_serving);
+        node.firing.longest_serving.set(checkin.is_longest_serving);
         if node.settings.cluster.mode == ClusterMode::ActivePassive {
             self.become_active(checkin.is_active);
         }

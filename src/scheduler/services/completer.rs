@@ -93,7 +93,7 @@ impl Completer {
     /// Until when to wait for more; none if there is enough, or if it was long enough.
     fn batching_deadline(&mut self) -> Option<Duration> {
         let fires = &self.node.running_fires;
-        if fires.is_stopping() || self.batch.len().saturating_mul(2) >= fires.count() {
+        if fires.stopping.is_set() || self.batch.len().saturating_mul(2) >= fires.count() {
             return None;
         }
         let now = self.node.clock.ticks();
@@ -315,7 +315,7 @@ impl Service for Completer {
         }
         let leftovers_again = is_left.then(|| self.node.clock.ticks().saturating_add(HOLDING_TIME));
         if self.next_retry().is_none() && leftovers_again.is_none() {
-            let is_last = self.node.running_fires.is_stopping() && self.queue.is_over(&self.node);
+            let is_last = self.node.running_fires.stopping.is_set() && self.queue.is_over(&self.node);
             return Ok(if is_last { Next::Stop } else { Next::WhenSignalled });
         }
         if !self.parked.is_empty() && self.node.clock.ticks() >= self.parked_until {

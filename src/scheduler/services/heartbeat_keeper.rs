@@ -194,7 +194,7 @@ impl HeartbeatKeeper {
                     // The acquirer finds rows that nothing here stands for, as soon as the store
                     // can be reached.
                     lifecycle_log::give_up_failed(&ids, &error.to_string());
-                    node.note_uncertain();
+                    node.uncertain.set(true);
                 }
             }
         }
@@ -243,7 +243,7 @@ impl HeartbeatKeeper {
         (completion.has_heartbeat, completion.has_stop_order) = (fire.has_heartbeats(), fire.has_stop_order());
         // The thread may be in a transaction of its own that depends on the fire.
         completion.guarded = true;
-        completion.by_job = fire.is_ended_by_job();
+        completion.by_job = fire.ended_by_job.is_set();
         completion.failed = outcome == FireOutcome::TimedOut && rerun.is_none();
         completion.rerun = rerun;
         completion.log = fire.lines().map(|lines| lines.lines()).unwrap_or_default();
@@ -368,8 +368,8 @@ fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)], now: Duratio
 impl Service for HeartbeatKeeper {
     fn run_once(&mut self) -> Result<Next> {
         let now = self.node.clock.ticks();
-        if self.node.notifications.take_cancel() {
-            self.obey_cancels().inspect_err(|_| self.node.notifications.note_cancel())?;
+        if self.node.notifications.cancel.swap(false) {
+            self.obey_cancels().inspect_err(|_| self.node.notifications.cancel.set(true))?;
         }
         // The beat first: listeners that are told of a run may take their time.
         if self.next_heartbeat().is_none_or(|at| now >= at) {

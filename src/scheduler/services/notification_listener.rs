@@ -46,7 +46,7 @@ impl NotificationListener {
 
     fn connect(&mut self) -> Result<()> {
         self.session.connect()?;
-        self.node.notifications.set_listening(true);
+        self.node.notifications.listening.set(true);
         // Earlier notifications have reached nobody here.
         self.node.services.acquirer.wake();
         self.node.check_cancels();
@@ -56,11 +56,11 @@ impl NotificationListener {
 
 impl Service for NotificationListener {
     fn run_once(&mut self) -> Result<Next> {
-        if !self.node.notifications.is_listening() {
+        if !self.node.notifications.listening.is_set() {
             self.connect()?;
         }
         let heard = self.session.received().inspect_err(|_| {
-            self.node.notifications.set_listening(false);
+            self.node.notifications.listening.set(false);
             // The acquirer waits for as long as notifications allow: it is to poll sooner from now
             // on.
             self.node.services.acquirer.wake();

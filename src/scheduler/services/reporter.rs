@@ -54,13 +54,13 @@ impl Reporter {
             // The pool is about to be made.
             None => (self.fixed.pool_size, self.fixed.pool_size),
         };
-        let activity = if node.running_fires.is_stopping() || node.firing.stop_step().is_some() {
+        let activity = if node.running_fires.stopping.is_set() || node.firing.stop_step().is_some() {
             NodeActivity::Stopping
         } else if pool.is_none() {
             NodeActivity::Starting
         } else if self.fixed.role == NodeRole::Observer {
             NodeActivity::Observing
-        } else if node.firing.is_in_standby() {
+        } else if node.firing.standby.is_set() {
             NodeActivity::Standby
         } else if !node.firing.is_active() {
             NodeActivity::Passive

@@ -97,7 +97,7 @@ impl Doubts {
         owner: &Owner,
         known: impl FnOnce() -> BTreeSet<String>,
     ) -> Result<()> {
-        self.is_interrupted |= node.take_uncertain();
+        self.is_interrupted |= node.uncertain.swap(false);
         if !self.is_interrupted {
             return Ok(());
         }

@@ -99,7 +99,7 @@ impl Polling {
     /// Takes the notice that a trigger was stored here that is due; false if it is not to be
     /// believed.
     pub(super) fn take_notice(&self, node: &Node) -> bool {
-        node.notifications.take_due() && !self.was_misled
+        node.notifications.due.swap(false) && !self.was_misled
     }
 
     /// True if an acquisition begins with a poll: it does unless something is known to be there.
