@@ -1,5 +1,17 @@
 //! Words: the texts by which the values of an enumeration are known outside of the program.
 
+/// Shows a type by a text that it has.
+macro_rules! display {
+    ($name:ident => |$value:ident| $text:expr) => {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let $value = self;
+                f.write_str($text)
+            }
+        }
+    };
+}
+
 /// Gives each value of an enumeration a word: the same in settings, tables, JSON and logs.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($value:ident = $word:literal),+ $(,)? }) => {
@@ -20,12 +32,8 @@ macro_rules! words {
             }
         }
 
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(self.name())
-            }
-        }
+        $crate::words::display! { $name => |value| value.name() }
     };
 }
 
-pub(crate) use words;
+pub(crate) use {display, words};

@@ -1,6 +1,6 @@
 //! `FireOutcome`: what became of a fire.
 
-use std::fmt;
+use crate::words::display;
 
 /// The outcome of a fire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,8 +62,4 @@ impl FireOutcome {
     }
 }
 
-impl fmt::Display for FireOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+display! { FireOutcome => |outcome| outcome.name() }

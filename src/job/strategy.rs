@@ -1,8 +1,8 @@
 //! `Strategy`: which execution strategy a job has chosen, by its name.
 
 use crate::error::{Error, Result};
+use crate::words::display;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::str::FromStr;
 
 /// The longest name of a strategy, in characters.
@@ -120,11 +120,7 @@ impl FromStr for Strategy {
     }
 }
 
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+display! { Strategy => |strategy| strategy.name() }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -1,7 +1,7 @@
 //! `SubmissionState`: how far submitted work has come.
 
 use super::outcome::FireOutcome;
-use std::fmt;
+use crate::words::display;
 
 /// The state of submitted work, see [`Scheduler::submission`](crate::Scheduler::submission).
 ///
@@ -56,8 +56,4 @@ impl SubmissionState {
     }
 }
 
-impl fmt::Display for SubmissionState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+display! { SubmissionState => |state| state.name() }

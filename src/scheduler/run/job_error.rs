@@ -1,7 +1,7 @@
 //! `Outcome` and `JobError`: what a job says of its run at the end.
 
 use crate::job::RetryHint;
-use std::fmt;
+use crate::words::display;
 use std::time::Duration;
 
 /// The end of a run that did not fail. `Ok(())` of a function is [`Outcome::Succeeded`].
@@ -146,11 +146,7 @@ impl JobError {
     }
 }
 
-impl fmt::Display for JobError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
+display! { JobError => |error| &error.message }
 
 /// The message of the error and of what caused it, one after the other.
 impl<E: std::error::Error> From<E> for JobError {

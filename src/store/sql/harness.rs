@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use crate::error::FailureClass;
+use crate::words::display;
 use diesel::Connection;
 use diesel::backend::Backend;
 use diesel::connection::BoxableConnection;
@@ -9,7 +10,6 @@ use diesel::migration::{
     Migration, MigrationMetadata, MigrationName, MigrationSource, MigrationVersion, Result as MigrationResult,
 };
 use diesel_migrations::MigrationHarness;
-use std::fmt;
 
 /// A script with the prefix filled in, ending with the statement that records its version.
 #[derive(Clone)]
@@ -93,8 +93,4 @@ impl MigrationName for Filled {
     }
 }
 
-impl fmt::Display for Filled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.version)
-    }
-}
+display! { Filled => |filled| filled.version }
