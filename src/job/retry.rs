@@ -95,8 +95,7 @@ impl RetryPolicy {
     /// After these times, one after the other; the last one is used again if there are more
     /// attempts. As many attempts as there are delays, and one more.
     pub fn delays(delays: impl IntoIterator<Item = Duration>) -> Self {
-        let delays: Vec<u64> =
-            delays.into_iter().map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)).collect();
+        let delays: Vec<u64> = delays.into_iter().map(crate::epoch::whole_millis).collect();
         let attempts = u32::try_from(delays.len()).unwrap_or(u32::MAX).saturating_add(1);
         Self::new(Backoff::Delays(delays)).max_attempts(attempts)
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serializer};
 use std::time::Duration;
 
 pub(super) fn serialize<S: Serializer>(time: &Duration, out: S) -> Result<S::Ok, S::Error> {
-    out.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    out.serialize_u64(crate::epoch::whole_millis(*time))
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {

@@ -18,11 +18,6 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
     count.checked_mul(scale).map(Duration::from_millis)
 }
 
-/// The duration in whole milliseconds, as Quartz writes it.
-pub(crate) fn whole_millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! The meaning of health: whether a node lives, whether it is ready, and all of it as JSON.
 
+use crate::epoch::whole_millis as ms;
 use crate::scheduler::health::{Health, SchedulerStatus, ServiceHealth, ServiceState};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -116,10 +117,6 @@ fn service(service: &ServiceHealth, now: Duration) -> Value {
         "longest_duration_ms": service.longest_duration.map(ms),
         "last_rows": service.last_rows,
     })
-}
-
-fn ms(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

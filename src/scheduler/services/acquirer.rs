@@ -101,11 +101,7 @@ impl Acquirer {
     fn settle_rows(&mut self, owner: &Owner) -> Result<()> {
         self.settle_doubts(owner)?;
         let (node, reservations) = (&self.node, &self.reservations);
-        let known = || -> BTreeSet<String> {
-            let mut known = node.known_fires();
-            known.extend(reservations.fire_ids());
-            known
-        };
+        let known = || -> BTreeSet<String> { node.known_fires().into_iter().chain(reservations.fire_ids()).collect() };
         self.doubts.recover_forgotten(node, owner, known)?;
         self.doubts.reconcile(node, owner, known)
     }

@@ -1,6 +1,7 @@
 //! Kind: what values a key takes, in words and as a check.
 
 use super::super::duration;
+use crate::epoch::whole_millis;
 use crate::node::Labels;
 use chrono_tz::Tz;
 use std::net::SocketAddr;
@@ -122,12 +123,12 @@ impl Kind {
                     return Ok(());
                 }
                 return Err(match duration::parse(value).filter(|_| value.parse::<u64>().is_err()) {
-                    Some(meant) => format!("{}: write {}", self.accepted(), duration::whole_millis(meant)),
+                    Some(meant) => format!("{}: write {}", self.accepted(), whole_millis(meant)),
                     None => self.accepted(),
                 });
             }
             Kind::Duration { least, most } => {
-                duration::parse(value).is_some_and(|value| within(least, most, duration::whole_millis(value)))
+                duration::parse(value).is_some_and(|value| within(least, most, whole_millis(value)))
             }
             Kind::Seconds { least, most } | Kind::Count { least, most } => {
                 value.parse().is_ok_and(|value| within(least, most, value))

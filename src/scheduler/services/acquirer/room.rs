@@ -3,6 +3,7 @@
 use super::Acquirer;
 use super::prefetch_window::DENSE_MS;
 use crate::clock::{Clock, SystemClock};
+use crate::epoch::whole_millis;
 use crate::rules::prefetch::Room;
 use crate::scheduler::run::run_handle::FireTask;
 use crate::scheduler::run::unbegun::unfire;
@@ -83,7 +84,7 @@ impl Acquirer {
             return None;
         }
         let now = self.node.clock.ticks();
-        let allowed = self.pace.allows(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), rate);
+        let allowed = self.pace.allows(whole_millis(now), rate);
         *max = (*max).min(allowed);
         (*max == 0).then(|| now.saturating_add(Duration::from_millis(self.pace.wait_ms(rate))))
     }
