@@ -91,8 +91,8 @@ pub struct Known {
     /// `WAITING` of a job that runs once at a time and is running, and fires them itself. These
     /// jobs overlap, and count wrongly.
     pub overlapping: BTreeSet<JobKey>,
-    /// `LeavesBlocked`: it ends or recovers a run for whose end its trigger waits, by an option that
-    /// Quartz does not know, and the trigger stays `BLOCKED` until the next audit of ours.
+    /// `LeavesBlocked`: it ends or recovers a run for whose end its trigger waits, by an option
+    /// that Quartz does not know, and the trigger stays `BLOCKED` until the next audit of ours.
     pub left_blocked: BTreeSet<JobKey>,
     /// `LeavesComplete`: its run is the last that ends of a trigger whose last fire was another,
     /// and the trigger stays `COMPLETE` until the next audit of ours.
