@@ -11,6 +11,11 @@ use carnelian::history::HistoryRow;
 const WAIT: &str = "carnelian.shutdown.stopWait = 60ms\n\
                     scheduler.interruptJobsOnShutdownWithWait = true\n";
 
+/// Waits that no job needs which looks, on a busy machine either.
+const PATIENCE: &str = "carnelian.job.stopWait = 5s\n\
+                        carnelian.shutdown.stopWait = 5s\n\
+                        scheduler.interruptJobsOnShutdownWithWait = true\n";
+
 /// The jobs that are stopped, each in its way.
 const CAUSES: [(&str, StopReason, FireOutcome); 4] = [
     ("timeout", StopReason::TimedOut, FireOutcome::TimedOut),
@@ -56,7 +61,7 @@ fn schedule_all(node: &Scheduler, told: &Receiver<(String, bool)>) {
 #[test]
 fn four_causes_stop_a_job_that_looks_and_the_history_tells_them_apart() {
     everywhere(|cluster| {
-        let cluster = cluster.with(4, WAIT);
+        let cluster = cluster.with(4, PATIENCE);
         let (told, heard) = unbounded();
         let reasons: Arc<Mutex<Vec<(String, StopReason)>>> = Arc::default();
         let node = cluster.node("a", |builder| {
