@@ -1,6 +1,7 @@
 //! `debug_fields!`: the `Debug` of types that do not show all they have.
 
-/// Makes a type show these fields, or in the place of one what an expression says of the value.
+/// Gives a type its `Debug`: these fields of it, or in place of a field the value of an expression
+/// of the value that the closure's name stands for. The word before that name ends the list.
 macro_rules! debug_fields {
     (@ $me:ident, $field:ident) => { &$me.$field };
     (@ $me:ident, $field:ident, $shown:expr) => { &$shown };

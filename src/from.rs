@@ -1,6 +1,6 @@
 //! `from!`: the conversions into a type, a line each.
 
-/// Makes conversions into a type, each by an expression of the value.
+/// Gives a type its conversions from others, each an expression of the value that is converted.
 macro_rules! from {
     ($name:ty { $($from:ty => |$value:ident| $into:expr),+ $(,)? }) => {
         $(impl From<$from> for $name {

@@ -1,5 +1,5 @@
-//! `Signal`: wakes a waiting service, also if it is raised before the wait begins; and `Flag`,
-//! which wakes nobody.
+//! `Signal`: wakes a waiting service, also if it is raised before the wait begins; and `Flag`, a
+//! switch that threads share.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;

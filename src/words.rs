@@ -1,6 +1,6 @@
 //! Words: the texts by which the values of an enumeration are known outside of the program.
 
-/// Shows a type by a text that it has.
+/// Gives a type its `Display`: a text that it has.
 macro_rules! display {
     ($name:ident => |$value:ident| $text:expr) => {
         impl std::fmt::Display for $name {

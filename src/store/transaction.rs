@@ -136,8 +136,8 @@ impl JobStore {
         self.retrying(purpose, mode, work, &mut |_, _| Ok(false))
     }
 
-    /// As [`JobStore::retrying`], of work that is rather not done than done twice: where its
-    /// outcome is unknown, it counts as done.
+    /// As [`JobStore::retrying`], of work that is rather not done than done twice, or that only
+    /// reads under a lock: where its outcome is unknown, it counts as done.
     pub(super) fn at_most_once<T>(
         &self,
         purpose: &'static str,

@@ -46,11 +46,12 @@ fn properties(bytes: &[u8]) {
 /// The value of the variable `PW`.
 const SECRET: &str = "Zq7-secret-9";
 
-/// The text names the variable as the password only.
+/// The text names the variable as the password only, in a line that no other goes on in.
 fn is_whole_password(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
-    let line = "org.quartz.dataSource.db.password = ${env:PW}\n";
-    text.contains(line) && text.matches("env:PW").count() == 1
+    let Some((before, _)) = text.split_once("org.quartz.dataSource.db.password = ${env:PW}\n") else { return false };
+    let begins_a_line = before.is_empty() || before.ends_with('\n') && !before.ends_with("\\\n");
+    begins_a_line && text.matches("env:PW").count() == 1
 }
 
 fn url(bytes: &[u8]) {

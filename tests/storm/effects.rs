@@ -1,6 +1,7 @@
 //! Effects: the rows that the demo jobs have written to the scheduler's own database.
 
 use carnelian::settings::{DataSourceUrl, Settings};
+use diesel::connection::SimpleConnection;
 use diesel::query_builder::SqlQuery;
 use diesel::query_dsl::methods::{ExecuteDsl, LoadQuery};
 use diesel::sql_types::{BigInt, Text};
@@ -28,11 +29,18 @@ pub struct Effects(DataSourceUrl);
 macro_rules! on {
     ($self:expr, $do:ident($($argument:expr),*)) => {
         match &$self.0 {
-            DataSourceUrl::Sqlite { path } => $do(&mut SqliteConnection::establish(path).unwrap(), $($argument),*),
+            DataSourceUrl::Sqlite { path } => $do(&mut patient(path), $($argument),*),
             DataSourceUrl::Postgres { url } => $do(&mut PgConnection::establish(url.reveal()).unwrap(), $($argument),*),
             url => $do(&mut any_server(url), $($argument),*),
         }
     };
+}
+
+/// A connection that waits while others write.
+fn patient(path: &str) -> SqliteConnection {
+    let mut connection = SqliteConnection::establish(path).unwrap();
+    connection.batch_execute("PRAGMA busy_timeout = 30000").unwrap();
+    connection
 }
 
 fn any_server(url: &DataSourceUrl) -> MysqlConnection {

@@ -10,7 +10,6 @@ use crate::store::FiredTrigger;
 use crate::store::row::{Grouped, JobRow, JobSelection, TriggerRow, TriggerSelection, TriggerSummary};
 use crate::store::schedule_row::unreadable;
 use crate::trigger::{Trigger, TriggerState};
-
 use std::collections::BTreeSet;
 
 /// The most jobs whose triggers are read job by job; for more, all triggers are read.

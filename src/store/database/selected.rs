@@ -38,7 +38,7 @@ impl dyn Session + '_ {
         Ok(self.fired(FiredSelection::AcquiredByQuartz(triggers))?.into_iter().map(|row| row.trigger).collect())
     }
 
-    /// Writes what fires changed, if there is any.
+    /// Writes what fires changed of triggers; no statement if they changed none.
     ///
     /// # Errors
     /// [`Error::overtaken`], by the name of the operation, unless all triggers were as expected.

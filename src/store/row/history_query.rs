@@ -40,7 +40,7 @@ pub struct HistoryQuery {
 }
 
 impl HistoryQuery {
-    /// The newest 100 fires of all.
+    /// All fires: of the scheduler's history the newest 100.
     pub fn new() -> Self {
         Self::default()
     }
@@ -139,7 +139,7 @@ impl HistoryQuery {
         self
     }
 
-    /// At most so many, and never more than 10000. Default: 100.
+    /// At most so many. Of the scheduler's history never more than 10000; default: 100.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
         self

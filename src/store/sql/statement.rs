@@ -126,7 +126,7 @@ impl QueryFragment<diesel::pg::Pg> for Statement<'_> {
     }
 }
 
-/// Has a database without lists bind the values; a flag is one of two values there.
+/// Makes a statement bind its values on a database without lists, where a flag is a number or text.
 #[cfg(any(feature = "sqlite", feature = "mysql"))]
 macro_rules! binds {
     ($backend:ty, $flag:ty, $yes:expr, $no:expr) => {

@@ -5,7 +5,6 @@ use super::Recovered;
 use super::recovery::FireHolder;
 use crate::epoch::millis;
 use crate::error::Result;
-use crate::hash::HashMap;
 use crate::key::JobKey;
 use crate::rules::failover::Observations;
 use crate::rules::observer::Observer;
@@ -13,7 +12,7 @@ use crate::store::action_log::Action;
 use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
 use crate::store::transaction::{fenced, fenced_fire};
 use crate::store::{Lock, Owner, TxMode, Upkeep};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A running fire's sign of life.
@@ -129,7 +128,7 @@ impl Upkeep<'_> {
         seen.read(&observer, begun, was_cut_off, self.store.settings.job_store.checkin_interval);
         seen.observations.keep_only(silent.iter().map(|row| row.fire_id.as_str()));
         seen.sees_silence = !silent.is_empty();
-        let dead: HashMap<String, i64> = silent
+        let dead: BTreeMap<String, i64> = silent
             .into_iter()
             .filter(|row| seen.observations.convicts(*row, &observer))
             .map(|row| (row.fire_id.clone(), row.beat_ms))
@@ -169,14 +168,14 @@ impl Upkeep<'_> {
 
     /// Recovers fires whose last beat is still the one that was seen. A second node that saw the
     /// same silence finds nothing.
-    fn recover_silent(&self, dead: &HashMap<String, i64>) -> Result<Vec<Recovered>> {
+    fn recover_silent(&self, dead: &BTreeMap<String, i64>) -> Result<Vec<Recovered>> {
         self.store.once("recover silent fires", TxMode::Exclusive(Lock::TriggerAccess), |s| {
             let mut recovered = Vec::new();
             let ids: Vec<String> = dead.keys().cloned().collect();
             let beats: Vec<HeartbeatRow> = s.rows().any_of(&["fire_id"], &ids).list()?;
             let unchanged = beats.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
             let unchanged: Vec<String> = unchanged.map(|row| row.fire_id).collect();
-            let mut by_instance: HashMap<String, Vec<_>> = HashMap::default();
+            let mut by_instance: BTreeMap<String, Vec<_>> = BTreeMap::new();
             for fire in
                 s.fired(FiredSelection::Ids(&unchanged))?.into_iter().filter(|fire| fire.state == FiredState::Executing)
             {
@@ -277,7 +276,7 @@ impl Upkeep<'_> {
     /// [`Error::Fenced`](crate::Error::Fenced) if it is not; what the database reports after the
     /// bounded retries.
     pub fn heartbeat_one(&self, owner: &Owner, beat: &FireHeartbeat) -> Result<()> {
-        // A beat more or less.
+        // A beat that comes twice does no harm.
         self.store.at_least_once("beat for one fire", TxMode::OwnRows, |s| {
             if !s.hold_executing(&beat.fire_id)? {
                 return Err(fenced_fire(&beat.fire_id, "stop"));

@@ -24,7 +24,7 @@ pub(super) struct Doubts {
     /// Acquired if the store says so, as soon as it can be asked.
     open: Vec<Doubt>,
     /// Something went wrong after an answer of the store had come: fires may have begun of which
-    /// nothing here knows.
+    /// nothing here knows. Set before a transaction, and taken back when all of it is known.
     pub(super) is_interrupted: bool,
     /// Rows of this node that nothing in memory stood for at the last comparison.
     unknown: BTreeSet<String>,

@@ -203,7 +203,12 @@ impl FiredRows for SqlSession<'_, '_> {
                 let last = fence.max(self.fences().largest()).saturating_add(count);
                 let values: Vec<Value> = [last.into(), self.name()].into_iter().chain(of_owner).collect();
                 let text = format!("UPDATE {{p}}CN_FENCES SET fence = ? WHERE sched_name = ?{registered}");
-                (self.execute(&text, &values)? > 0).then(|| self.known_fence = Some(last)).map(|()| last)
+                if self.execute(&text, &values)? > 0 {
+                    self.known_fence = Some(last);
+                    Some(last)
+                } else {
+                    None
+                }
             }
             None => match self.draw_unless_behind(registered, &of_owner, count)? {
                 Some(last) => Some(last),
