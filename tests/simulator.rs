@@ -95,6 +95,7 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     (1_500_900_064, "no-drift"),
     (1_800_400_335, "calm=703,no-crash"),
     (1_800_501_470, "calm=28350,no-crash"),
+    (1_804_101_511, "calm=30375,no-answer"),
 ];
 
 /// Puts what the nodes log into the history.

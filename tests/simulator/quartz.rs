@@ -94,8 +94,8 @@ pub struct Known {
     /// `LeavesBlocked`: it ends or recovers a run for whose end its trigger waits, by an option
     /// that Quartz does not know, and the trigger stays `BLOCKED` until the next audit of ours.
     pub left_blocked: BTreeSet<JobKey>,
-    /// `LeavesComplete`: its run is the last that ends of a trigger whose last fire was another,
-    /// and the trigger stays `COMPLETE` until the next audit of ours.
+    /// `LeavesComplete`: its run is the last that ends of a trigger whose last fire was another, or
+    /// has no row, and the trigger stays `COMPLETE` until the next audit of ours.
     pub left_complete: BTreeSet<TriggerKey>,
     /// `LeavesLostRows`: it takes reservations from others, and leaves their rows.
     pub lost: BTreeSet<String>,
@@ -410,6 +410,7 @@ impl World {
         known.lost.extend(lost);
         if !is_reserved {
             known.dropped.insert((key.clone(), scheduled_ms));
+            known.left_complete.insert(key.clone());
             // A run without a row keeps nobody from the next one.
             known.overlapping.extend(job.disallows_concurrent_execution().then(|| job.key().clone()));
         }
