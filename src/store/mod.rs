@@ -75,7 +75,7 @@ pub use upkeep::{
     FiredTrigger, Heartbeat, HeartbeatPass, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass,
     Recovered,
 };
-pub(crate) use upkeep::{ClusterNow, is_order_of_pause};
+pub(crate) use upkeep::{CleanUpWork, ClusterNow, is_order_of_pause};
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use callers::{CallersConnection, Join};

@@ -2,6 +2,7 @@
 //! the same each time.
 #![cfg(feature = "test-util")]
 
+use carnelian::placement::Strategy;
 use carnelian::settings::Settings;
 use carnelian::testing::SimulatedCluster;
 use carnelian::{JobContext, JobDetail, JobError, JobKey, JobPolicy, RetryPolicy, SimpleSchedule, Trigger, TriggerKey};
@@ -116,4 +117,27 @@ fn minutes_of_a_cluster_are_the_same_each_time() {
     let first = minutes();
     assert!(first.len() >= 36, "{} runs", first.len());
     assert_eq!(first, minutes());
+}
+
+/// The service cleans up, and not only a test that asks the store to: the last runs of nodes whose
+/// names come once only would be more and more.
+#[test]
+fn last_runs_of_nodes_that_are_gone_are_forgotten_in_time() {
+    let mut settings = Settings::default();
+    settings.history.retention = 3_600 * SECOND;
+    let start = "2027-01-15T08:00:00Z".parse().unwrap();
+    let mut cluster =
+        SimulatedCluster::new(start, settings, |node| node.job_fn("work", |_: &mut JobContext| Ok(()))).unwrap();
+    let (gone, _) = (cluster.start_node().unwrap(), cluster.start_node().unwrap());
+    once(&cluster, 1, |job| {
+        job.requests_recovery(false).durable(true).policy(JobPolicy::new().strategy(Strategy::Broadcast))
+    });
+    let last = |cluster: &SimulatedCluster| cluster.scheduler().last_runs(&JobKey::named("j")).unwrap().len();
+    cluster.advance(10 * SECOND);
+    assert_eq!(last(&cluster), 2);
+    cluster.kill(gone);
+    cluster.advance(50 * 60 * SECOND);
+    assert_eq!(last(&cluster), 2, "the history has them still");
+    cluster.advance(30 * 60 * SECOND);
+    assert_eq!(last(&cluster), 1);
 }

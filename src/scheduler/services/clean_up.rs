@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::listener::lifecycle_log;
 use crate::scheduler::node::Node;
 use crate::settings::HistorySettings;
-use crate::store::{HistoryPruning, PruningPlan};
+use crate::store::CleanUpWork;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,17 +16,15 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// by now. The service goes on in standby.
 pub(crate) struct CleanUp {
     node: Arc<Node>,
-    /// The plan by the last look at the history, as far as it is not done.
-    plan: PruningPlan,
-    /// True if there may be old tokens and requests since that look.
-    may_have_requests: bool,
+    /// What the last look found, as far as it is not done.
+    work: CleanUpWork,
     /// The number of rows that were forgotten since that look.
     forgotten: usize,
 }
 
 impl CleanUp {
     pub(crate) fn new(node: Arc<Node>) -> Self {
-        Self { node, plan: PruningPlan::default(), may_have_requests: false, forgotten: 0 }
+        Self { node, work: CleanUpWork::default(), forgotten: 0 }
     }
 }
 
@@ -36,26 +34,18 @@ impl Service for CleanUp {
         let interval = interval(&node.settings.history);
         let begun = node.clock.ticks();
         if !node.firing.longest_serving.is_set() {
-            (self.plan, self.may_have_requests) = (PruningPlan::default(), false);
+            self.work = CleanUpWork::default();
             return Ok(Next::At(begun.saturating_add(interval)));
         }
-        if self.plan.is_done() && !self.may_have_requests {
-            (self.plan, self.forgotten) = (node.store.history().plan_pruning(&HistoryPruning::new())?, 0);
-            self.may_have_requests = true;
+        if self.work.is_done() {
+            (self.work, self.forgotten) = (node.store.upkeep().plan_clean_up()?, 0);
         }
-        if self.may_have_requests {
-            let (gone, may_be_more) = node.store.upkeep().forget_page()?;
-            node.counters.forgotten_requests.add(gone);
-            self.forgotten += gone;
-            self.may_have_requests = may_be_more;
-        }
-        if !self.plan.is_done() {
-            let gone = node.store.history().prune_batch(&mut self.plan)?;
-            node.counters.forgotten_history.add(gone);
-            self.forgotten += gone;
-        }
+        let pass = node.store.upkeep().clean_up_batch(&mut self.work)?;
+        node.counters.forgotten_requests.add(pass.requests);
+        node.counters.forgotten_history.add(pass.history);
+        self.forgotten += pass.requests + pass.history;
         node.services.clean_up.record.note_rows(self.forgotten);
-        if !self.plan.is_done() || self.may_have_requests {
+        if !self.work.is_done() {
             return Ok(Next::At(node.store.history().end_of_pause(begun)));
         }
         if self.forgotten > 0 {

@@ -9,7 +9,7 @@ use crate::store::row::{
     ActionRow, CommitRow, IncarnationRow, InstanceSelection, LastRunRow, LockRow, RequestRow, TickPartRow,
     TriggerSelection,
 };
-use crate::store::{HistoryPruning, Session, TxMode, Upkeep, locks};
+use crate::store::{HistoryPruning, PruningPlan, Session, TxMode, Upkeep, locks};
 use std::collections::BTreeSet;
 
 /// The time for which tokens of commits are known: a caller that asks after one does so at once.
@@ -31,6 +31,22 @@ const PAGE: usize = 2_000;
 /// The most old incarnations that are looked at in one transaction.
 const INCARNATIONS_PAGE: usize = 10_000;
 
+/// The remaining work of a pass of the clean-up.
+#[derive(Default)]
+pub(crate) struct CleanUpWork {
+    /// True if there may be old tokens, locks, actions and requests.
+    has_requests: bool,
+    has_last_runs: bool,
+    history: PruningPlan,
+}
+
+impl CleanUpWork {
+    /// True if all is done.
+    pub(crate) fn is_done(&self) -> bool {
+        !self.has_requests && !self.has_last_runs && self.history.is_done()
+    }
+}
+
 impl Upkeep<'_> {
     /// Forgets the history that is too old or too much (see
     /// [`History::prune`](crate::store::History::prune)), and tokens of commits, locks and requests
@@ -41,19 +57,37 @@ impl Upkeep<'_> {
     /// The error of the database that is left after the bounded retries; what was forgotten before
     /// stays so.
     pub fn clean_up(&self) -> Result<CleanUpPass> {
-        let (mut requests, history) = (0, self.store.history());
-        loop {
+        let (mut pass, mut work) = (CleanUpPass::default(), self.plan_clean_up()?);
+        while !work.is_done() {
             let begun = self.store.clock.ticks();
-            let (gone, may_be_more) = self.forget_page()?;
-            requests += gone;
-            if !may_be_more {
-                break;
+            let done = self.clean_up_batch(&mut work)?;
+            pass.history += done.history;
+            pass.requests += done.requests;
+            if !work.is_done() {
+                self.store.history().pause(begun);
             }
-            history.pause(begun);
         }
-        self.forget_last_runs()?;
-        let history = history.prune_by(history.plan_pruning(&HistoryPruning::new())?)?;
-        Ok(CleanUpPass { history: usize::try_from(history).unwrap_or(usize::MAX), requests })
+        Ok(pass)
+    }
+
+    /// Looks for what a pass of the clean-up is to forget.
+    pub(crate) fn plan_clean_up(&self) -> Result<CleanUpWork> {
+        let history = self.store.history().plan_pruning(&HistoryPruning::new())?;
+        Ok(CleanUpWork { has_requests: true, has_last_runs: true, history })
+    }
+
+    /// Forgets the next batch.
+    pub(crate) fn clean_up_batch(&self, work: &mut CleanUpWork) -> Result<CleanUpPass> {
+        let mut pass = CleanUpPass::default();
+        if work.has_requests {
+            (pass.requests, work.has_requests) = self.forget_page()?;
+        } else if work.has_last_runs {
+            self.forget_last_runs()?;
+            work.has_last_runs = false;
+        } else if !work.history.is_done() {
+            pass.history = self.store.history().prune_batch(&mut work.history)?;
+        }
+        Ok(pass)
     }
 
     /// Forgets last runs as old as the history may be, of nodes that are not there.
@@ -87,7 +121,7 @@ impl Upkeep<'_> {
     /// Forgets a page of old tokens of commits, locks of the application that nobody holds, actions
     /// that are older than the history may be, and old requests whose work is over. Returns how
     /// many of the latter, and whether there may be more of anything.
-    pub(crate) fn forget_page(&self) -> Result<(usize, bool)> {
+    fn forget_page(&self) -> Result<(usize, bool)> {
         // Rows that were forgotten are not found again.
         self.store.at_least_once("forget old commit tokens, locks, actions and requests", TxMode::OwnRows, |s| {
             let now = s.now_ms()?;
@@ -123,7 +157,8 @@ fn forget_incarnations(s: &mut dyn Session, before_ms: i64) -> Result<()> {
 /// Looks at a page of old requests; returns how many there were, and how many are forgotten. A
 /// request whose work is not over counts as taken now.
 fn forget_page_of_requests(s: &mut dyn Session, now_ms: i64) -> Result<(usize, usize)> {
-    let old = s.rows::<RequestRow>().below("made_ms", now_ms - REQUESTS_KEPT_MS).limit(REQUESTS_PAGE).list()?;
+    let before_ms = now_ms - REQUESTS_KEPT_MS;
+    let old = s.rows::<RequestRow>().below("made_ms", before_ms).limit(REQUESTS_PAGE).list()?;
     // The job of a submission goes with its work. Other jobs stay, and their triggers go.
     let submitted = |row: &&RequestRow| row.trigger.group() == SUBMITTED_GROUP;
     let jobs = s.existing_jobs(&distinct(old.iter().filter(submitted).map(|row| &row.job)))?;
@@ -133,11 +168,12 @@ fn forget_page_of_requests(s: &mut dyn Session, now_ms: i64) -> Result<(usize, u
     let (gone, kept): (Vec<_>, Vec<_>) = old.iter().partition(is_over);
     let ids = |rows: Vec<&RequestRow>| rows.into_iter().map(|row| row.request_id.clone()).collect::<Vec<_>>();
     let (kept, gone) = (ids(kept), ids(gone));
+    // An id that another node has forgotten meanwhile may be taken again.
     if !kept.is_empty() {
-        s.rows::<RequestRow>().any_of(&["request_id"], &kept).set("made_ms", &now_ms)?;
+        s.rows::<RequestRow>().below("made_ms", before_ms).any_of(&["request_id"], &kept).set("made_ms", &now_ms)?;
     }
     if !gone.is_empty() {
-        s.rows::<RequestRow>().any_of(&["request_id"], &gone).delete()?;
+        s.rows::<RequestRow>().below("made_ms", before_ms).any_of(&["request_id"], &gone).delete()?;
     }
     Ok((old.len(), gone.len()))
 }

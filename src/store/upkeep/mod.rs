@@ -21,6 +21,7 @@ mod status;
 mod verdicts;
 
 pub use crate::rules::recovery::DeadFireDecision;
+pub(crate) use clean_up::CleanUpWork;
 pub use cluster_load::ClusterLoad;
 pub use dead_fire_handler::{DeadFire, DeadFireHandler};
 pub(crate) use heartbeat::is_order_of_pause;
