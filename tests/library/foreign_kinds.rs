@@ -437,7 +437,19 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
         let again = store.database().migrate().unwrap();
         assert!(again.contains(&"created the columns of the last progress of running fires".to_owned()), "{again:?}");
         store.database().check_schema().unwrap();
+        // It was cut off while it made Quartz's tables: with the same call it goes on.
+        other.execute(&format!("DELETE FROM {prefix}CN_MIGRATIONS; DROP TABLE {prefix}LOCKS"));
+        store.database().migrate().unwrap();
+        store.database().check_schema().unwrap();
     }
+    // A newer program adds what this one does not need, unless it says otherwise.
+    other.execute(&format!("INSERT INTO {prefix}CN_MIGRATIONS (VERSION) VALUES ('9998_newer')"));
+    store.database().check_schema().unwrap();
+    assert_eq!(store.database().migrate().unwrap(), Vec::<String>::new());
+    other.execute(&format!("INSERT INTO {prefix}CN_MIGRATIONS (VERSION) VALUES ('9999_incompatible')"));
+    let error = store.database().check_schema().unwrap_err().to_string();
+    assert!(error.contains("cannot work with their version `9999_incompatible`; use a newer program"), "{error}");
+    other.execute(&format!("DELETE FROM {prefix}CN_MIGRATIONS WHERE VERSION LIKE '999%'"));
 
     let job = JobDetail::builder(JobKey::named("j"), "t").build().unwrap();
     let schedule = CalendarIntervalSchedule::every(1, IntervalUnit::Month).without_drift(true);

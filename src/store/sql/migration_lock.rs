@@ -12,20 +12,30 @@ pub(super) struct MigrationLock {
 
 /// The lock of migrations: of the session where it is ours, else of one transaction, in which they
 /// are made then. SQLite has locks of transactions only.
+///
+/// A migration waits for another as long as that takes, and a statement of it takes as long as it
+/// takes: an index of a long history needs minutes. But nobody waits behind it for long: the time
+/// for which it waits for tables is bounded.
 pub(super) fn migration_lock(backend: Backend, keeps_session: bool) -> MigrationLock {
     let of_session = |take, release| MigrationLock { take, release, give_up: release };
     let of_transaction = |take| MigrationLock { take, release: "COMMIT", give_up: "ROLLBACK" };
     match backend {
         Backend::Sqlite => of_transaction("BEGIN EXCLUSIVE"),
-        Backend::Postgres if keeps_session => {
-            of_session("SELECT pg_advisory_lock(20071126)", "SELECT pg_advisory_unlock(20071126)")
-        }
-        Backend::Postgres => of_transaction(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '10s'; SET LOCAL statement_timeout = '60s'; \
-             SELECT pg_advisory_xact_lock(20071126)",
+        Backend::Postgres if keeps_session => of_session(
+            "SELECT set_config('carnelian.lock_timeout', current_setting('lock_timeout'), false), \
+                 set_config('carnelian.statement_timeout', current_setting('statement_timeout'), false); \
+                 SET lock_timeout = 0; SET statement_timeout = 0; SELECT pg_advisory_lock(20071126); \
+                 SELECT set_config('lock_timeout', current_setting('carnelian.lock_timeout'), false)",
+            "SELECT pg_advisory_unlock(20071126), \
+                 set_config('statement_timeout', current_setting('carnelian.statement_timeout'), false)",
         ),
+        Backend::Postgres => of_transaction(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
+             SELECT pg_advisory_xact_lock(20071126); SET LOCAL lock_timeout = '10s'",
+        ),
+        // Whoever does not get it in an hour goes on without it.
         Backend::Mysql => {
-            of_session("SELECT GET_LOCK('carnelian.migrate', 60)", "SELECT RELEASE_LOCK('carnelian.migrate')")
+            of_session("SELECT GET_LOCK('carnelian.migrate', 3600)", "SELECT RELEASE_LOCK('carnelian.migrate')")
         }
     }
 }

@@ -148,6 +148,11 @@ pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Re
     work.ensure_scheduler_rows(&mut Vec::new())
 }
 
+/// The end of the name of a script after which programs that do not know it cannot work. There is
+/// none yet: while a cluster is rolled over to a new version, and back, its old nodes start on the
+/// new tables.
+const INCOMPATIBLE: &str = "_incompatible";
+
 /// Checks the tables only, and makes nothing.
 pub(super) fn check_versions(work: &mut Work<'_, '_>) -> Result<()> {
     let prefix = &work.options.table_prefix;
@@ -159,10 +164,14 @@ pub(super) fn check_versions(work: &mut Work<'_, '_>) -> Result<()> {
         return Err(Error::Schema(format!("{what}{MAKE_TABLES}")));
     };
     let known: BTreeSet<&str> = SCRIPTS.iter().map(|script| script.version).collect();
-    if let Some(newer) = applied.iter().find(|version| !known.contains(version.as_str())) {
+    let newer: Vec<&String> = applied.iter().filter(|version| !known.contains(version.as_str())).collect();
+    if let Some(newer) = newer.iter().find(|version| version.ends_with(INCOMPATIBLE)) {
         return Err(Error::Schema(format!(
-            "the tables {prefix}… are newer than this program: it does not know their version `{newer}`; use a newer program"
+            "the tables {prefix}… are newer than this program, and it cannot work with their version `{newer}`; use a newer program"
         )));
+    }
+    if let Some(newer) = newer.last() {
+        log::info!("the tables {prefix}… are newer than this program, which can work with them version={newer}");
     }
     if let Some(older) = SCRIPTS.iter().find(|script| !applied.contains(script.version)) {
         return Err(Error::Schema(format!(
@@ -234,6 +243,9 @@ impl Work<'_, '_> {
         let mut applied = match self.applied()? {
             Some(applied) => applied,
             None => {
+                // Before anything is made: some of them are there without this table if they are
+                // somebody else's, and with it if this program was cut off while it made them.
+                self.refuse_some_quartz_tables()?;
                 let text =
                     "CREATE TABLE IF NOT EXISTS {p}CN_MIGRATIONS (VERSION VARCHAR(50) NOT NULL, PRIMARY KEY (VERSION))";
                 self.run(&self.fill(text))?;
@@ -283,21 +295,25 @@ impl Work<'_, '_> {
         Ok(self.connection.load::<FunctionRow>(statement).map_err(error)?.pop())
     }
 
-    /// Tells whether Quartz made its tables already; then only the side tables are added.
-    fn adopt_quartz_tables(&mut self) -> Result<bool> {
+    fn refuse_some_quartz_tables(&mut self) -> Result<()> {
         let missing = self.missing_tables()?;
-        let prefix = &self.options.table_prefix;
-        match missing.len() {
-            0 => {
-                self.execute("INSERT INTO {p}CN_MIGRATIONS (version) VALUES (?)", &[QUARTZ.into()])?;
-                Ok(true)
-            }
-            n if n < QUARTZ_TABLES.len() => Err(Error::Schema(format!(
-                "some of Quartz's tables exist, but not {prefix}{}: restore or drop them, nothing was changed",
-                missing.join(&format!(", {prefix}"))
-            ))),
-            _ => Ok(false),
+        if missing.is_empty() || missing.len() == QUARTZ_TABLES.len() {
+            return Ok(());
         }
+        let prefix = &self.options.table_prefix;
+        Err(Error::Schema(format!(
+            "some of Quartz's tables exist, but not {prefix}{}: restore or drop them, nothing was changed",
+            missing.join(&format!(", {prefix}"))
+        )))
+    }
+
+    /// Tells whether Quartz's tables are there already; then only the side tables are added.
+    fn adopt_quartz_tables(&mut self) -> Result<bool> {
+        let are_there = self.missing_tables()?.is_empty();
+        if are_there {
+            self.execute("INSERT INTO {p}CN_MIGRATIONS (version) VALUES (?)", &[QUARTZ.into()])?;
+        }
+        Ok(are_there)
     }
 
     /// Makes the rows every scheduler name needs, in their own statements, since two nodes that
