@@ -25,6 +25,9 @@ use std::time::Duration;
 /// since other nodes look too.
 const MOST_SHARED_LOOKS: u32 = 6;
 
+/// The shortest pause after a beat that failed.
+const SHORTEST_RETRY: Duration = Duration::from_millis(100);
+
 /// The heartbeat service, which goes on in standby, and while jobs end during a shutdown.
 pub(crate) struct HeartbeatKeeper {
     node: Arc<Node>,
@@ -33,11 +36,13 @@ pub(crate) struct HeartbeatKeeper {
     seen: Heartbeats,
     /// The time of the last heartbeat, in ticks.
     last: Option<Duration>,
+    /// The time at which a run is looked after next, in ticks.
+    next_watch: Option<Duration>,
 }
 
 impl HeartbeatKeeper {
     pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>, completions: Sender<OwnedCompletion>) -> Self {
-        Self { node, pool, completions, seen: Heartbeats::default(), last: None }
+        Self { node, pool, completions, seen: Heartbeats::default(), last: None, next_watch: None }
     }
 
     /// Looks after every run; returns when to look again at the latest.
@@ -335,6 +340,19 @@ impl HeartbeatKeeper {
         Ok(())
     }
 
+    /// Obeys cancels, and sends the beats if it is time.
+    fn ask_and_beat(&mut self, now: Duration) -> Result<()> {
+        if self.node.notifications.cancel.swap(false) {
+            self.obey_cancels().inspect_err(|_| self.node.notifications.cancel.set(true))?;
+        }
+        if self.next_heartbeat().is_none_or(|at| now >= at) {
+            self.send_heartbeats(now)?;
+            self.last = Some(now);
+            self.reap_dead_workers();
+        }
+        Ok(())
+    }
+
     /// True if a run has gone on for long enough to be worth a beat, and is not so silent that it
     /// must go without.
     fn is_heartbeat_due(&self, fire: &RunHandle, now: Duration) -> bool {
@@ -368,22 +386,20 @@ fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)], now: Duratio
 impl Service for HeartbeatKeeper {
     fn run_once(&mut self) -> Result<Next> {
         let now = self.node.clock.ticks();
-        if self.node.notifications.cancel.swap(false) {
-            self.obey_cancels().inspect_err(|_| self.node.notifications.cancel.set(true))?;
-        }
-        // The beat first: listeners that are told of a run may take their time.
-        if self.next_heartbeat().is_none_or(|at| now >= at) {
-            self.send_heartbeats(now)?;
-            self.last = Some(now);
-            self.reap_dead_workers();
-        }
+        // The beat first: listeners that are told of a run may take their time. Runs are watched
+        // also while the store is away.
+        let told = self.ask_and_beat(now);
+        self.next_watch = self.watch();
+        told?;
         let next_heartbeat = self.next_heartbeat().unwrap_or(now);
-        let again = self.watch();
-        Ok(Next::At(again.map_or(next_heartbeat, |again| again.min(next_heartbeat))))
+        Ok(Next::At(self.next_watch.map_or(next_heartbeat, |again| again.min(next_heartbeat))))
     }
 
-    /// A failed beat is tried again well before the fires of this node are missed.
+    /// A failed beat is tried again well before the fires of this node are missed, and a run is
+    /// looked after at its time.
     fn longest_retry(&self, settings: Duration) -> Duration {
-        settings.min(self.node.settings.executions.heartbeat_interval / 2)
+        let until_watch = self.next_watch.map(|at| at.saturating_sub(self.node.clock.ticks()));
+        let longest = settings.min(self.node.settings.executions.heartbeat_interval / 2);
+        until_watch.map_or(longest, |until| longest.min(until.max(SHORTEST_RETRY)))
     }
 }

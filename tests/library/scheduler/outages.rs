@@ -10,7 +10,8 @@ use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::monitoring::ServiceState;
 use carnelian::store::Database;
 use carnelian::{
-    IfExists, JobContext, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey, TriggerState,
+    IfExists, JobContext, JobDetail, JobKey, JobPolicy, Scheduler, SimpleSchedule, StopReason, Trigger, TriggerKey,
+    TriggerState,
 };
 use crossbeam_channel::{bounded, unbounded};
 use parking_lot::Mutex;
@@ -129,6 +130,34 @@ fn nothing_is_stuck_after_an_outage_in_the_middle_of_a_completion() {
 #[test]
 fn nothing_is_stuck_after_an_outage_in_the_middle_of_a_check_in() {
     everywhere(CHECK_IN);
+}
+
+/// Runs are watched by their node, which needs nobody for it: a job that takes too long is told to
+/// stop in the middle of an outage, and not by the end of the lease, as if its node had to end it.
+#[test]
+fn a_run_is_told_of_its_timeout_while_the_database_is_away() {
+    let mut cluster = Cluster::new();
+    cluster.tolerance = Duration::from_secs(60);
+    let (began, begins) = bounded(1);
+    let (told, tells) = bounded(1);
+    let slow = move |ctx: &mut JobContext| {
+        began.send(())?;
+        while !ctx.should_stop() {
+            ctx.wait(Duration::from_millis(20));
+        }
+        Ok(told.send(ctx.stop_reason())?)
+    };
+    let node =
+        cluster.node_with("a", "carnelian.scheduler.heartbeatInterval = 100ms\n").job_fn("slow", slow).build().unwrap();
+    node.start().unwrap();
+    let policy = JobPolicy::new().timeout(Duration::from_millis(500));
+    let job = JobDetail::builder(JobKey::named("j"), "slow").policy(policy).build().unwrap();
+    node.schedule_job(job.clone(), now("t", &job)).unwrap();
+    begins.recv_timeout(LONG).unwrap();
+    cluster.database.turn(false);
+    assert_eq!(tells.recv_timeout(LONG).unwrap(), Some(StopReason::TimedOut));
+    cluster.database.turn(true);
+    assert!(node.shutdown_and_wait().is_clean());
 }
 
 /// DS-98: an audit goes through all triggers, and may hang. Check-ins do not wait for it, so the
