@@ -14,6 +14,7 @@ use crate::signal::Signal;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 /// The longest that dropping the last handle may take.
@@ -23,6 +24,8 @@ const DROP_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct Engine {
     phase: Mutex<Phase>,
+    /// The thread that ends the node, while it does.
+    ending: Mutex<Option<ThreadId>>,
     /// Set when the first start succeeded.
     started: AtomicBool,
     /// The wall clock at the first start.
@@ -139,8 +142,13 @@ impl Engine {
         *self.phase.lock() = Phase::Started(Box::new(threads));
     }
 
-    /// Ends the node within `limit`; a second call returns the report of the first.
+    /// Ends the node within `limit`; a second call returns the report of the first. A listener that
+    /// is told of the end and calls it in turn does not wait for itself: its report is empty.
     pub(crate) fn end(&self, node: &Arc<Node>, wait_for_jobs: bool, limit: Duration) -> ShutdownReport {
+        let me = std::thread::current().id();
+        if *self.ending.lock() == Some(me) {
+            return ShutdownReport::default();
+        }
         self.shut.store(true, Ordering::SeqCst);
         self.delayed.stop();
         // A second caller waits here for the first, which ends within its limit.
@@ -153,7 +161,9 @@ impl Engine {
             Phase::Started(threads) => Some(*threads),
             Phase::Built => None,
         };
+        *self.ending.lock() = Some(me);
         let report = shut_down(node, threads, wait_for_jobs, limit);
+        *self.ending.lock() = None;
         *phase = Phase::Ended(report.clone());
         report
     }

@@ -10,7 +10,8 @@ use std::time::Duration;
 /// The time for which a trigger is left alone before it is tried again.
 const TERM: Duration = Duration::from_secs(60);
 
-/// Beyond so many, further ones are not remembered; the store leaves them alone all the same.
+/// Beyond so many, further ones are neither remembered nor named; the store leaves them alone all
+/// the same.
 const LIMIT: usize = 10_000;
 
 /// Triggers that nobody can fire now, with the reason.
@@ -31,12 +32,13 @@ impl Quarantine {
         let mut entries = self.entries.lock();
         for (key, reason) in unreadable {
             let known = entries.get(&key).is_some_and(|entry| entry.reason == reason);
+            if !known && entries.len() >= LIMIT {
+                continue;
+            }
             if !known {
                 lifecycle_log::unreadable(&key, &reason);
             }
-            if known || entries.len() < LIMIT {
-                entries.insert(key, Entry { reason, since: now });
-            }
+            entries.insert(key, Entry { reason, since: now });
         }
     }
 

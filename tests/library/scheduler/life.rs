@@ -9,6 +9,7 @@ use carnelian::{
 };
 use crossbeam_channel::{bounded, unbounded};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 #[test]
@@ -312,6 +313,39 @@ fn a_listener_may_ask_the_scheduler_about_itself() {
     assert!(node.shutdown_and_wait().is_clean());
     assert_eq!(*asks.1.lock(), [false, true, false]);
     asks.0.lock().take();
+}
+
+/// One function that stops everything, called for each of two events: it does not wait for itself.
+#[test]
+fn a_listener_that_is_told_of_the_end_may_end_the_scheduler() {
+    #[derive(Clone, Default)]
+    struct Ends(Arc<parking_lot::Mutex<Option<carnelian::Scheduler>>>, Arc<AtomicUsize>);
+    impl SchedulerListener for Ends {
+        fn name(&self) -> &str {
+            "ends"
+        }
+        fn scheduler_shutting_down(&self) {
+            self.end();
+        }
+        fn scheduler_shutdown(&self) {
+            self.end();
+        }
+    }
+    impl Ends {
+        fn end(&self) {
+            let scheduler = self.0.lock().clone().unwrap();
+            assert!(scheduler.shutdown_now().is_clean());
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let cluster = Cluster::new();
+    let ends = Ends::default();
+    let node = cluster.node("n1", 1).scheduler_listener(ends.clone()).build().unwrap();
+    *ends.0.lock() = Some(node.clone());
+    node.start().unwrap();
+    assert!(node.shutdown_and_wait().is_clean());
+    assert_eq!(ends.1.load(Ordering::SeqCst), 2);
+    ends.0.lock().take();
 }
 
 /// Hears fires, and takes itself away with the first.
