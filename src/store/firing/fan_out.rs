@@ -12,20 +12,23 @@ use super::ended_part::EndedPart;
 use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use super::following::delete_idle;
+use super::rerun::RerunReason;
 use crate::epoch::moment;
 use crate::error::Result;
 use crate::hash::HashMap;
-use crate::job::{EligibleNode, JobPolicy, Tick};
+use crate::job::{EligibleNode, FireOutcome, JobPolicy, Tick};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::node::NodeInfo;
 use crate::rules::continuation;
 use crate::rules::new_trigger::PauseState;
 use crate::rules::one_shot::one_shot;
 use crate::rules::placement::ClusterView;
-use crate::rules::strategy::{self, Part, ask, eligible, for_any, is_part_of, part_id, part_key, part_keys, prefix};
+use crate::rules::strategy::{
+    self, Part, ask, eligible, for_any, is_part_of, is_rerun, part_id, part_key, part_keys, prefix,
+};
 use crate::store::row::{
-    ContinuationSelection, FiredRow, FiredSelection, FiredState, NodeRow, Notification, Parked, Selection, TickPartRow,
-    TriggerRow, TriggerSelection,
+    ContinuationSelection, FiredRow, FiredSelection, FiredState, NodeRow, Notification, Parked, RecoveryRow, Selection,
+    TickPartRow, TriggerRow, TriggerSelection,
 };
 use crate::store::{Firing, Session};
 use crate::trigger::{Overlap, Transition, Trigger, TriggerState};
@@ -185,8 +188,9 @@ impl Firing<'_> {
     }
 
     /// Gives up what a node that takes no work any longer has not begun of its parts: shares of
-    /// jobs that request recovery are for any node from now on, the others are dropped. Returns how
-    /// many there were.
+    /// jobs that request recovery are for any node from now on, the others are dropped. Children
+    /// follow a share that is lost so, and a part that failed and will not be tried again; a part
+    /// that nobody began does not count. Returns how many there were.
     pub(in crate::store) fn abandon_parts(&self, s: &mut dyn Session, instance: &str) -> Result<usize> {
         let keys = s.trigger_keys(TriggerSelection::Parts(&prefix(instance)))?;
         if keys.is_empty() {
@@ -207,21 +211,27 @@ impl Firing<'_> {
             jobs.insert(key, (has_shares, job.is_some_and(|job| job.requests_recovery)));
         }
         let now_ms = s.now_ms()?;
-        let (mut given, mut lost, mut ended) = (Vec::new(), Vec::new(), Vec::new());
+        let again: Vec<TriggerKey> = rows.iter().map(|row| &row.key).filter(|key| is_rerun(key)).cloned().collect();
+        let before = s.rows::<RecoveryRow>().any_of(&["trigger"], &again).list()?.into_iter();
+        let before: HashMap<TriggerKey, String> = before.map(|row| (row.trigger, row.origin_fire_id)).collect();
+        let (mut given, mut lost, mut given_up, mut dropped) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for row in &rows {
-            match jobs.get(&row.job) {
-                Some((Some(true), true)) => {
-                    given.push(TriggerRow { key: for_any(&row.key), ..row.clone() });
-                    continue;
+            match (jobs.get(&row.job), before.get(&row.key)) {
+                (Some((Some(true), true)), _) => given.push(TriggerRow { key: for_any(&row.key), ..row.clone() }),
+                (Some((Some(true), false)), _) => lost.push(never_begun(row, instance, now_ms)),
+                (_, Some(fire_id)) => {
+                    let fire = FiredRow { fire_id: fire_id.clone(), ..never_begun(row, instance, now_ms) };
+                    given_up.push((fire, RerunReason::of_trigger(&row.key).outcome()));
                 }
-                Some((Some(true), false)) => lost.push(never_begun(row, instance, now_ms)),
-                _ => {}
+                _ => dropped.extend(part_id(&row.key, None).map(|part| EndedPart { part, end: None })),
             }
-            ended.extend(part_id(&row.key, None).map(|part| EndedPart { part, end: None }));
         }
-        self.end_parts(s, ended)?;
-        let traces = self.store.traces_of(s, &lost, &[])?;
+        self.end_parts(s, dropped)?;
+        let fires: Vec<FiredRow> = lost.iter().chain(given_up.iter().map(|(fire, _)| fire)).cloned().collect();
+        let traces = self.store.traces_of(s, &fires, &[])?;
         self.store.history().record_lost(s, &lost, &traces, now_ms)?;
+        let ends = lost.iter().map(|fire| (fire, FireOutcome::Lost));
+        self.follow_given_up(s, ends.chain(given_up.iter().map(|(fire, end)| (fire, *end))).collect(), &traces)?;
         s.delete_triggers(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), None)?;
         if !given.is_empty() {
             s.insert_triggers(&given)?;

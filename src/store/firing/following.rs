@@ -42,18 +42,28 @@ impl Firing<'_> {
         traces: &HashMap<String, String>,
     ) -> Result<()> {
         let lost: BTreeSet<&String> = lost.iter().collect();
-        let fires: Vec<&FiredRow> = fires.iter().filter(|fire| lost.contains(&fire.fire_id)).collect();
+        let lost = fires.iter().filter(|fire| lost.contains(&fire.fire_id));
+        self.follow_given_up(s, lost.map(|fire| (fire, FireOutcome::Lost)).collect(), traces)
+    }
+
+    /// Stores the same for work that nobody goes on with, by the outcomes of its last fires.
+    pub(super) fn follow_given_up(
+        &self,
+        s: &mut dyn Session,
+        fires: Vec<(&FiredRow, FireOutcome)>,
+        traces: &HashMap<String, String>,
+    ) -> Result<()> {
         // The data of a rerun say which part it ran.
-        let reruns: Vec<TriggerKey> = distinct(fires.iter().map(|fire| &fire.trigger).filter(|key| is_rerun(key)));
+        let reruns: Vec<TriggerKey> = distinct(fires.iter().map(|(fire, _)| &fire.trigger).filter(|key| is_rerun(key)));
         let rows = if reruns.is_empty() { Vec::new() } else { s.triggers(TriggerSelection::Keys(&reruns))? };
         let data = |key: &TriggerKey| {
             let row = rows.iter().find(|row| row.key == *key)?;
             self.store.decode_data(row.data.as_deref()).ok()
         };
-        let end = |fire: &FiredRow| {
+        let end = |(fire, outcome): (&FiredRow, FireOutcome)| {
             let (fire_id, job) = (fire.fire_id.clone(), fire.job.clone()?);
             let traceparent = traces.get(&fire.fire_id).cloned();
-            let parent = Parent { fire_id, job, outcome: FireOutcome::Lost, result: None, traceparent };
+            let parent = Parent { fire_id, job, outcome, result: None, traceparent };
             Some(End { parent, part: part_id(&fire.trigger, data(&fire.trigger).as_ref()) })
         };
         self.let_follow(s, fires.into_iter().filter_map(end).collect()).map(drop)

@@ -2,6 +2,7 @@
 
 use crate::data_map::JobDataMap;
 use crate::epoch::moment;
+use crate::job::FireOutcome;
 use crate::key::{CONTINUED_GROUP, INTERRUPTED_GROUP, RECOVERY_GROUP, RETRY_GROUP, TriggerKey};
 use crate::rules::strategy::rerun_stem;
 use crate::store::row::Candidate;
@@ -58,6 +59,15 @@ impl RerunReason {
             .into_iter()
             .find(|reason| stem.map_or(reason.group() == trigger.group(), |stem| stem == reason.stem()))
             .unwrap_or(RerunReason::Died)
+    }
+
+    /// The end of the work if it does not run again.
+    pub(super) fn outcome(self) -> FireOutcome {
+        match self {
+            RerunReason::Died => FireOutcome::Lost,
+            RerunReason::Failed => FireOutcome::Failed,
+            RerunReason::Interrupted | RerunReason::Continued => FireOutcome::Interrupted,
+        }
     }
 
     /// The first part of the names of its triggers.

@@ -445,6 +445,69 @@ fn a_part_that_waits_for_another_try_goes_with_its_node() {
     assert_eq!((waiting(&cluster), cluster.snapshot().recoveries.len()), (0, 0));
 }
 
+on_each_database!(a_share_that_is_lost_with_its_node_fails_its_tick);
+/// A third of the work is not done: the child that needs all of it must not run as if it were.
+fn a_share_that_is_lost_with_its_node_fails_its_tick() {
+    for leaves in [false, true] {
+        let cluster = Cluster::new(open());
+        let (a, b) = (cluster.node("A"), cluster.node("B"));
+        let job = sharded("j").requests_recovery(false).durable(true);
+        followed_by_tick(&cluster, job);
+        assert_eq!(b.acquire().fanned_out, 1);
+        b.complete(&b.fire_one());
+        goes(&cluster, &a, leaves);
+        let child = if leaves { b.fire_one() } else { cluster.node("C").fire_one() };
+        let parent = Parent::of(child.trigger.data()).unwrap();
+        assert_eq!((child.job.key(), parent.outcome), (&job_key("bad"), FireOutcome::Lost));
+    }
+}
+
+on_each_database!(a_part_that_is_not_tried_again_fails_its_tick);
+/// The work that waits for another try goes with its node, and its end was the failure.
+fn a_part_that_is_not_tried_again_fails_its_tick() {
+    for leaves in [false, true] {
+        let cluster = Cluster::new(open());
+        let (a, b) = (cluster.node("A"), cluster.node("B"));
+        let retry = RetryPolicy::fixed(Duration::from_secs(60)).max_attempts(3);
+        followed_by_tick(&cluster, broadcast("j").policy(policy(Strategy::Broadcast).retry(retry)).durable(true));
+        assert_eq!(a.acquire().fanned_out, 1);
+        let first = a.fire_one();
+        let mut failed = first.completion(CompletionInstruction::NoInstruction, None);
+        failed.ending.outcome = FireOutcome::Failed;
+        failed.rerun = Some(first.rerun_order(RerunReason::Failed, Duration::from_secs(60)));
+        a.complete_all(&[failed]);
+        b.complete(&b.fire_one());
+        assert!(b.acquire().fired.is_empty(), "it may be tried again");
+        goes(&cluster, &a, leaves);
+        let child = if leaves { b.fire_one() } else { cluster.node("C").fire_one() };
+        let parent = Parent::of(child.trigger.data()).unwrap();
+        assert_eq!((child.job.key(), parent.outcome), (&job_key("bad"), FireOutcome::Failed));
+        assert_eq!(parent.fire_id, first.fire_id);
+    }
+}
+
+/// Stores a job that is due, with a child for the whole ticks that succeed, and one for those that
+/// do not.
+fn followed_by_tick(cluster: &Cluster, parent: JobDetailBuilder) {
+    for child in ["good", "bad"] {
+        cluster.store.catalogue().add_job(&job(child).durable(true).build().unwrap(), false).unwrap();
+    }
+    cluster.store.catalogue().add_job(&parent.build().unwrap(), false).unwrap();
+    for (child, on) in [("good", On::Success), ("bad", On::Failure)] {
+        let follows = Continuation::new(job_key("j"), job_key(child)).on(on).once_per_tick(true);
+        cluster.store.catalogue().follow(&follows).unwrap();
+    }
+    cluster.store.catalogue().add_trigger(once("t", "j", NOW).build().unwrap(), false).unwrap();
+}
+
+/// The node leaves, or dies.
+fn goes(cluster: &Cluster, node: &Node, leaves: bool) {
+    match leaves {
+        true => drop(node.store.upkeep().leave(&node.owner()).unwrap()),
+        false => cluster.advance(WINDOW + SECOND),
+    }
+}
+
 on_each_database!(a_busy_node_is_left_out_everywhere_if_the_settings_say_so);
 /// As in LogiTask: a node that still runs its part of the last tick has none of the next.
 fn a_busy_node_is_left_out_everywhere_if_the_settings_say_so() {
