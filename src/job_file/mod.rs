@@ -84,6 +84,12 @@ pub(crate) struct Commands {
     pub triggers: Vec<TriggerKey>,
 }
 
+impl Commands {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.job_groups.is_empty() && self.trigger_groups.is_empty() && self.jobs.is_empty() && self.triggers.is_empty()
+    }
+}
+
 /// `processing-directives`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Directives {
@@ -186,7 +192,8 @@ impl JobFile {
     }
 
     /// Leaves a stored trigger that equals the file's as it is, with its state, its count and its
-    /// next fire time. Default: no, as in Quartz, where overwriting begins the trigger anew.
+    /// next fire time, also if the file's commands name it or its job. Default: no, as in Quartz,
+    /// where overwriting begins the trigger anew.
     pub fn keep_unchanged(mut self, yes: bool) -> Self {
         self.keeps_unchanged = yes;
         self

@@ -140,16 +140,16 @@ impl Walk<'_> {
         let Some(entry) = self.file.triggers.get(at) else { return };
         let (key, wanted) = (entry.trigger.key(), entry.trigger.job_key());
         let old = self.stored.triggers.get(key).cloned();
+        if old.is_some() && self.stored.unchanged.contains(&at) {
+            self.plan.unchanged.push(key.clone());
+            return;
+        }
         if old.is_some() && !self.may_replace() {
             if self.file.directives.ignore {
                 self.plan.ignored_triggers.push(key.clone());
             } else {
                 self.refuse(entry.line, format!("trigger `{key}` exists already{ADVICE}"));
             }
-            return;
-        }
-        if old.is_some() && self.stored.unchanged.contains(&at) {
-            self.plan.unchanged.push(key.clone());
             return;
         }
         match self.stored.unfit.get(&at) {

@@ -63,22 +63,58 @@ impl Catalogue<'_> {
     pub fn import(&self, file: &JobFile) -> Result<Imported> {
         self.store.write("import a job file", |s| {
             let mut imported = Imported::default();
-            delete_doomed(s, file, &mut imported)?;
+            let spared = match file.commands.is_empty() {
+                true => BTreeSet::new(),
+                false => {
+                    let unchanged = self.stored_just_so(s, file)?;
+                    delete_doomed(s, file, unchanged, &mut imported)?
+                }
+            };
             self.note(s, "delete", "trigger", &imported.deleted_triggers)?;
             self.note(s, "delete", "job", &imported.deleted_jobs)?;
-            self.put_file(s, file, imported)
+            self.put_file(s, file, &spared, imported)
         })
     }
 
-    fn put_file(&self, s: &mut dyn Session, file: &JobFile, mut imported: Imported) -> Result<Imported> {
-        let keys: Vec<TriggerKey> = distinct(file.triggers.iter().map(|entry| &entry.trigger.key));
-        let old: BTreeMap<TriggerKey, TriggerRow> =
-            s.triggers(TriggerSelection::Keys(&keys))?.into_iter().map(|row| (row.key.clone(), row)).collect();
+    /// The jobs and triggers that the file stores just as they are stored. Its commands leave them
+    /// alone, if the file does: several nodes may load it, and the second finds what the first has
+    /// stored.
+    fn stored_just_so(&self, s: &mut dyn Session, file: &JobFile) -> Result<Unchanged> {
+        let mut unchanged = Unchanged::default();
+        if !file.keeps_unchanged {
+            return Ok(unchanged);
+        }
+        let keys: Vec<JobKey> = distinct(file.jobs.iter().map(|job| &job.detail.key));
+        let rows = s.jobs(JobSelection::Whole(&keys))?;
+        // Of a job that is given twice the last counts.
+        for job in &file.jobs {
+            let stored = rows.iter().find(|row| row.key == job.detail.key);
+            match self.is_stored_as(stored, &with_flags(job, stored))? {
+                true => unchanged.jobs.insert(job.detail.key.clone()),
+                false => unchanged.jobs.remove(&job.detail.key),
+            };
+        }
+        let old = triggers_of(s, file)?;
+        let (prepared, _) = self.prepare(s, file, &old)?;
+        let places = self.unchanged(file, &prepared, &old).into_iter();
+        unchanged.triggers = places.filter_map(|at| Some(file.triggers.get(at)?.trigger.key.clone())).collect();
+        Ok(unchanged)
+    }
+
+    /// Stores what the file has. Jobs that its commands have `spared` count as not stored.
+    fn put_file(
+        &self,
+        s: &mut dyn Session,
+        file: &JobFile,
+        spared: &BTreeSet<JobKey>,
+        mut imported: Imported,
+    ) -> Result<Imported> {
+        let old = triggers_of(s, file)?;
         let (prepared, unfit) = self.prepare(s, file, &old)?;
         let of_triggers = file.triggers.iter().map(|entry| &entry.trigger.job_key);
         let wanted: Vec<JobKey> = distinct(file.jobs.iter().map(|job| &job.detail.key).chain(of_triggers));
         let stored = Stored {
-            jobs: s.existing_jobs(&wanted)?.into_iter().collect(),
+            jobs: s.existing_jobs(&wanted)?.into_iter().filter(|job| !spared.contains(job)).collect(),
             triggers: old.iter().map(|(key, row)| (key.clone(), row.job.clone())).collect(),
             unfit,
             unchanged: if file.keeps_unchanged { self.unchanged(file, &prepared, &old) } else { BTreeSet::new() },
@@ -209,19 +245,35 @@ fn with_flags(job: &FileJob, stored: Option<&JobRow>) -> JobDetail {
     detail
 }
 
-fn delete_doomed(s: &mut dyn Session, file: &JobFile, imported: &mut Imported) -> Result<()> {
-    let commands = &file.commands;
-    if commands.job_groups.is_empty()
-        && commands.trigger_groups.is_empty()
-        && commands.jobs.is_empty()
-        && commands.triggers.is_empty()
-    {
-        return Ok(());
-    }
+/// The stored triggers among those of the file.
+fn triggers_of(s: &mut dyn Session, file: &JobFile) -> Result<BTreeMap<TriggerKey, TriggerRow>> {
+    let keys: Vec<TriggerKey> = distinct(file.triggers.iter().map(|entry| &entry.trigger.key));
+    Ok(s.triggers(TriggerSelection::Keys(&keys))?.into_iter().map(|row| (row.key.clone(), row)).collect())
+}
+
+/// Jobs and triggers that are left alone.
+#[derive(Default)]
+struct Unchanged {
+    jobs: BTreeSet<JobKey>,
+    triggers: BTreeSet<TriggerKey>,
+}
+
+/// Deletes what the commands of the file name, but for what is unchanged; returns the jobs that
+/// were spared so.
+fn delete_doomed(
+    s: &mut dyn Session,
+    file: &JobFile,
+    unchanged: Unchanged,
+    imported: &mut Imported,
+) -> Result<BTreeSet<JobKey>> {
     let jobs: Vec<JobKey> = s.jobs(JobSelection::All)?.into_iter().map(|row| row.key).collect();
     let triggers: BTreeMap<TriggerKey, JobKey> =
         s.triggers(TriggerSelection::All)?.into_iter().map(|row| (row.key, row.job)).collect();
-    let (doomed_jobs, doomed_triggers) = doomed(file, &jobs, &triggers);
+    let (named_jobs, mut doomed_triggers) = doomed(file, &jobs, &triggers);
+    let (spared, doomed_jobs): (BTreeSet<JobKey>, BTreeSet<JobKey>) =
+        named_jobs.into_iter().partition(|job| unchanged.jobs.contains(job));
+    doomed_triggers.extend(triggers.iter().filter(|(_, job)| spared.contains(job)).map(|(key, _)| key.clone()));
+    doomed_triggers.retain(|key| !unchanged.triggers.contains(key));
 
     let with_jobs = triggers.iter().filter(|(_, job)| doomed_jobs.contains(job)).map(|(key, _)| key.clone());
     let going: Vec<TriggerKey> = with_jobs.chain(doomed_triggers.iter().cloned()).collect();
@@ -236,7 +288,7 @@ fn delete_doomed(s: &mut dyn Session, file: &JobFile, imported: &mut Imported) -
     let idle = delete_idle(s, &bereft.into_iter().collect::<Vec<_>>())?;
     imported.deleted_jobs.extend(idle);
     imported.deleted_triggers = doomed_triggers.into_iter().collect();
-    Ok(())
+    Ok(spared)
 }
 
 /// The start of a cron trigger is a whole second.
