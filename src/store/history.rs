@@ -26,7 +26,7 @@ use crate::settings::{HistoryRecord, HistorySettings};
 const MAX_LIMIT: usize = 10_000;
 
 impl HistoryQuery {
-    /// True if the query asks for running fires. Running fires are on the first page only.
+    /// True if the query asks for running fires, which come before those that have ended.
     fn wants_running(&self) -> bool {
         let by_outcome = self.outcomes.contains(&FireOutcome::Running);
         (by_outcome || self.running && self.outcomes.is_empty()) && self.after.is_none()
@@ -169,6 +169,9 @@ fn running(store: &JobStore, s: &mut dyn Session, query: &HistoryQuery) -> Resul
     let around = Surroundings { jobs: &jobs, chain, traces: &traces, now_ms };
     let row = |fire| around.row(fire, FireOutcome::Running);
     let mut rows: Vec<HistoryRow> = fires.into_iter().map(row).filter(|row| query.accepts(row)).collect();
+    if let Some((fired_ms, fire_id)) = &query.after_running {
+        rows.retain(|row| (row.fired_ms, &row.fire_id) < (*fired_ms, fire_id));
+    }
     rows.sort_by(|a, b| (b.fired_ms, &b.fire_id).cmp(&(a.fired_ms, &a.fire_id)));
     rows.truncate(query.limit.unwrap_or(usize::MAX));
     Ok(rows)

@@ -19,6 +19,9 @@ use std::time::Duration;
 /// these ends the stream.
 const FAIRNESS_INTERVAL: u32 = 16;
 
+/// The time for which a node of Quartz may stand still and go on.
+const QUARTZ_MAY_LIVE: Duration = Duration::from_secs(3600);
+
 /// The knowledge of one node: learned at its check-ins and acquisitions, and never needed for the
 /// rows to be right.
 ///
@@ -40,6 +43,8 @@ struct Cluster {
     /// Until when, in ticks, the members are those of the last check-in: a node of Quartz that has
     /// come since takes nobody for dead before that.
     members_known_until: Mutex<Duration>,
+    /// Until when, in ticks, a node of Quartz that is no member any longer may hold triggers.
+    quartz_may_live_until: Mutex<Duration>,
     /// Since when the recovery mode is on, as far as it was seen; 0 if it is not.
     recovering_since_ms: AtomicI64,
     /// The names of the members at the last check-in, in order.
@@ -77,6 +82,12 @@ impl NodeView {
         self.cluster.has_quartz.load(Ordering::Relaxed)
     }
 
+    /// A node of Quartz may hold a trigger, by a row or by memory only: one that was declared dead
+    /// and lives still fires what it had reserved.
+    pub(super) fn may_meet_quartz(&self, ticks: Duration) -> bool {
+        self.is_beside_quartz() || ticks < *self.cluster.quartz_may_live_until.lock()
+    }
+
     /// The way in which rows are changed in a caller's transaction.
     #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
     pub(super) fn change_joined(&self, ticks: Duration) -> Join {
@@ -95,6 +106,9 @@ impl NodeView {
         names.sort();
         *self.cluster.members.write() = names.into();
         let has_quartz = has_more_of_quartz || members.iter().any(|member| member.incarnation.is_none());
+        if has_quartz {
+            *self.cluster.quartz_may_live_until.lock() = known_until.saturating_add(QUARTZ_MAY_LIVE);
+        }
         self.cluster.has_quartz.store(has_quartz, Ordering::Relaxed);
     }
 

@@ -8,7 +8,7 @@ use super::{AcquireRequest, Acquisition, Reservation};
 use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
-use crate::key::{JobKey, TriggerKey, distinct};
+use crate::key::{JobKey, distinct};
 use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
@@ -104,7 +104,7 @@ impl Firing<'_> {
         let among = seen.map(|seen| still_free(s, seen)).transpose()?;
         let (chosen, deferred) = self.choose(s, &mut admission, now_ms, request, among.as_deref(), &mut acquisition)?;
         let (ticks, chosen) = ticks_of(chosen);
-        let mut taken = self.leave_unreserved(s, chosen, now_ms + request.fire_ahead_ms, &mut acquisition)?;
+        let mut taken = self.leave_unreserved(chosen, now_ms + request.fire_ahead_ms, &mut acquisition);
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
         if taken.is_empty() && deferred.is_empty() && ticks.is_empty() {
             return Ok(acquisition);
@@ -141,10 +141,6 @@ impl Firing<'_> {
         }
 
         let keys: Vec<_> = reserved.iter().map(|(r, _)| r.trigger.clone()).collect();
-        if !keys.is_empty() && self.node.is_beside_quartz() {
-            // A node of Quartz that blocks a trigger leaves the reservation that one of ours has.
-            s.delete_reservations(&keys)?;
-        }
         if !keys.is_empty()
             && s.change_states(Selection::Triggers(&keys), Transition::Acquire.moves(), false)? != keys.len()
         {
@@ -172,31 +168,22 @@ impl Firing<'_> {
         Ok(acquisition)
     }
 
-    /// Takes out what may not be reserved: triggers that a node of Quartz has reserved as well.
+    /// Takes out what is due later, beside nodes of Quartz, and within an hour after one.
     ///
-    /// A trigger is reserved twice if it was paused and resumed, or replaced, after that node took
-    /// it. The node of Quartz learns of the change only when it would fire the trigger, and only by
-    /// the trigger's state. Were the trigger `ACQUIRED` again by then, whoever did it, that node
-    /// would fire the trigger: twice, or by the schedule that it has no longer (H2). A trigger that
-    /// is fired when it is due never is `ACQUIRED`.
-    fn leave_unreserved(
-        &self,
-        s: &mut dyn Session,
-        mut chosen: Vec<Firable>,
-        due_ms: i64,
-        acquisition: &mut Acquisition,
-    ) -> Result<Vec<Firable>> {
-        let later = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms > due_ms);
-        if !self.node.is_beside_quartz() || !chosen.iter().any(later) {
-            return Ok(chosen);
+    /// A node of Quartz may have reserved the trigger: before it was paused and resumed, or
+    /// replaced, or before that node was declared dead. It learns of the change only when it would
+    /// fire the trigger, and only by the trigger's state. Were the trigger `ACQUIRED` again by then,
+    /// whoever did it, that node would fire the trigger: twice, or by the schedule that it had, and
+    /// would set the trigger back to it (H2). A trigger that is fired when it is due never is
+    /// `ACQUIRED`.
+    fn leave_unreserved(&self, mut chosen: Vec<Firable>, due_ms: i64, acquisition: &mut Acquisition) -> Vec<Firable> {
+        if self.node.may_meet_quartz(self.store.clock.ticks()) {
+            let later = |one: &Firable| one.trigger.next_ms.filter(|next_ms| *next_ms > due_ms);
+            let earliest_ms = chosen.iter().filter_map(later).min();
+            acquisition.unreserved_ms = earliest_ms.into_iter().chain(acquisition.unreserved_ms).min();
+            chosen.retain(|one| later(one).is_none());
         }
-        let keys: Vec<_> = chosen.iter().filter(|one| later(one)).map(|one| one.trigger.key.clone()).collect();
-        let held: BTreeSet<TriggerKey> = s.acquired_by_quartz(&keys)?;
-        let left = |one: &Firable| later(one) && held.contains(&one.trigger.key);
-        let earliest_ms = chosen.iter().filter(|one| left(one)).filter_map(|one| one.trigger.next_ms).min();
-        acquisition.unreserved_ms = earliest_ms.into_iter().chain(acquisition.unreserved_ms).min();
-        chosen.retain(|one| !left(one));
-        Ok(chosen)
+        chosen
     }
 
     /// Reads of which versions the data of these jobs are, as far as that makes a difference here.

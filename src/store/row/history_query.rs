@@ -36,6 +36,8 @@ pub struct HistoryQuery {
     pub(in crate::store) since_ms: Option<i64>,
     pub(in crate::store) until_ms: Option<i64>,
     pub(in crate::store) after: Option<(i64, String)>,
+    /// The place among the running fires, which come first.
+    pub(in crate::store) after_running: Option<(Option<i64>, String)>,
     pub(in crate::store) limit: Option<usize>,
 }
 
@@ -135,7 +137,10 @@ impl HistoryQuery {
     /// Only fires after this row: the last row of a page asks for the next page. Fires that end
     /// meanwhile move nothing.
     pub fn after(mut self, row: &HistoryRow) -> Self {
-        self.after = Some((row.ended_ms, row.fire_id.clone()));
+        match row.outcome {
+            FireOutcome::Running => self.after_running = Some((row.fired_ms, row.fire_id.clone())),
+            _ => self.after = Some((row.ended_ms, row.fire_id.clone())),
+        }
         self
     }
 

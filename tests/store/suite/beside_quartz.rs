@@ -3,7 +3,7 @@
 
 use super::*;
 use carnelian::node::{NodeInfo, NodeReport};
-use carnelian::store::row::{FiredRow, FiredState, InstanceRow, InstanceSelection, RecoveryRow, Selection};
+use carnelian::store::row::{Departure, FiredRow, FiredState, InstanceRow, InstanceSelection, RecoveryRow, Selection};
 use carnelian::store::{Lock, TxMode};
 use carnelian::{Error, TriggerKey, TriggerState};
 use std::collections::BTreeMap;
@@ -92,11 +92,39 @@ fn a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved()
     let bundle = a.fire_one();
     assert_eq!((bundle.scheduled_ms, cluster.state("t").as_str()), (NOW + SECOND, "WAITING"));
     a.complete(&bundle);
-    // Quartz finds the trigger waiting, drops it, and deletes its row: the rest is reserved as
-    // ever.
-    cluster.tamper(|s| s.delete_fired(&[format!("{JAVA}{NOW}")], Vec::new()).map(drop));
-    cluster.advance(MINUTE - SECOND);
-    a.reserve_one();
+}
+
+on_each_strategy!(a_node_of_quartz_that_was_declared_dead_fires_nothing_that_we_have_reserved);
+/// A node of Quartz that stood still goes on with what it had reserved, by the state of the trigger
+/// alone, and sets the trigger back to the time that it knows: all that has fired since would fire
+/// again. Its row has gone with its verdict, so nothing says what it holds.
+fn a_node_of_quartz_that_was_declared_dead_fires_nothing_that_we_have_reserved() {
+    let cluster = Cluster::new(open());
+    let mut a = cluster.node("A");
+    cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
+    java_joins(&cluster, &mut a);
+    java_reserves(&cluster, TriggerState::Acquired, NOW + SECOND);
+    // A peer of Quartz takes it for dead, sets the trigger free, and dies with it.
+    let keys = [trigger_key("t")];
+    cluster.tamper(|s| {
+        s.delete_fired(&[format!("{JAVA}{NOW}")], Vec::new())?;
+        s.delete_instance(JAVA, Departure::Any)?;
+        s.change_states(Selection::Triggers(&keys), &[(TriggerState::Acquired, TriggerState::Waiting)], false).map(drop)
+    });
+    a.check_in();
+    let left = a.acquire();
+    assert_eq!(
+        (left.reserved.len(), left.unreserved_ms, cluster.state("t").as_str()),
+        (0, Some(NOW + SECOND), "WAITING")
+    );
+    cluster.advance(SECOND);
+    a.complete(&a.fire_one());
+    assert_eq!((cluster.state("t").as_str(), cluster.next("t")), ("WAITING", Some(NOW + SECOND + MINUTE)));
+    // After an hour it does not come back any more.
+    cluster.advance(61 * MINUTE);
+    a.check_in();
+    cluster.schedule(job("b"), [once("u", "b", cluster.now() + SECOND)]);
+    assert_eq!(a.reserve_one().trigger, trigger_key("u"));
 }
 
 on_each_strategy!(a_replaced_trigger_is_not_reserved_while_quartz_holds_the_old_one);
@@ -119,8 +147,8 @@ fn a_reservation_that_quartz_has_taken_over_is_left_to_it() {
     let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW + SECOND)]);
-    java_joins(&cluster, &mut a);
     let ours = a.reserve_one();
+    java_joins(&cluster, &mut a);
     java_reserves(&cluster, TriggerState::Acquired, NOW + SECOND);
     cluster.advance(SECOND);
     assert!(a.fire(&[ours]).is_empty());
@@ -128,27 +156,6 @@ fn a_reservation_that_quartz_has_taken_over_is_left_to_it() {
         (cluster.fires().as_slice(), cluster.state("t").as_str()),
         (["t/ACQUIRED@java".to_owned()].as_slice(), "ACQUIRED")
     );
-}
-
-on_each_strategy!(a_reservation_that_quartz_has_blocked_is_gone_when_the_trigger_is_reserved_again);
-/// Quartz blocks the triggers of a job that runs once at a time, and leaves the rows of those who
-/// have reserved them.
-fn a_reservation_that_quartz_has_blocked_is_gone_when_the_trigger_is_reserved_again() {
-    let cluster = Cluster::new(open());
-    let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
-    cluster.schedule(lone_job("a"), [minutely("t", "a", NOW + SECOND)]);
-    java_joins(&cluster, &mut a);
-    b.check_in();
-    let lost = a.reserve_one();
-    let keys = [trigger_key("t")];
-    for moves in [(TriggerState::Acquired, TriggerState::Blocked), (TriggerState::Blocked, TriggerState::Waiting)] {
-        cluster.tamper(|s| s.change_states(Selection::Triggers(&keys), &[moves], false).map(drop));
-    }
-    let held = b.reserve_one();
-    assert_eq!(cluster.fires(), ["t/ACQUIRED@B"]);
-    cluster.advance(SECOND);
-    assert!(a.fire(&[lost]).is_empty());
-    assert_eq!(names(&b.fire(&[held])), ["t"]);
 }
 
 on_each_strategy!(a_one_shot_keeps_its_row_until_its_end_while_quartz_may_have_to_recover_it);

@@ -3,8 +3,8 @@
 use super::*;
 use carnelian::calendar::{Calendar, CalendarRule, CronTimes, Holidays, MonthDays, Weekdays};
 use carnelian::store::CompletionInstruction;
-use carnelian::store::row::CalendarRow;
-use carnelian::{CronSchedule, Error, GroupMatcher, MisfireInstruction};
+use carnelian::store::row::{CalendarRow, Selection};
+use carnelian::{CronSchedule, Error, GroupMatcher, MisfireInstruction, TriggerState};
 
 /// Leaves out these minutes of every hour. The tests begin at a full hour.
 fn minutes(excluded: &str) -> Calendar {
@@ -267,6 +267,21 @@ fn a_trigger_whose_last_fire_runs_stays_complete() {
     assert_eq!(cluster.state("t"), "COMPLETE");
     a.complete(&fired);
     assert_eq!(cluster.state("t"), "-");
+}
+
+on_each_database!(a_trigger_that_java_has_wait_while_its_last_fire_runs_goes_with_that_fire);
+/// Quartz gives the new calendar to complete triggers too, and has them wait. Such a trigger would
+/// stay for ever, or be fired once more by Java's misfire handler.
+fn a_trigger_that_java_has_wait_while_its_last_fire_runs_goes_with_that_fire() {
+    let cluster = Cluster::new(open());
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).calendar("c")]);
+    let fired = a.fire_one();
+    let (keys, moves) = ([trigger_key("t")], [(TriggerState::Complete, TriggerState::Waiting)]);
+    cluster.tamper(|s| s.change_states(Selection::Triggers(&keys), &moves, false).map(drop));
+    a.complete(&fired);
+    assert_eq!((cluster.state("t").as_str(), cluster.has_job("a")), ("-", false));
 }
 
 on_each_database!(a_trigger_whose_calendar_is_not_stored_waits_for_it);

@@ -286,6 +286,29 @@ fn pages_follow_each_other_whatever_ends_meanwhile() {
     assert_eq!(pages, whole);
 }
 
+on_each_database!(pages_of_running_fires_follow_each_other);
+/// More fires run than a page has: those on the next pages were on none.
+fn pages_of_running_fires_follow_each_other() {
+    let cluster = Cluster::new(open());
+    let a = cluster.node("A");
+    cluster.schedule(job("j").durable(true), [once("ended", "j", NOW)]);
+    a.complete(&a.fire_one());
+    for name in ["r0", "r1", "r2", "r3", "r4"] {
+        cluster.schedule(job(name), [once(name, name, cluster.now())]);
+        a.fire_one();
+        cluster.advance(SECOND);
+    }
+    let mut names: Vec<String> = Vec::new();
+    let mut query = HistoryQuery::new().limit(2).running(true);
+    loop {
+        let page = cluster.store.history().find(&query).unwrap();
+        let Some(last) = page.last() else { break };
+        query = query.after(last);
+        names.extend(page.iter().map(|row| row.trigger.name().to_owned()));
+    }
+    assert_eq!(names, ["r4", "r3", "r2", "r1", "r0", "ended"]);
+}
+
 on_each_database!(the_history_is_summed_up);
 fn the_history_is_summed_up() {
     let cluster = Cluster::new(open());

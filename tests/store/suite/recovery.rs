@@ -272,6 +272,24 @@ fn a_trigger_that_cannot_be_read_does_not_keep_its_fire_from_being_recovered() {
     assert_eq!(cluster.recovery_trigger().data().len(), 4);
 }
 
+on_each_strategy!(a_trigger_of_a_kind_that_only_quartz_knows_leaves_its_data_to_the_recovery);
+/// Its work without its data would be other work. Quartz reads them from the same column.
+fn a_trigger_of_a_kind_that_only_quartz_knows_leaves_its_data_to_the_recovery() {
+    let cluster = Cluster::new(open());
+    let (a, mut b) = two(&cluster);
+    cluster.schedule(job("a").requests_recovery(true), [minutely("t", "a", NOW).data("x", "y")]);
+    a.fire_one();
+    let key = [trigger_key("t")];
+    cluster.damage(|s| {
+        let mut rows = s.triggers(TriggerSelection::Keys(&key))?;
+        s.delete_triggers(&key, None)?;
+        rows[0].kind = "BLOB".to_owned();
+        s.insert_triggers(&rows)
+    });
+    kill(&cluster, &mut b);
+    assert_eq!(cluster.recovery_trigger().data().text("x"), Some("y"));
+}
+
 on_each_strategy!(recovery_triggers_are_paused_where_everything_is);
 fn recovery_triggers_are_paused_where_everything_is() {
     for group in [GroupMatcher::equals(RECOVERY_GROUP), GroupMatcher::any()] {
