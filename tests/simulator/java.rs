@@ -14,6 +14,13 @@ pub const MEAN: u64 = 10 * SECOND;
 /// The check-in interval.
 pub const CHECKIN: u64 = 7_500 * MS;
 
+/// The time after which it tries again what failed: a check-in, so that others may have taken it for
+/// dead, or to record an end.
+const RETRY: u64 = 15 * SECOND;
+
+/// The interval at which it is looked whether a node that stands still is to go on.
+const PEEK: u64 = 200 * MS;
+
 /// The number of its workers.
 const WORKERS: usize = 3;
 
@@ -54,16 +61,24 @@ pub struct JavaNode {
     runs: Vec<JavaRun>,
     /// True if it was told to end, and waits for its runs.
     is_ending: bool,
+    /// The node stands still until then, or until what it has reserved is reserved by another.
+    hangs_until: Option<u64>,
+    next_peek: u64,
 }
 
 struct JavaRun {
     ends: u64,
+    /// True if its job has ended, and its end could not be recorded yet.
+    has_ended: bool,
     ending: Ending,
     fired: Fired,
 }
 
 impl JavaNode {
     fn due(&self) -> u64 {
+        if self.hangs_until.is_some() {
+            return self.next_peek;
+        }
         let ends = self.runs.iter().map(|run| run.ends);
         ends.chain([self.next_checkin, self.next_look]).min().unwrap_or(u64::MAX)
     }
@@ -84,13 +99,14 @@ impl World {
         let what = self.dice.borrow_mut().below(4);
         match what {
             0 => {
-                // Never so long that others take it for dead: Quartz knows no fence.
-                let time = self.dice.borrow_mut().between(100 * MS, 5 * SECOND);
+                // It may outlive the verdict of the others, and knows nothing of it.
+                let time = {
+                    let mut dice = self.dice.borrow_mut();
+                    let longest = if dice.chance(5_000) { 5 * SECOND } else { 60 * SECOND };
+                    dice.between(100 * MS, longest)
+                };
                 self.say(format_args!("{} stands still for {} ms", node.name, time / MS));
-                let until = self.now() + time;
-                node.next_checkin = node.next_checkin.max(until);
-                node.next_look = node.next_look.max(until);
-                node.runs.iter_mut().for_each(|run| run.ends = run.ends.max(until));
+                (node.hangs_until, node.next_peek) = (Some(self.now() + time), self.now());
             }
             1 => {
                 self.say(format_args!("{} is told to end", node.name));
@@ -126,6 +142,8 @@ impl World {
             reserved: None,
             runs: Vec::new(),
             is_ending: false,
+            hangs_until: None,
+            next_peek: 0,
         });
     }
 
@@ -143,6 +161,17 @@ impl World {
     /// The node does what is due first.
     pub fn java_goes_on(&self) {
         let Some(mut node) = self.java.borrow_mut().node.take() else { return };
+        if let Some(until) = node.hangs_until {
+            // The worst moment to go on is the one at which the trigger that it has reserved is
+            // another's.
+            if self.now() < until && !node.reserved.as_ref().is_some_and(|reserved| self.is_of_another(reserved)) {
+                node.next_peek = until.min(self.now() + PEEK);
+                self.java.borrow_mut().node = Some(node);
+                return;
+            }
+            self.say(format_args!("{} goes on", node.name));
+            (node.hangs_until, node.next_look, node.next_checkin) = (None, self.now(), self.now() + MS);
+        }
         let held_for = self.file_held_for();
         if held_for > 0 {
             // The node would wait for the file.
@@ -151,11 +180,17 @@ impl World {
             node.next_look = node.next_look.max(until);
             node.runs.iter_mut().for_each(|run| run.ends = run.ends.max(until));
         } else if node.next_checkin <= node.due() {
-            self.java_checks_in(&mut node);
-            node.next_checkin = self.now() + CHECKIN;
+            let fails = node.checked_in.is_some() && self.dice.borrow_mut().chance(300);
+            if fails {
+                self.say(format_args!("{} cannot check in", node.name));
+                node.next_checkin = self.now() + RETRY;
+            } else {
+                self.java_checks_in(&mut node);
+                node.next_checkin = self.now() + CHECKIN;
+            }
         } else if let Some(at) = node.runs.iter().position(|run| run.ends <= self.now()) {
             let run = node.runs.swap_remove(at);
-            self.java_ends(&node, &run);
+            node.runs.extend(self.java_ends(&node, run));
         } else if !node.is_ending {
             self.java_looks(&mut node);
         } else if node.runs.is_empty() {
@@ -224,15 +259,21 @@ impl World {
                 attempt: attempt.unwrap_or_default(),
             },
         );
-        node.runs.push(JavaRun { ends: self.now() + begun.length, ending: begun.ending, fired });
+        let ends = self.now() + begun.length;
+        node.runs.push(JavaRun { ends, has_ended: false, ending: begun.ending, fired });
     }
 
-    fn java_ends(&self, node: &JavaNode, run: &JavaRun) {
-        let Some(running) = self.running.borrow_mut().remove(&run.fired.fire_id) else {
-            return self.problem(format!("{} ends {} and has not begun it", node.name, run.fired.fire_id));
-        };
-        jobs::log_end(self, &running, run.ending.name());
-        self.quartz_completes(&run.fired, run.ending == Ending::Succeeds);
+    /// Ends a run; gives it back if its end could not be recorded, which is tried again.
+    fn java_ends(&self, node: &JavaNode, run: JavaRun) -> Option<JavaRun> {
+        if !run.has_ended {
+            let Some(running) = self.running.borrow_mut().remove(&run.fired.fire_id) else {
+                self.problem(format!("{} ends {} and has not begun it", node.name, run.fired.fire_id));
+                return None;
+            };
+            jobs::log_end(self, &running, run.ending.name());
+        }
+        let is_done = self.quartz_completes(&run.fired, run.ending == Ending::Succeeds).is_ok();
+        (!is_done).then(|| JavaRun { ends: self.now() + RETRY, has_ended: true, ..run })
     }
 }
 

@@ -32,13 +32,15 @@ const MISFIRE_MS: i64 = 60_000;
 const TOLERANCE_MS: i64 = 7_500;
 
 /// A transaction waits for rows that others hold; here it fails, and is done again later.
-type Tried = Result<()>;
+pub type Tried = Result<()>;
 
 /// A trigger that the node has reserved.
 pub struct Reserved {
     pub fire_id: String,
     pub trigger: TriggerKey,
     pub next_ms: i64,
+    /// The trigger as it was: the node fires it by memory, and writes what it remembers.
+    row: TriggerRow,
     /// Reservations that others had lost before, and of which they do not know it yet.
     stale: BTreeSet<String>,
 }
@@ -81,7 +83,8 @@ pub struct Known {
     pub chains: BTreeMap<TriggerKey, (Option<String>, Option<TriggerKey>)>,
     /// `DropsUnbegun`: it knows nothing of prefetched fires, and takes one of a dead node of ours
     /// that has not begun for one that was interrupted. The work of a job that asks for no recovery
-    /// is lost. `FiresUnfenced`: it fires a reservation that was taken back when it was declared
+    /// is lost. `PassesOver`: it writes back the trigger that it remembers, though the store has
+    /// forgotten some of its fires, which would be done again. `FiresUnfenced`: it fires a reservation that was taken back when it was declared
     /// dead, if the trigger is reserved again, by whomever; its run has no row then.
     pub dropped: BTreeSet<(TriggerKey, i64)>,
     /// `LosesData`: it recovers a prefetched fire whose trigger has gone with it, and knows nothing
@@ -310,8 +313,7 @@ impl World {
                 let next_ms = row.next_ms.expect("a time");
                 let stale = s.fired(FiredSelection::Acquired)?.into_iter().filter(|one| one.trigger == row.key);
                 let stale = stale.map(|one| one.fire_id).collect();
-                reserved = Some(Reserved { fire_id: fire_id.clone(), trigger: row.key.clone(), next_ms, stale });
-                let row = FiredRow {
+                let begun = FiredRow {
                     fire_id: fire_id.clone(),
                     trigger: row.key.clone(),
                     instance: node.name.clone(),
@@ -323,7 +325,8 @@ impl World {
                     nonconcurrent: false,
                     requests_recovery: false,
                 };
-                s.insert_fired(vec![row], &BTreeMap::new())?;
+                s.insert_fired(vec![begun], &BTreeMap::new())?;
+                reserved = Some(Reserved { fire_id: fire_id.clone(), trigger: row.key.clone(), next_ms, row, stale });
             }
             Ok(())
         });
@@ -340,6 +343,19 @@ impl World {
         format!("{}{}", node.name, 1_000_000_000 + java.count)
     }
 
+    /// True if the node was declared dead, and the trigger is reserved again, by another.
+    pub fn is_of_another(&self, reserved: &Reserved) -> bool {
+        let mut found = false;
+        let read = &mut |s: &mut dyn Session| {
+            let ids = s.fired_ids(FiredSelection::Ids(std::slice::from_ref(&reserved.fire_id)))?;
+            let rows = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&reserved.trigger)))?;
+            found = ids.is_empty() && rows.iter().any(|row| row.state == "ACQUIRED");
+            Ok(())
+        };
+        self.database.transact("the checker", TxMode::ReadOnly, read).expect("an answer");
+        found
+    }
+
     /// Fires a trigger that it has reserved; none if that is not reserved any more. Quartz
     /// does not look whether the reservation is still its own.
     pub fn quartz_fires(&self, node: &JavaNode, reserved: &Reserved) -> Option<Fired> {
@@ -348,7 +364,7 @@ impl World {
         let job = self.console.job(trigger.job_key()).expect("an answer")?;
         let fired_ms = self.java_ms(node);
         let chain = self.chain_of(key);
-        let (mut fired, mut lost, mut is_reserved) = (None, Vec::new(), false);
+        let (mut fired, mut lost, mut is_reserved, mut passed_over) = (None, Vec::new(), false, Vec::new());
         let tried = self.quartz(Lock::TriggerAccess, |s| {
             fired = None;
             let Some(row) = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.pop() else { return Ok(()) };
@@ -362,7 +378,9 @@ impl World {
             if is_reserved && !others.is_empty() {
                 self.problem(format!("{key} is reserved by others beside {}, which fires it: {others:?}", node.name));
             }
-            let (Some(next_ms), Some((after_ms, counts))) = (row.next_ms, after(&row)) else { return Ok(()) };
+            let known = &reserved.row;
+            let (Some(next_ms), Some((after_ms, counts))) = (known.next_ms, after(known)) else { return Ok(()) };
+            passed_over = times_between(&row, next_ms);
             let alone = job.disallows_concurrent_execution();
             let begun = FiredRow {
                 fire_id: reserved.fire_id.clone(),
@@ -395,8 +413,8 @@ impl World {
                     Some(_) => TriggerState::Waiting,
                 },
                 next_ms: after_ms,
-                previous_ms: row.next_ms,
-                start_ms: row.start_ms,
+                previous_ms: known.next_ms,
+                start_ms: known.start_ms,
                 counts: Some(counts),
                 moves_options: false,
             }])?;
@@ -408,6 +426,7 @@ impl World {
         let (scheduled_ms, is_last) = fired?;
         let known = &mut self.java.borrow_mut().known;
         known.lost.extend(lost);
+        known.dropped.extend(passed_over.into_iter().map(|time_ms| (key.clone(), time_ms)));
         if !is_reserved {
             known.dropped.insert((key.clone(), scheduled_ms));
             known.left_complete.insert(key.clone());
@@ -437,7 +456,7 @@ impl World {
     }
 
     /// Records the end of a run, and the data that it leaves.
-    pub fn quartz_completes(&self, fired: &Fired, has_succeeded: bool) {
+    pub fn quartz_completes(&self, fired: &Fired, has_succeeded: bool) -> Tried {
         let key = fired.job.key();
         let (mut is_recorded, mut is_complete) = (false, false);
         let tried = self.quartz(Lock::TriggerAccess, |s| {
@@ -454,10 +473,11 @@ impl World {
             s.delete_idle_jobs(std::slice::from_ref(key)).map(drop)
         });
         self.say(format_args!("{} is completed: {is_recorded} {tried:?}", fired.fire_id));
-        if !is_recorded || tried.is_err() {
-            // The store has lost the commit of its fire.
+        tried?;
+        if !is_recorded {
+            // It was declared dead, or the store has lost the commit of its fire.
             self.java.borrow_mut().known.overlapping.insert(key.clone());
-            return;
+            return Ok(());
         }
         self.java.borrow_mut().known.recorded.insert(fired.fire_id.clone());
         self.java.borrow_mut().known.left_complete.extend(is_complete.then(|| fired.trigger.clone()));
@@ -472,6 +492,7 @@ impl World {
             let job = job.to_builder().data_map(data).build().expect("a job");
             self.console.add_job(&job, IfExists::Replace).expect("nothing fails for it");
         }
+        Ok(())
     }
 }
 
@@ -479,6 +500,13 @@ impl World {
 fn unblock(s: &mut dyn Session, job: &JobKey) -> Result<usize> {
     use TriggerState::{Blocked, Paused, PausedBlocked, Waiting};
     s.change_states(Selection::Jobs(std::slice::from_ref(job)), &[(Blocked, Waiting), (PausedBlocked, Paused)], false)
+}
+
+/// The times of a simple trigger from its next one up to another.
+fn times_between(row: &TriggerRow, end_ms: i64) -> Vec<i64> {
+    let ScheduleRow::Simple { interval_ms, .. } = row.schedule else { return Vec::new() };
+    let times = std::iter::successors(row.next_ms, |time_ms| Some(time_ms + interval_ms.max(1)));
+    times.take_while(|time_ms| *time_ms < end_ms).collect()
 }
 
 /// The time of a simple trigger after its next one, and its counts then.
