@@ -244,10 +244,23 @@ fn a_submission_has_retries_a_timeout_and_a_delay() {
         _ => Ok(()),
     };
     let scheduler = Scheduler::builder().job_fn("mail", flaky).build().unwrap();
-    scheduler.start().unwrap();
     let retry = RetryPolicy::exponential(Duration::from_millis(10), 1.0).max_attempts(5);
     let mail = Submission::new("mail").request_id("order-17").retry(retry).timeout(Duration::from_secs(60));
-    assert!(scheduler.submit(mail.after(Duration::from_millis(50))).unwrap().is_new);
+    let before = chrono::Utc::now();
+    let submitted = scheduler.submit(mail.after(Duration::from_millis(50)).priority(7)).unwrap();
+    assert!(submitted.is_new);
+    let job = scheduler.job(&submitted.job).unwrap().unwrap();
+    assert_eq!(job.policy().timeout_limit(), Some(Duration::from_secs(60)));
+    let trigger = scheduler.triggers_of_job(&submitted.job).unwrap().remove(0);
+    // Times are stored in whole milliseconds.
+    let delay = trigger.start_time() - before;
+    assert!(delay.num_milliseconds() >= 49, "{delay}");
+    assert_eq!(trigger.priority(), 7);
+    let at = before + chrono::TimeDelta::hours(3);
+    let later = scheduler.submit(Submission::new("mail").request_id("order-18").at(at)).unwrap();
+    let later = scheduler.triggers_of_job(&later.job).unwrap().remove(0);
+    assert_eq!(later.next_fire_time().map(|time| time.timestamp_millis()), Some(at.timestamp_millis()));
+    scheduler.start().unwrap();
     support::wait_until("the third try succeeds", AT_ONCE, || runs.load(Ordering::SeqCst) == 3);
     scheduler.shutdown_and_wait();
 }

@@ -73,7 +73,8 @@ impl Job for Command {
             Ended::ByItself(status) if status.success() => Ok(Outcome::Succeeded),
             Ended::ByItself(status) => Err(failed(&format!("{}: {status}", plan.program), &text)),
             Ended::TimedOut(limit) => {
-                Err(failed(&format!("{}: stopped after its timeout of {} ms", plan.program, limit.as_millis()), &text))
+                let what = format!("{}: stopped after its timeout of {} ms", plan.program, limit.as_millis());
+                Err(failed(&what, &text).class("timeout"))
             }
             Ended::Stopped => Err(failed(&format!("{}: stopped before its end", plan.program), &text)),
             Ended::Unknown(error) => Err(failed(&format!("{}: cannot be waited for: {error}", plan.program), &text)),

@@ -35,7 +35,7 @@ pub fn run(output: Output, command: &CronCommand, config: Option<&Path>) -> Outc
         CronCommand::Explain { expression } => {
             let cron = parse(expression)?;
             let words = cron.explain();
-            output.done(json!({"expression": cron.text(), "explanation": words}), &words)
+            output.answer(json!({"expression": cron.text(), "explanation": words}), || format!("{words}\n"))
         }
     }
 }

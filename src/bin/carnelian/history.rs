@@ -169,16 +169,27 @@ fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
         .with(moment(options.since)?, HistoryQuery::since)
         .with(moment(options.until)?, HistoryQuery::until);
     let query = options.outcome.iter().copied().fold(query, HistoryQuery::outcome);
-    let Some(fire) = &options.paging.after else { return Ok(query) };
-    let found = store.history().find(&HistoryQuery::new().fire(fire))?;
-    let last = found.first().ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
-    Ok(query.after(last))
+    let Some(token) = &options.paging.after else { return Ok(query) };
+    let fire = token.strip_prefix(RUNNING).unwrap_or(token);
+    let found = store.history().find(&HistoryQuery::new().fire(fire).running(true))?.into_iter().next();
+    let mut last = found.ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
+    if fire != token {
+        // It may have ended meanwhile; the others that ran then are still to come.
+        last.outcome = FireOutcome::Running;
+    }
+    Ok(query.after(&last))
 }
+
+/// The beginning of the token of a fire that runs.
+const RUNNING: &str = "running:";
 
 fn list(store: &JobStore, output: Output, query: HistoryQuery, paging: &Paging) -> Outcome {
     let part = Part::of_queries(
         paging,
-        |row: &HistoryRow| row.fire_id.clone(),
+        |row: &HistoryRow| match row.outcome {
+            FireOutcome::Running => format!("{RUNNING}{}", row.fire_id),
+            _ => row.fire_id.clone(),
+        },
         |last, limit| Ok(store.history().find(&query.clone().with(last, HistoryQuery::after).limit(limit))?),
     )?;
     let heading = ["ENDED", "OUTCOME", "JOB", "TRIGGER", "INSTANCE", "ATTEMPT", "RUN TIME", "FIRE", "ERROR"];

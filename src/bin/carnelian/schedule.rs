@@ -193,6 +193,7 @@ fn add_to_existing(store: &JobStore, detail: &JobDetail, trigger: &Trigger) -> O
 fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
     let flag = |yes: bool| yes.to_string();
     let data = |job: &JobDetail| report::job_data(job.data()).to_string();
+    let version = |job: &JobDetail, or: &JobDetail| job.version().or(or.version()).unwrap_or(1).to_string();
     let keeps_data = stored.persists_job_data_after_execution() && wanted.persists_job_data_after_execution();
     let compared = [
         ("type", stored.job_type().to_owned(), wanted.job_type().to_owned()),
@@ -215,6 +216,8 @@ fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
         ("durable", flag(stored.is_durable()), flag(wanted.is_durable())),
         ("policy", format!("{:?}", stored.policy()), format!("{:?}", wanted.policy())),
         ("marks", format!("{:?}", stored.marks()), format!("{:?}", wanted.marks())),
+        // Without the option the job keeps its version.
+        ("data-version", version(stored, stored), version(wanted, stored)),
         ("data", data(stored), if keeps_data { data(stored) } else { data(wanted) }),
     ];
     let differing: Vec<&str> =

@@ -53,7 +53,7 @@ struct Seen {
 pub fn run(store: &JobStore, output: Output, options: &Top) -> Outcome {
     if options.once || output.is_json() || !look().is_person {
         let seen = Seen::now(store)?;
-        return output.done(seen.document(), seen.text().trim_end());
+        return output.answer(seen.document(), || format!("{}\n", seen.text().trim_end()));
     }
     write("\u{1b}[2J")?;
     loop {

@@ -121,6 +121,8 @@ fn a_quiet_command_says_nothing_when_it_is_done() {
     let ran = place.run(&words).with(0, "schedule");
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
     assert!(place.run(&["-q", "trigger", "list"]).with(0, "list").out.contains("g.t"), "an answer is an answer");
+    assert!(place.run(&["-q", "cron", "explain", "0 0 3 * * ?"]).with(0, "explain").out.contains("3"));
+    assert!(place.run(&["-q", "top", "--once"]).with(0, "top").out.contains("due"));
 }
 
 #[test]
