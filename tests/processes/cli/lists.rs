@@ -122,7 +122,7 @@ fn a_quiet_command_says_nothing_when_it_is_done() {
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
     assert!(place.run(&["-q", "trigger", "list"]).with(0, "list").out.contains("g.t"), "an answer is an answer");
     assert!(place.run(&["-q", "cron", "explain", "0 0 3 * * ?"]).with(0, "explain").out.contains("3"));
-    assert!(place.run(&["-q", "top", "--once"]).with(0, "top").out.contains("due"));
+    assert!(!place.run(&["-q", "top", "--once"]).with(0, "top").out.is_empty());
 }
 
 #[test]
