@@ -36,6 +36,8 @@ pub(crate) fn doomed(
 #[derive(Default)]
 pub(crate) struct Stored {
     pub jobs: BTreeSet<JobKey>,
+    /// Jobs that are stored just so, and that the commands of the file name.
+    pub spared: BTreeSet<JobKey>,
     /// The stored triggers among those of the file, with their jobs.
     pub triggers: BTreeMap<TriggerKey, JobKey>,
     /// Triggers of the file, by their place in it, that cannot be stored.
@@ -128,7 +130,7 @@ impl Walk<'_> {
             self.dealt_with.insert(trigger);
             self.trigger(trigger, Some(at));
         }
-        if !self.stored.jobs.contains(key) {
+        if !self.stored.jobs.contains(key) && !self.stored.spared.contains(key) {
             let why =
                 format!("job `{key}` is not stored: it is not durable, and no trigger of it is new and will fire");
             self.plan.remarks.push((job.line, why));

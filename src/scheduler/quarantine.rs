@@ -32,7 +32,7 @@ impl Quarantine {
         let mut entries = self.entries.lock();
         for (key, reason) in unreadable {
             let known = entries.get(&key).is_some_and(|entry| entry.reason == reason);
-            if !known && entries.len() >= LIMIT {
+            if entries.len() >= LIMIT && !entries.contains_key(&key) {
                 continue;
             }
             if !known {

@@ -105,6 +105,11 @@ impl JobStore {
         self.view.is_beside_quartz()
     }
 
+    /// A node of Quartz may hold triggers: one is a member, or was within the last hour.
+    pub(crate) fn may_meet_quartz(&self) -> bool {
+        self.view.may_meet_quartz(self.clock.ticks())
+    }
+
     /// The names of the nodes that were members of the cluster at the last check-in, in order.
     pub(crate) fn members(&self) -> std::sync::Arc<[String]> {
         self.view.members()

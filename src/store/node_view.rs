@@ -82,8 +82,9 @@ impl NodeView {
         self.cluster.has_quartz.load(Ordering::Relaxed)
     }
 
-    /// A node of Quartz may hold a trigger, by a row or by memory only: one that was declared dead
-    /// and lives still fires what it had reserved.
+    /// A node of Quartz may hold triggers, by their rows or by memory only: one that was declared
+    /// dead and lives still fires what it had reserved. A node that was started since knows nothing
+    /// of it.
     pub(super) fn may_meet_quartz(&self, ticks: Duration) -> bool {
         self.is_beside_quartz() || ticks < *self.cluster.quartz_may_live_until.lock()
     }

@@ -14,8 +14,8 @@ pub const MEAN: u64 = 10 * SECOND;
 /// The check-in interval.
 pub const CHECKIN: u64 = 7_500 * MS;
 
-/// The time after which it tries again what failed: a check-in, so that others may have taken it for
-/// dead, or to record an end.
+/// The time after which it tries again what failed: a check-in, so that others may have taken it
+/// for dead, or to record an end.
 const RETRY: u64 = 15 * SECOND;
 
 /// The interval at which it is looked whether a node that stands still is to go on.

@@ -84,8 +84,9 @@ pub struct Known {
     /// `DropsUnbegun`: it knows nothing of prefetched fires, and takes one of a dead node of ours
     /// that has not begun for one that was interrupted. The work of a job that asks for no recovery
     /// is lost. `PassesOver`: it writes back the trigger that it remembers, though the store has
-    /// forgotten some of its fires, which would be done again. `FiresUnfenced`: it fires a reservation that was taken back when it was declared
-    /// dead, if the trigger is reserved again, by whomever; its run has no row then.
+    /// forgotten some of its fires, which would be done again. `FiresUnfenced`: it fires a
+    /// reservation that was taken back when it was declared dead, if the trigger is reserved again,
+    /// by whomever; its run has no row then.
     pub dropped: BTreeSet<(TriggerKey, i64)>,
     /// `LosesData`: it recovers a prefetched fire whose trigger has gone with it, and knows nothing
     /// of the data that we have left for its recovery. The number of such runs of work by hand.

@@ -135,8 +135,8 @@ impl Scheduler {
     }
 
     /// The last run of a job on each node that has run it, of a job that [several nodes
-    /// run](crate::JobPolicy::strategy); none of other jobs. The last run of a node that is there is
-    /// kept as long as the job is, whatever the history forgets; that of a node that is gone as
+    /// run](crate::JobPolicy::strategy); none of other jobs. The last run of a node that is there
+    /// is kept as long as the job is, whatever the history forgets; that of a node that is gone as
     /// long as the history.
     pub fn last_runs(&self, job: &JobKey) -> Result<Vec<LastRunRow>> {
         self.store().history().last_runs(job)

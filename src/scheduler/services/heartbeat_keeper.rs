@@ -386,8 +386,9 @@ fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)], now: Duratio
 impl Service for HeartbeatKeeper {
     fn run_once(&mut self) -> Result<Next> {
         let now = self.node.clock.ticks();
-        // The beat first: listeners that are told of a run may take their time. Runs are watched
-        // also while the store is away.
+        // The beat first: listeners that are told of a run may take their time. A beat that has
+        // failed keeps nobody from watching over runs.
+        self.next_watch = None;
         let told = self.ask_and_beat(now);
         self.next_watch = self.watch();
         told?;

@@ -9,7 +9,8 @@ use crate::hash::HashMap;
 use crate::job::JobDetail;
 use crate::job_file::plan::{Plan, Stored, Unfit, doomed, plan};
 use crate::job_file::{FileJob, FileTrigger, JobFile, Start};
-use crate::key::{JobKey, TriggerKey, distinct};
+use crate::key::{FOLLOWING_GROUP, JobKey, TriggerKey, distinct};
+use crate::rules::strategy::may_be_tick;
 use crate::store::Session;
 use crate::store::calendars::Calendars;
 use crate::store::firing::{delete_idle, drop_submitted, submitted_after};
@@ -114,7 +115,9 @@ impl Catalogue<'_> {
         let of_triggers = file.triggers.iter().map(|entry| &entry.trigger.job_key);
         let wanted: Vec<JobKey> = distinct(file.jobs.iter().map(|job| &job.detail.key).chain(of_triggers));
         let stored = Stored {
+            // The file has no say in whether these may be replaced.
             jobs: s.existing_jobs(&wanted)?.into_iter().filter(|job| !spared.contains(job)).collect(),
+            spared: spared.clone(),
             triggers: old.iter().map(|(key, row)| (key.clone(), row.job.clone())).collect(),
             unfit,
             unchanged: if file.keeps_unchanged { self.unchanged(file, &prepared, &old) } else { BTreeSet::new() },
@@ -272,8 +275,12 @@ fn delete_doomed(
     let (named_jobs, mut doomed_triggers) = doomed(file, &jobs, &triggers);
     let (spared, doomed_jobs): (BTreeSet<JobKey>, BTreeSet<JobKey>) =
         named_jobs.into_iter().partition(|job| unchanged.jobs.contains(job));
-    doomed_triggers.extend(triggers.iter().filter(|(_, job)| spared.contains(job)).map(|(key, _)| key.clone()));
-    doomed_triggers.retain(|key| !unchanged.triggers.contains(key));
+    let of_spared = |key: &TriggerKey| triggers.get(key).is_some_and(|job| spared.contains(job));
+    // What its runs have left to do is the work of a job that stays.
+    let is_work = |key: &TriggerKey| key.group() == FOLLOWING_GROUP || !may_be_tick(key);
+    let is_protected = |key: &TriggerKey| file.protected_trigger_groups.contains(key.group());
+    doomed_triggers.extend(triggers.keys().filter(|key| of_spared(key) && !is_protected(key)).cloned());
+    doomed_triggers.retain(|key| !unchanged.triggers.contains(key) && !(of_spared(key) && is_work(key)));
 
     let with_jobs = triggers.iter().filter(|(_, job)| doomed_jobs.contains(job)).map(|(key, _)| key.clone());
     let going: Vec<TriggerKey> = with_jobs.chain(doomed_triggers.iter().cloned()).collect();

@@ -104,7 +104,7 @@ impl Firing<'_> {
         let among = seen.map(|seen| still_free(s, seen)).transpose()?;
         let (chosen, deferred) = self.choose(s, &mut admission, now_ms, request, among.as_deref(), &mut acquisition)?;
         let (ticks, chosen) = ticks_of(chosen);
-        let mut taken = self.leave_unreserved(chosen, now_ms + request.fire_ahead_ms, &mut acquisition);
+        let mut taken = self.leave_unreserved(chosen, now_ms, request.fire_ahead_ms, &mut acquisition);
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;
         if taken.is_empty() && deferred.is_empty() && ticks.is_empty() {
             return Ok(acquisition);
@@ -127,9 +127,7 @@ impl Firing<'_> {
             let scheduled_ms = firable.trigger.next_ms.unwrap_or(now_ms);
             // The trigger's time decides whether a run is in its way, and no moment before that
             // time.
-            let may_meet = firable.candidate.trigger_is_executing && firable.trigger.overlap() != Overlap::AllowAll;
-            let in_time = may_meet && scheduled_ms > now_ms;
-            if scheduled_ms <= now_ms + request.fire_ahead_ms && !in_time {
+            if fires_now(&firable, now_ms, request.fire_ahead_ms) {
                 batch.add_fire(firable, fence, prefetches);
             } else {
                 let may_precommit =
@@ -172,13 +170,19 @@ impl Firing<'_> {
     ///
     /// A node of Quartz may have reserved the trigger: before it was paused and resumed, or
     /// replaced, or before that node was declared dead. It learns of the change only when it would
-    /// fire the trigger, and only by the trigger's state. Were the trigger `ACQUIRED` again by then,
-    /// whoever did it, that node would fire the trigger: twice, or by the schedule that it had, and
-    /// would set the trigger back to it (H2). A trigger that is fired when it is due never is
-    /// `ACQUIRED`.
-    fn leave_unreserved(&self, mut chosen: Vec<Firable>, due_ms: i64, acquisition: &mut Acquisition) -> Vec<Firable> {
+    /// fire the trigger, and only by the trigger's state. Were the trigger `ACQUIRED` again by
+    /// then, whoever did it, that node would fire the trigger: twice, or by the schedule that it
+    /// had, and would set the trigger back to it (H2). A trigger that is fired when it is due never
+    /// is `ACQUIRED`.
+    fn leave_unreserved(
+        &self,
+        mut chosen: Vec<Firable>,
+        now_ms: i64,
+        ahead_ms: i64,
+        acquisition: &mut Acquisition,
+    ) -> Vec<Firable> {
         if self.node.may_meet_quartz(self.store.clock.ticks()) {
-            let later = |one: &Firable| one.trigger.next_ms.filter(|next_ms| *next_ms > due_ms);
+            let later = |one: &Firable| one.trigger.next_ms.filter(|_| !fires_now(one, now_ms, ahead_ms));
             let earliest_ms = chosen.iter().filter_map(later).min();
             acquisition.unreserved_ms = earliest_ms.into_iter().chain(acquisition.unreserved_ms).min();
             chosen.retain(|one| later(one).is_none());
@@ -217,6 +221,14 @@ impl Firing<'_> {
             candidate,
         })
     }
+}
+
+/// True if the trigger fires, and is not reserved. Its own time decides whether a run is in its
+/// way, and no moment before.
+fn fires_now(one: &Firable, now_ms: i64, ahead_ms: i64) -> bool {
+    let may_meet = one.candidate.trigger_is_executing && one.trigger.overlap() != Overlap::AllowAll;
+    let ahead_ms = if may_meet { 0 } else { ahead_ms };
+    one.trigger.next_ms.is_none_or(|next_ms| next_ms <= now_ms + ahead_ms)
 }
 
 /// Ticks of jobs that run on several nodes, and the others. Mostly there are no ticks, and what is

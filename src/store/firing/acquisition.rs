@@ -55,7 +55,7 @@ pub struct Acquisition {
     /// Ticks whose parts cannot be stored: they are set aside until somebody has looked at them.
     pub parked: Vec<Parked>,
     /// The earliest time of those that are fired when they are due, and not reserved before: a node
-    /// of Quartz has reserved and lost them, or there is a limit for their group. Epoch
+    /// of Quartz may hold them, there is a limit for their group, or they are ticks. Epoch
     /// milliseconds.
     pub unreserved_ms: Option<i64>,
     /// Times that were left out.

@@ -170,6 +170,9 @@ impl Firing<'_> {
         triggers.extend(effects.finalized.iter().map(|(trigger, _)| trigger.clone()));
         jobs.extend(effects.finalized.iter().map(|(_, job)| job.clone()));
         if !triggers.is_empty() {
+            if self.node.may_meet_quartz(self.store.clock.ticks()) {
+                complete_what_quartz_has_wait(s, &recorded)?;
+            }
             s.delete_finished_triggers(&distinct(triggers.iter()))?;
         }
         if !jobs.is_empty() {
@@ -329,6 +332,24 @@ fn delete_signals<'a>(s: &mut dyn Session, completions: impl Iterator<Item = &'a
         s.rows::<CancelRow>().any_of(&["fire_id"], &orders).delete()?;
     }
     Ok(())
+}
+
+/// Completes the triggers whose last fires these were and that a node of Quartz has wait again:
+/// there `addCalendar` gives the new calendar to triggers that are complete too.
+fn complete_what_quartz_has_wait(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
+    use TriggerState::{Blocked, Complete, Paused, PausedBlocked, Waiting};
+    let last: Vec<TriggerKey> = distinct(recorded.iter().filter(|c| c.last).map(|c| &c.trigger));
+    if last.is_empty() {
+        return Ok(());
+    }
+    let rows = s.triggers(TriggerSelection::Keys(&last))?;
+    let is_over = |row: &&TriggerRow| row.next_ms.is_none() && row.previous_ms.is_some();
+    let over: Vec<TriggerKey> = rows.iter().filter(is_over).map(|row| row.key.clone()).collect();
+    let moves = [Waiting, Blocked, Paused, PausedBlocked].map(|from| (from, Complete));
+    match over.is_empty() {
+        true => Ok(()),
+        false => s.change_states(Selection::Triggers(&over), &moves, false).map(drop),
+    }
 }
 
 /// Deletes what was kept for the sake of these fires: checkpoints of work that is done, recoveries

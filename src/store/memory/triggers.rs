@@ -205,8 +205,7 @@ impl TriggerRows for MemorySession<'_> {
         let tables = &self.tables;
         let finished = |key: &&TriggerKey| {
             tables.triggers.get(*key).is_some_and(|t| {
-                let is_over = t.state != TriggerState::Error.name() && t.next_ms.is_none() && t.previous_ms.is_some();
-                (is_over || t.state == TriggerState::Complete.name())
+                t.state == TriggerState::Complete.name()
                     && tables.fired.index.executing_of(key, &t.job).next().is_none()
             })
         };

@@ -13,9 +13,9 @@ pub(super) struct MigrationLock {
 /// The lock of migrations: of the session where it is ours, else of one transaction, in which they
 /// are made then. SQLite has locks of transactions only.
 ///
-/// A migration waits for another as long as that takes, and a statement of it takes as long as it
-/// takes: an index of a long history needs minutes. But nobody waits behind it for long: the time
-/// for which it waits for tables is bounded.
+/// A migration waits for another for up to an hour, and a statement of it takes as long as it
+/// takes: an index of a long history needs minutes, in which nobody else writes that table. The
+/// time for which it waits for a table that others use is short, since others wait behind it.
 pub(super) fn migration_lock(backend: Backend, keeps_session: bool) -> MigrationLock {
     let of_session = |take, release| MigrationLock { take, release, give_up: release };
     let of_transaction = |take| MigrationLock { take, release: "COMMIT", give_up: "ROLLBACK" };
@@ -24,13 +24,13 @@ pub(super) fn migration_lock(backend: Backend, keeps_session: bool) -> Migration
         Backend::Postgres if keeps_session => of_session(
             "SELECT set_config('carnelian.lock_timeout', current_setting('lock_timeout'), false), \
                  set_config('carnelian.statement_timeout', current_setting('statement_timeout'), false); \
-                 SET lock_timeout = 0; SET statement_timeout = 0; SELECT pg_advisory_lock(20071126); \
+                 SET lock_timeout = '1h'; SET statement_timeout = 0; SELECT pg_advisory_lock(20071126); \
                  SELECT set_config('lock_timeout', current_setting('carnelian.lock_timeout'), false)",
             "SELECT pg_advisory_unlock(20071126), \
                  set_config('statement_timeout', current_setting('carnelian.statement_timeout'), false)",
         ),
         Backend::Postgres => of_transaction(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0; \
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '1h'; SET LOCAL statement_timeout = 0; \
              SELECT pg_advisory_xact_lock(20071126); SET LOCAL lock_timeout = '10s'",
         ),
         // Whoever does not get it in an hour goes on without it.

@@ -141,7 +141,7 @@ pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> 
     Ok(done)
 }
 
-/// Checks that the tables are there and neither older nor newer than this program.
+/// Checks that the tables are there and not older than this program, nor too new for it.
 pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<()> {
     let mut work = Work { connection, options };
     check_versions(&mut work)?;
@@ -252,6 +252,10 @@ impl Work<'_, '_> {
                 BTreeSet::new()
             }
         };
+        if self.connection.backend() != Backend::Mysql && !applied.contains(QUARTZ) {
+            // Here nothing is made by halves.
+            self.refuse_some_quartz_tables()?;
+        }
         if !applied.contains(QUARTZ) && self.adopt_quartz_tables()? {
             applied.insert(QUARTZ.to_owned());
             done.push("adopted the tables of Quartz".to_owned());

@@ -37,6 +37,8 @@ pub(crate) struct CleanUpWork {
     /// True if there may be old tokens, locks, actions and requests.
     has_requests: bool,
     has_last_runs: bool,
+    /// The last one that was looked at.
+    last_run: Option<LastRunRow>,
     history: PruningPlan,
 }
 
@@ -73,7 +75,7 @@ impl Upkeep<'_> {
     /// Looks for what a pass of the clean-up is to forget.
     pub(crate) fn plan_clean_up(&self) -> Result<CleanUpWork> {
         let history = self.store.history().plan_pruning(&HistoryPruning::new())?;
-        Ok(CleanUpWork { has_requests: true, has_last_runs: true, history })
+        Ok(CleanUpWork { has_requests: true, has_last_runs: true, last_run: None, history })
     }
 
     /// Forgets the next batch.
@@ -82,40 +84,35 @@ impl Upkeep<'_> {
         if work.has_requests {
             (pass.requests, work.has_requests) = self.forget_page()?;
         } else if work.has_last_runs {
-            self.forget_last_runs()?;
-            work.has_last_runs = false;
+            work.last_run = self.forget_page_of_last_runs(work.last_run.take())?;
+            work.has_last_runs = work.last_run.is_some();
         } else if !work.history.is_done() {
             pass.history = self.store.history().prune_batch(&mut work.history)?;
         }
         Ok(pass)
     }
 
-    /// Forgets last runs as old as the history may be, of nodes that are not there.
-    fn forget_last_runs(&self) -> Result<()> {
-        let mut last: Option<LastRunRow> = None;
-        loop {
-            // Rows that were forgotten are not found again.
-            let page = self.store.at_least_once("forget last runs of nodes that are gone", TxMode::OwnRows, |s| {
-                let before_ms = s.now_ms()?.saturating_sub(millis(self.store.settings.history.retention));
-                let old = s.rows::<LastRunRow>().below("ended_ms", before_ms).by(&PLACE).limit(PAGE);
-                let page = match &last {
-                    Some(last) => old.behind(&PLACE, &[&last.job, &last.instance]).list()?,
-                    None => old.list()?,
-                };
-                if !page.is_empty() {
-                    let instances = s.instances(InstanceSelection::All)?.into_iter().map(|row| row.name);
-                    let there: BTreeSet<String> = instances.collect();
-                    let gone = page.iter().filter(|run| !there.contains(&run.instance));
-                    let gone: Vec<_> = gone.map(|run| (run.job.clone(), run.instance.clone())).collect();
-                    s.rows::<LastRunRow>().below("ended_ms", before_ms).any_of(&PLACE, &gone).delete()?;
-                }
-                Ok(page)
-            })?;
-            if page.len() < PAGE {
-                return Ok(());
+    /// Forgets a page of last runs as old as the history may be, of nodes that are not there;
+    /// returns the last one that it has looked at, if there may be more.
+    fn forget_page_of_last_runs(&self, last: Option<LastRunRow>) -> Result<Option<LastRunRow>> {
+        // Rows that were forgotten are not found again.
+        let page = self.store.at_least_once("forget last runs of nodes that are gone", TxMode::OwnRows, |s| {
+            let before_ms = s.now_ms()?.saturating_sub(millis(self.store.settings.history.retention));
+            let old = s.rows::<LastRunRow>().below("ended_ms", before_ms).by(&PLACE).limit(PAGE);
+            let page = match &last {
+                Some(last) => old.behind(&PLACE, &[&last.job, &last.instance]).list()?,
+                None => old.list()?,
+            };
+            if !page.is_empty() {
+                let instances = s.instances(InstanceSelection::All)?.into_iter().map(|row| row.name);
+                let there: BTreeSet<String> = instances.collect();
+                let gone = page.iter().filter(|run| !there.contains(&run.instance));
+                let gone: Vec<_> = gone.map(|run| (run.job.clone(), run.instance.clone())).collect();
+                s.rows::<LastRunRow>().below("ended_ms", before_ms).any_of(&PLACE, &gone).delete()?;
             }
-            last = page.into_iter().next_back();
-        }
+            Ok(page)
+        })?;
+        Ok(if page.len() < PAGE { None } else { page.into_iter().next_back() })
     }
 
     /// Forgets a page of old tokens of commits, locks of the application that nobody holds, actions

@@ -268,8 +268,8 @@ impl Upkeep<'_> {
         Ok(())
     }
 
-    /// The data of a trigger, also of one whose schedule only Quartz knows; data that cannot be read
-    /// do not keep the job from being run again (H12).
+    /// The data of a trigger, also of one whose schedule only Quartz knows; data that cannot be
+    /// read do not keep the job from being run again (H12).
     fn data_of(&self, trigger: Option<&TriggerRow>) -> JobDataMap {
         let Some(row) = trigger else { return JobDataMap::new() };
         self.store.decode_data(row.data.as_deref()).unwrap_or_else(|error| {

@@ -133,9 +133,9 @@ fn nothing_is_stuck_after_an_outage_in_the_middle_of_a_check_in() {
 }
 
 /// Runs are watched by their node, which needs nobody for it: a job that takes too long is told to
-/// stop in the middle of an outage, and not by the end of the lease, as if its node had to end it.
+/// stop while the database refuses, and not by the end of the lease, as if its node had to end it.
 #[test]
-fn a_run_is_told_of_its_timeout_while_the_database_is_away() {
+fn a_run_is_told_of_its_timeout_while_the_database_refuses() {
     let mut cluster = Cluster::new();
     cluster.tolerance = Duration::from_secs(60);
     let (began, begins) = bounded(1);

@@ -274,7 +274,8 @@ on_each_database!(a_trigger_that_java_has_wait_while_its_last_fire_runs_goes_wit
 /// stay for ever, or be fired once more by Java's misfire handler.
 fn a_trigger_that_java_has_wait_while_its_last_fire_runs_goes_with_that_fire() {
     let cluster = Cluster::new(open());
-    let a = cluster.node("A");
+    let mut a = cluster.node("A");
+    super::beside_quartz::java_joins(&cluster, &mut a);
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).calendar("c")]);
     let fired = a.fire_one();
@@ -282,6 +283,26 @@ fn a_trigger_that_java_has_wait_while_its_last_fire_runs_goes_with_that_fire() {
     cluster.tamper(|s| s.change_states(Selection::Triggers(&keys), &moves, false).map(drop));
     a.complete(&fired);
     assert_eq!((cluster.state("t").as_str(), cluster.has_job("a")), ("-", false));
+}
+
+on_each_database!(a_trigger_that_waits_for_another_calendar_goes_with_no_run_of_its_own);
+/// A run that is not its last ends or dies, or somebody resets it: the next calendar finds it.
+fn a_trigger_that_waits_for_another_calendar_goes_with_no_run_of_its_own() {
+    let cluster = Cluster::new(open());
+    let a = cluster.node("A");
+    add(&cluster, "c", &minutes("30"));
+    cluster.schedule(job("a").durable(true), [guarded("t", "a", NOW).end_at(at(NOW + 5 * MINUTE))]);
+    cluster.schedule(job("b").durable(true), [guarded("u", "b", NOW).end_at(at(NOW + 5 * MINUTE))]);
+    let first = a.acquire().fired;
+    assert_eq!(names(&first), ["t", "u"]);
+    update(&cluster, "c", &nothing_left());
+    for fire in first.iter().filter(|fire| fire.job.key() == &job_key("a")) {
+        a.complete(fire);
+    }
+    assert!(!cluster.store.catalogue().reset_from_error(&trigger_key("t")).unwrap());
+    cluster.advance(WINDOW + SECOND);
+    cluster.stranger("C").recovers();
+    assert_eq!((cluster.state("t").as_str(), cluster.state("u").as_str()), ("WAITING", "WAITING"));
 }
 
 on_each_database!(a_trigger_whose_calendar_is_not_stored_waits_for_it);

@@ -181,12 +181,29 @@ fn a_file_that_deletes_first_and_is_loaded_by_several_nodes_is_applied_once() {
     node.complete(&node.fire_one());
     cluster.schedule(job("later"), [minutely("w", "later", NOW)]);
     cluster.store.catalogue().add_trigger(minutely("u", "a", NOW).build().unwrap(), false).unwrap();
+    // What a run of the job has left to do is no trigger of the file.
+    let retry = Trigger::builder(TriggerKey::new("RETRYING_JOBS", "retry_x"), job_key("a")).start_at(at(NOW + MINUTE));
+    cluster.store.catalogue().add_trigger(retry.build().unwrap(), false).unwrap();
 
     let second = load();
     assert_eq!((second.jobs.len(), second.triggers.len(), second.unchanged), (0, 0, vec![trigger_key("t")]));
     assert_eq!((second.deleted_jobs, second.deleted_triggers), (vec![job_key("later")], vec![trigger_key("u")]));
     assert!(node.acquire().fired.is_empty(), "its first time has fired");
     assert_eq!(cluster.next("t"), Some(NOW + MINUTE));
+    assert_eq!(cluster.state_of(&TriggerKey::new("RETRYING_JOBS", "retry_x")), "WAITING");
+    assert_eq!(second.remarks, Vec::<String>::new());
+}
+
+on_each_database!(a_job_that_lives_by_a_trigger_that_is_stored_just_so_is_not_said_to_be_missing);
+fn a_job_that_lives_by_a_trigger_that_is_stored_just_so_is_not_said_to_be_missing() {
+    let cluster = Cluster::new(open());
+    let commands = "<pre-processing-commands><delete-jobs-in-group>*</delete-jobs-in-group></pre-processing-commands>";
+    let parts = format!("{commands}{}", schedule(&[&a_job("a", ""), &a_trigger("t", "a", MINUTELY)]));
+    for unchanged in [0, 1] {
+        let imported = cluster.store.catalogue().import(&file(&parts).keep_unchanged(true)).unwrap();
+        assert_eq!((imported.unchanged.len(), imported.remarks), (unchanged, Vec::<String>::new()));
+    }
+    assert_eq!(cluster.state("t"), "WAITING");
 }
 
 on_each_database!(a_fire_in_progress_survives_the_file_that_replaces_its_trigger_or_deletes_its_job);

@@ -56,8 +56,12 @@ impl PrefetchWindow {
         Room::beside(workers, self.window.size, fires, self.long + long)
     }
 
-    /// The time before their own times at which triggers are reserved, in milliseconds.
+    /// The time before their own times at which triggers are reserved, in milliseconds: none where
+    /// nothing may be.
     pub(super) fn reservation_lead_ms(&self, node: &Node) -> i64 {
+        if node.store.may_meet_quartz() {
+            return 0;
+        }
         let usual = millis(node.reservation_lead());
         if self.is_open() { usual.min(DENSE_MS) } else { usual }
     }

@@ -151,9 +151,7 @@ impl TriggerRows for SqlSession<'_, '_> {
             "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, \
              (SELECT COUNT(*) FROM {{p}}CN_TRIGGER_OPTIONS o WHERE o.sched_name = t.sched_name \
              AND o.trigger_name = t.trigger_name AND o.trigger_group = t.trigger_group) AS options \
-             FROM {{p}}TRIGGERS t WHERE (t.trigger_state = 'COMPLETE' OR t.trigger_state <> 'ERROR' \
-             AND COALESCE(t.next_fire_time, {NO_TIME}) <= 0 AND t.prev_fire_time > 0) \
-             AND {} = 0 AND t.sched_name = ? AND",
+             FROM {{p}}TRIGGERS t WHERE t.trigger_state = 'COMPLETE' AND {} = 0 AND t.sched_name = ? AND",
             trigger_executes(self.backend(), "t")
         );
         // A transaction that holds one puts another in its place.
@@ -166,8 +164,7 @@ impl TriggerRows for SqlSession<'_, '_> {
             self.delete_option_rows(&trigger_keys(&finished))?;
         }
         if !finished.is_empty() {
-            self.delete_beside(&finished, true)?;
-            self.delete_rows("TRIGGERS", &BARE_KEY, &trigger_keys(&finished), "")?;
+            self.delete_triggers(&finished, Some(TriggerState::Complete))?;
         }
         Ok(finished)
     }
