@@ -153,6 +153,9 @@ macro_rules! key {
             fn from_str(text: &str) -> Result<Self> {
                 let json = if text.starts_with('[') { serde_json::from_str(text).ok() } else { None };
                 let key = match json.as_ref().and_then(pair).or_else(|| text.split_once('.')) {
+                    _ if text.starts_with("[\"") && json.as_ref().and_then(pair).is_none() => {
+                        return Err(Error::invalid($what, text, "expected JSON, such as [\"com.acme\",\"nightly\"]"));
+                    }
                     Some((group, name)) => Self::new(group, name),
                     None => Self::named(text),
                 };

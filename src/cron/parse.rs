@@ -25,6 +25,8 @@ struct Term<'a> {
     column: usize,
 }
 
+const UNIX: &str = "; Quartz's expressions begin with the seconds, as in `0 */5 * * * ?`";
+
 /// Reads the upper-cased text of an expression.
 pub(super) fn parse_whole_dialect(text: &str) -> Result<Plan, Complaint> {
     let end = text.chars().count() + 1;
@@ -35,9 +37,11 @@ pub(super) fn parse_whole_dialect(text: &str) -> Result<Plan, Complaint> {
             Some(term) => term,
             None if kind == FieldKind::Year => Term { text: "*", column: end },
             None => {
+                // The five fields of Unix.
+                let hint = if kind == FieldKind::DayOfWeek { UNIX } else { "" };
                 return Err(Complaint::new(
                     end,
-                    format!("expected a field for {}, found the end of the expression", kind.name()),
+                    format!("expected a field for {}, found the end of the expression{hint}", kind.name()),
                 ));
             }
         };

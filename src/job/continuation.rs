@@ -90,10 +90,10 @@ impl Continuation {
     /// True if a child of a job that is [spread over nodes](crate::placement::Strategy) runs once
     /// for a whole tick, after its last part, and not once for each part. Default: no.
     ///
-    /// The tick has failed if a part of it has; the child then sees the run of such a part. So it
-    /// has if a share of the work was lost with its node, or a part that was to be tried again. A
-    /// part of a [broadcast](crate::placement::Strategy::Broadcast) that its node never began does
-    /// not count.
+    /// The tick has failed if a part of it has, if a share of the work was lost with its node, or a
+    /// part that was to be tried again there; the child then sees the run of such a part. A part of
+    /// a [broadcast](crate::placement::Strategy::Broadcast) that its node never began does not
+    /// count.
     #[must_use]
     pub fn once_per_tick(mut self, yes: bool) -> Self {
         self.per_tick = yes;

@@ -8,6 +8,7 @@ pub(crate) mod completion;
 pub(crate) mod continuation;
 pub(crate) mod declared;
 pub(crate) mod failover;
+pub(crate) mod fence;
 pub(crate) mod firing;
 pub(crate) mod fixed_delay;
 pub(crate) mod foresight;

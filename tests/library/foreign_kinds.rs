@@ -437,11 +437,20 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
         let again = store.database().migrate().unwrap();
         assert!(again.contains(&"created the columns of the last progress of running fires".to_owned()), "{again:?}");
         store.database().check_schema().unwrap();
-        // It was cut off while it made Quartz's tables: with the same call it goes on.
+        // A migration that was cut off while it made Quartz's tables goes on with the same call.
         other.execute(&format!("DELETE FROM {prefix}CN_MIGRATIONS; DROP TABLE {prefix}LOCKS"));
         store.database().migrate().unwrap();
         store.database().check_schema().unwrap();
     }
+    // A fence that somebody has lost goes on behind all that were drawn.
+    let fire_id = "00c0ffee-0123456789abcdef-41";
+    other.execute(&format!(
+        "DELETE FROM {prefix}CN_FENCES; INSERT INTO {prefix}CN_HISTORY (SCHED_NAME, FIRE_ID, TRIGGER_NAME, TRIGGER_GROUP, \
+         SCHED_MS, ENDED_MS, OUTCOME, ATTEMPT) VALUES ('{name}', '{fire_id}', 't', 'g', 1, 1, 'succeeded', 0)"
+    ));
+    store.database().check_schema().unwrap();
+    assert_eq!(store.upkeep().fence_behind().unwrap(), None);
+    other.execute(&format!("DELETE FROM {prefix}CN_HISTORY"));
     // A newer program adds what this one does not need, unless it says otherwise.
     other.execute(&format!("INSERT INTO {prefix}CN_MIGRATIONS (VERSION) VALUES ('9998_newer')"));
     store.database().check_schema().unwrap();

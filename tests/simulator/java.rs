@@ -99,7 +99,7 @@ impl World {
         let what = self.dice.borrow_mut().below(4);
         match what {
             0 => {
-                // It may outlive the verdict of the others, and knows nothing of it.
+                // The node may outlive the verdict of the others, and knows nothing of it.
                 let time = {
                     let mut dice = self.dice.borrow_mut();
                     let longest = if dice.chance(5_000) { 5 * SECOND } else { 60 * SECOND };

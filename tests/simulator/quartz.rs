@@ -476,7 +476,7 @@ impl World {
         self.say(format_args!("{} is completed: {is_recorded} {tried:?}", fired.fire_id));
         tried?;
         if !is_recorded {
-            // It was declared dead, or the store has lost the commit of its fire.
+            // The node was declared dead, or the store has lost the commit of its fire.
             self.java.borrow_mut().known.overlapping.insert(key.clone());
             return Ok(());
         }

@@ -174,7 +174,7 @@ fn query(store: &JobStore, options: &History) -> Outcome<HistoryQuery> {
     let found = store.history().find(&HistoryQuery::new().fire(fire).running(true))?.into_iter().next();
     let mut last = found.ok_or_else(|| Failure::Refused(format!("the history has no fire {fire}")))?;
     if fire != token {
-        // It may have ended meanwhile; the others that ran then are still to come.
+        // A fire that has ended meanwhile keeps its place before the others that ran then.
         last.outcome = FireOutcome::Running;
     }
     Ok(query.after(&last))
@@ -295,5 +295,7 @@ fn prune(store: &JobStore, output: Output, pruning: &HistoryPruning, dry_run: bo
 
 /// Enough of an error for a table.
 fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(80).collect()
+    let line = text.lines().next().unwrap_or_default();
+    let is_cut = line.len() < text.len() || line.chars().count() > 80;
+    line.chars().take(80).chain(is_cut.then_some('…')).collect()
 }

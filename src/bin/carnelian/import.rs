@@ -67,7 +67,8 @@ fn say(output: Output, done: &[(JobFile, Imported)]) -> Outcome {
         output.warn(&remark.to_string());
     }
     let documents: Vec<Value> = done.iter().map(|(file, imported)| document(file, imported)).collect();
-    output.answer(Value::Array(documents), || done.iter().map(|(file, imported)| lines(file, imported)).collect())
+    let text: String = done.iter().map(|(file, imported)| lines(file, imported)).collect();
+    output.done(Value::Array(documents), text.trim_end())
 }
 
 fn document(file: &JobFile, imported: &Imported) -> Value {

@@ -25,8 +25,8 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
             store.job_types().learn(flags.force)?;
             store.catalogue().add_job(&detail, *replace)?;
             let warning = schedule::nobody_runs(store, job_type)?;
-            let line = schedule::with_warning(format!("added {job}"), warning.as_deref());
-            output.done(json!({"job": job.to_string(), "warning": warning}), &line)
+            warning.iter().for_each(|warning| output.warn(warning));
+            output.done(json!({"job": job.to_string(), "warning": warning}), &format!("added {job}"))
         }
         JobCommand::Delete(options) => job_delete::run(store, output, options),
         JobCommand::Run { job, data, wait } => job_run::run(store, output, job, data, *wait),

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, or_dash, span, yes_or_no};
+use crate::table::printable;
 use crate::watch::{FOLLOWED, pause};
 use crate::{schedule, value};
 use carnelian::history::{FireOutcome, HistoryQuery, HistoryRow};
@@ -41,7 +42,7 @@ pub fn run(store: &JobStore, output: Output, job: &JobKey, data: &[(String, Stri
     let node = or_dash(row.instance.as_ref());
     let mut line = format!("{job} {}{time}: fire {} on {node}", row.outcome.name(), row.fire_id);
     for (what, text) in [("error", &row.error), ("result", &row.result)] {
-        line.extend(text.iter().map(|text| format!("\n{what}: {text}")));
+        line.extend(text.iter().map(|text| format!("\n{what}: {}", printable(text.trim_end()))));
     }
     output.done(document, &line)?;
     yes_or_no(row.outcome == FireOutcome::Succeeded)

@@ -140,8 +140,6 @@ fn migrate(config: &Config, output: Output) -> Outcome {
     bar.begin("migrating the tables", None);
     let steps = store.database().migrate()?;
     drop(bar);
-    output.answer(json!({"database": store.database().describe(), "done": steps}), || match steps.as_slice() {
-        [] => "the tables are up to date\n".to_owned(),
-        steps => steps.iter().map(|step| format!("{step}\n")).collect(),
-    })
+    let line = if steps.is_empty() { "the tables are up to date".to_owned() } else { steps.join("\n") };
+    output.done(json!({"database": store.database().describe(), "done": steps}), &line)
 }

@@ -47,18 +47,14 @@ pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     let next = stored.next_fire_time().map(|time| time.timestamp_millis());
     let warning = nobody_runs(store, detail.job_type())?;
     let line = format!("scheduled {} for {}: fires at {}", stored.key(), detail.key(), time(next));
+    warning.iter().for_each(|warning| output.warn(warning));
     output.done(
         json!({
             "job": detail.key().to_string(), "trigger": stored.key().to_string(), "next_fire_ms": next,
             "warning": warning,
         }),
-        &with_warning(line, warning.as_deref()),
+        &line,
     )
-}
-
-/// The line that says what was done, and the warning on a line of its own.
-pub fn with_warning(line: String, warning: Option<&str>) -> String {
-    warning.map_or(line.clone(), |warning| format!("{line}\nwarning: {warning}"))
 }
 
 /// A warning, if no living node has this job type.
@@ -79,12 +75,13 @@ fn once(store: &JobStore, output: Output, id: &str, job: JobDetail, trigger: Tri
     let warning = if taken.is_new { nobody_runs(store, job.job_type())? } else { None };
     let what = if taken.is_new { "scheduled" } else { "taken before:" };
     let line = format!("{what} {} for {}: fires at {}", taken.trigger, taken.job, time(next));
+    warning.iter().for_each(|warning| output.warn(warning));
     output.done(
         json!({
             "job": taken.job.to_string(), "trigger": taken.trigger.to_string(), "next_fire_ms": next,
             "request_id": id, "is_new": taken.is_new, "warning": warning,
         }),
-        &with_warning(line, warning.as_deref()),
+        &line,
     )
 }
 

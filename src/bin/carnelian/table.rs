@@ -97,7 +97,7 @@ pub fn fields(fields: &[(&str, Option<String>)]) -> String {
 }
 
 /// The text without control characters: rows are written by anybody and must not drive a terminal.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     if text.chars().any(char::is_control) { text.escape_default().to_string() } else { text.to_owned() }
 }
 

@@ -61,7 +61,7 @@ pub fn moment_ms(text: &str) -> Result<i64, String> {
 pub fn past(text: &str) -> Result<Moment, String> {
     match text.strip_prefix('-') {
         Some(before) => duration(before).map(Moment::Before),
-        None => moment(text),
+        None => moment(text).map_err(|why| format!("{why}, or -2h for what is over")),
     }
 }
 

@@ -7,6 +7,12 @@ fn errors_name_the_column_and_what_was_expected() {
     let cases = [
         ("", 1, "expected a field for second, found the end of the expression"),
         ("0 0 12", 7, "expected a field for day of month, found the end of the expression"),
+        (
+            "*/5 * * * *",
+            12,
+            "expected a field for day of week, found the end of the expression; Quartz's expressions begin with the seconds, \
+             as in `0 */5 * * * ?`",
+        ),
         ("0 60 * * * ?", 3, "expected a minute from 0 to 59, found `60`"),
         ("0 0 24 * * ?", 5, "expected an hour from 0 to 23, found `24`"),
         ("0 0  5-30 * * ?", 6, "expected an hour from 0 to 23, found `30`"),

@@ -16,7 +16,7 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// by now. The service goes on in standby.
 pub(crate) struct CleanUp {
     node: Arc<Node>,
-    /// What the last look found, as far as it is not done.
+    /// The work that the last look found, as far as it is not done.
     work: CleanUpWork,
     /// The number of rows that were forgotten since that look.
     forgotten: usize,

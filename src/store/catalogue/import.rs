@@ -77,9 +77,9 @@ impl Catalogue<'_> {
         })
     }
 
-    /// The jobs and triggers that the file stores just as they are stored. Its commands leave them
-    /// alone, if the file does: several nodes may load it, and the second finds what the first has
-    /// stored.
+    /// The jobs and triggers that the file stores just as they are stored. The commands of a file
+    /// that keeps what is unchanged leave them alone: several nodes may load the file, and the
+    /// second finds what the first has stored.
     fn stored_just_so(&self, s: &mut dyn Session, file: &JobFile) -> Result<Unchanged> {
         let mut unchanged = Unchanged::default();
         if !file.keeps_unchanged {
@@ -276,7 +276,7 @@ fn delete_doomed(
     let (spared, doomed_jobs): (BTreeSet<JobKey>, BTreeSet<JobKey>) =
         named_jobs.into_iter().partition(|job| unchanged.jobs.contains(job));
     let of_spared = |key: &TriggerKey| triggers.get(key).is_some_and(|job| spared.contains(job));
-    // What its runs have left to do is the work of a job that stays.
+    // A job that stays keeps what its runs have left to do.
     let is_work = |key: &TriggerKey| key.group() == FOLLOWING_GROUP || !may_be_tick(key);
     let is_protected = |key: &TriggerKey| file.protected_trigger_groups.contains(key.group());
     doomed_triggers.extend(triggers.keys().filter(|key| of_spared(key) && !is_protected(key)).cloned());

@@ -2,13 +2,11 @@
 
 use super::finding::Finding;
 use crate::key::JobKey;
+use crate::rules::fence::FENCES_TO_SPARE;
 use crate::store::row::{ScheduleRow, Snapshot};
 use crate::store::{JobStore, LostCommits, MissingPart};
 use crate::trigger::{Schedule, TriggerState};
 use std::collections::BTreeSet;
-
-/// Beyond the largest fence that is seen others may have been given out.
-const FENCES_TO_SPARE: i64 = 1_000_000;
 
 /// A part of the tables that is gone.
 pub(super) fn missing_part(part: &MissingPart) -> Finding {
@@ -75,9 +73,10 @@ pub(super) fn fence_behind(store: &JobStore, lost: LostCommits) -> Finding {
     let scheduler = &store.settings.scheduler.instance_name;
     let detail = format!(
         "the last fence is {}, but {} was given out: a backup was put back, or a replica promoted. Stop all nodes, then: UPDATE \
-         …CN_FENCES SET fence = {} WHERE sched_name = '{scheduler}'",
+         {}CN_FENCES SET fence = {} WHERE sched_name = '{scheduler}'",
         lost.stored,
         lost.largest,
+        store.settings.job_store.table_prefix,
         lost.largest.saturating_add(FENCES_TO_SPARE),
     );
     Finding::new("fence_behind", scheduler, detail)

@@ -169,9 +169,9 @@ impl Firing<'_> {
     /// Takes out what is due later, beside nodes of Quartz, and within an hour after one.
     ///
     /// A node of Quartz may have reserved the trigger: before it was paused and resumed, or
-    /// replaced, or before that node was declared dead. It learns of the change only when it would
-    /// fire the trigger, and only by the trigger's state. Were the trigger `ACQUIRED` again by
-    /// then, whoever did it, that node would fire the trigger: twice, or by the schedule that it
+    /// replaced, or before that node was declared dead. The node learns of the change only when it
+    /// would fire the trigger, and only by the trigger's state. Were the trigger `ACQUIRED` again
+    /// by then, whoever did it, that node would fire the trigger: twice, or by the schedule that it
     /// had, and would set the trigger back to it (H2). A trigger that is fired when it is due never
     /// is `ACQUIRED`.
     fn leave_unreserved(
@@ -223,8 +223,8 @@ impl Firing<'_> {
     }
 }
 
-/// True if the trigger fires, and is not reserved. Its own time decides whether a run is in its
-/// way, and no moment before.
+/// True if the trigger fires, and is not reserved. The trigger's own time decides whether a run is
+/// in the way, and no moment before.
 fn fires_now(one: &Firable, now_ms: i64, ahead_ms: i64) -> bool {
     let may_meet = one.candidate.trigger_is_executing && one.trigger.overlap() != Overlap::AllowAll;
     let ahead_ms = if may_meet { 0 } else { ahead_ms };

@@ -1,5 +1,6 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
+use super::beside_quartz::complete_what_quartz_has_wait;
 use super::completion::of_outcome;
 use super::release::take_back_reservations;
 use super::tries::Tries;
@@ -332,24 +333,6 @@ fn delete_signals<'a>(s: &mut dyn Session, completions: impl Iterator<Item = &'a
         s.rows::<CancelRow>().any_of(&["fire_id"], &orders).delete()?;
     }
     Ok(())
-}
-
-/// Completes the triggers whose last fires these were and that a node of Quartz has wait again:
-/// there `addCalendar` gives the new calendar to triggers that are complete too.
-fn complete_what_quartz_has_wait(s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
-    use TriggerState::{Blocked, Complete, Paused, PausedBlocked, Waiting};
-    let last: Vec<TriggerKey> = distinct(recorded.iter().filter(|c| c.last).map(|c| &c.trigger));
-    if last.is_empty() {
-        return Ok(());
-    }
-    let rows = s.triggers(TriggerSelection::Keys(&last))?;
-    let is_over = |row: &&TriggerRow| row.next_ms.is_none() && row.previous_ms.is_some();
-    let over: Vec<TriggerKey> = rows.iter().filter(is_over).map(|row| row.key.clone()).collect();
-    let moves = [Waiting, Blocked, Paused, PausedBlocked].map(|from| (from, Complete));
-    match over.is_empty() {
-        true => Ok(()),
-        false => s.change_states(Selection::Triggers(&over), &moves, false).map(drop),
-    }
 }
 
 /// Deletes what was kept for the sake of these fires: checkpoints of work that is done, recoveries

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod acquisition;
+mod beside_quartz;
 mod checkpoint;
 mod choosing;
 mod claim;

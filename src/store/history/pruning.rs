@@ -8,6 +8,7 @@ use crate::job::JobPolicy;
 use crate::key::JobKey;
 use crate::settings::StoreKind;
 use crate::signal::Signal;
+use crate::span::span;
 use crate::store::action_log::Action;
 use crate::store::row::{EndedFire, HistoryOf, JobSelection, LogRow};
 use crate::store::{Rows, Session, TxMode};
@@ -97,8 +98,9 @@ impl History<'_> {
     /// deleted.
     pub fn prune(&self, pruning: &HistoryPruning) -> Result<u64> {
         let mut plan = self.plan_pruning(pruning)?;
-        plan.action =
-            Some(pruning.older_than.map_or("by the settings".to_owned(), |age| format!("older than {age:?}")));
+        plan.action = Some(
+            pruning.older_than.map_or("by the settings".to_owned(), |age| format!("older than {}", span(millis(age)))),
+        );
         self.prune_by(plan)
     }
 

@@ -10,7 +10,7 @@ use super::harness::{Filled, Scripts};
 use super::migration_lock::{has_table, migration_lock};
 use super::sql_options::SqlOptions;
 use super::statement::{Count, Statement, Value};
-use crate::error::{DatabaseError, Error, FailureClass, Result};
+use crate::error::{DatabaseError, Error, Result};
 use crate::store::row::DECLARED;
 use diesel::sql_types::{Bool, Text};
 use std::collections::BTreeSet;
@@ -122,8 +122,8 @@ pub(super) fn side_tables() -> impl Iterator<Item = &'static str> {
 }
 
 by_place! {
-    struct VersionRow {
-        version: String as Text,
+    pub(super) struct VersionRow {
+        pub version: String as Text,
     }
 }
 
@@ -145,7 +145,15 @@ pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> 
 pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<()> {
     let mut work = Work { connection, options };
     check_versions(&mut work)?;
-    work.ensure_scheduler_rows(&mut Vec::new())
+    let mut made = Vec::new();
+    work.ensure_scheduler_rows(&mut made)?;
+    // A name that was mistyped would look like a scheduler without work.
+    let others = if made.is_empty() { Vec::new() } else { work.other_schedulers()? };
+    if !others.is_empty() {
+        let (name, others) = (&options.scheduler_name, others.join("`, `"));
+        log::warn!("these tables had no scheduler `{name}` until now; they have `{others}`");
+    }
+    Ok(())
 }
 
 /// The end of the name of a script after which programs that do not know it cannot work. There is
@@ -187,33 +195,6 @@ pub(super) fn check_versions(work: &mut Work<'_, '_>) -> Result<()> {
 /// for one, where the tables alone were restored from a dump.
 pub(super) fn has_function(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<bool> {
     Ok(Work { connection, options }.function()?.is_some_and(|function| function.may_be_called))
-}
-
-/// A row that every scheduler name needs: one of the two locks, the fence, or the counters of
-/// changes.
-struct NeededRow {
-    table: &'static str,
-    /// The name of the lock.
-    lock: Option<&'static str>,
-    /// The columns that begin with zero.
-    zeros: &'static [&'static str],
-}
-
-const NEEDED_ROWS: [NeededRow; 4] = [
-    NeededRow { table: "LOCKS", lock: Some("STATE_ACCESS"), zeros: &[] },
-    NeededRow { table: "LOCKS", lock: Some("TRIGGER_ACCESS"), zeros: &[] },
-    NeededRow { table: "CN_FENCES", lock: None, zeros: &["fence"] },
-    NeededRow { table: "CN_CHANGES", lock: None, zeros: &["changes", "cancels"] },
-];
-
-impl NeededRow {
-    fn key(&self) -> Vec<&'static str> {
-        std::iter::once("sched_name").chain(self.lock.map(|_| "lock_name")).collect()
-    }
-
-    fn values(&self, options: &SqlOptions) -> Vec<Value> {
-        std::iter::once(Value::from(&options.scheduler_name)).chain(self.lock.map(Value::from)).collect()
-    }
 }
 
 /// A connection on which tables are made or looked at.
@@ -320,58 +301,6 @@ impl Work<'_, '_> {
         Ok(are_there)
     }
 
-    /// Makes the rows every scheduler name needs, in their own statements, since two nodes that
-    /// make them on demand can deadlock.
-    pub(super) fn ensure_scheduler_rows(&mut self, done: &mut Vec<String>) -> Result<()> {
-        for needed in &NEEDED_ROWS {
-            if self.ensure_row(needed)? {
-                done.extend(
-                    needed
-                        .lock
-                        .map(|lock| format!("made the lock {lock} of scheduler {}", self.options.scheduler_name)),
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// The rows every scheduler name needs that are not there: table and name.
-    pub(super) fn missing_rows(&mut self) -> Result<Vec<(&'static str, &'static str)>> {
-        let mut missing = Vec::new();
-        for needed in &NEEDED_ROWS {
-            if !self.has_row(needed)? {
-                missing.push((needed.table, needed.lock.unwrap_or(needed.table)));
-            }
-        }
-        Ok(missing)
-    }
-
-    fn has_row(&mut self, needed: &NeededRow) -> Result<bool> {
-        let (table, key, values) = (needed.table, needed.key(), needed.values(self.options));
-        let text = format!("SELECT sched_name AS version FROM {{p}}{table} WHERE {} = ?", key.join(" = ? AND "));
-        let statement = Statement { text: &text, prefix: &self.options.table_prefix, values: &values };
-        Ok(!self.connection.load::<VersionRow>(statement).map_err(error)?.is_empty())
-    }
-
-    /// Tells whether a row was inserted; that another process was faster is fine.
-    ///
-    /// The row is looked for first: on SQLite an insert waits for the lock, even if there is
-    /// nothing to insert.
-    fn ensure_row(&mut self, needed: &NeededRow) -> Result<bool> {
-        if self.has_row(needed)? {
-            return Ok(false);
-        }
-        let NeededRow { table, zeros, .. } = needed;
-        let (key, values) = (needed.key(), needed.values(self.options));
-        let marks = [vec!["?"; key.len()], vec!["0"; zeros.len()]].concat().join(", ");
-        let columns = [&key[..], zeros].concat().join(", ");
-        match self.execute(&format!("INSERT INTO {{p}}{table} ({columns}) VALUES ({marks})"), &values) {
-            Ok(rows) => Ok(rows > 0),
-            Err(error) if error.failure_class() == Some(FailureClass::UniqueViolation) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
     /// The versions that were applied; none if nothing of ours is there.
     fn applied(&mut self) -> Result<Option<BTreeSet<String>>> {
         if self.lacks_table("CN_MIGRATIONS")? {
@@ -426,7 +355,7 @@ impl Work<'_, '_> {
         self.connection.run(text).map_err(error)
     }
 
-    fn execute(&mut self, text: &str, values: &[Value]) -> Result<usize> {
+    pub(super) fn execute(&mut self, text: &str, values: &[Value]) -> Result<usize> {
         let statement = Statement { text, prefix: &self.options.table_prefix, values };
         self.connection.execute(statement).map_err(error)
     }

@@ -26,6 +26,7 @@ mod pool;
 mod pooler;
 mod pooler_advice;
 mod raw;
+mod scheduler_rows;
 mod server;
 mod session;
 mod session_context;

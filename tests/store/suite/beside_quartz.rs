@@ -97,7 +97,7 @@ fn a_trigger_that_quartz_has_reserved_and_lost_is_fired_without_being_reserved()
 on_each_strategy!(a_node_of_quartz_that_was_declared_dead_fires_nothing_that_we_have_reserved);
 /// A node of Quartz that stood still goes on with what it had reserved, by the state of the trigger
 /// alone, and sets the trigger back to the time that it knows: all that has fired since would fire
-/// again. Its row has gone with its verdict, so nothing says what it holds.
+/// again. The row of the reservation has gone with the verdict: nothing says what the node holds.
 fn a_node_of_quartz_that_was_declared_dead_fires_nothing_that_we_have_reserved() {
     let cluster = Cluster::new(open());
     let mut a = cluster.node("A");

@@ -270,14 +270,14 @@ fn a_trigger_whose_last_fire_runs_stays_complete() {
 }
 
 on_each_database!(a_trigger_that_java_has_wait_while_its_last_fire_runs_goes_with_that_fire);
-/// Quartz gives the new calendar to complete triggers too, and has them wait. Such a trigger would
-/// stay for ever, or be fired once more by Java's misfire handler.
+/// Quartz gives the new calendar to complete triggers too, and has them wait. Triggers of this sort
+/// would stay for ever, or be fired once more by Java's misfire handler.
 fn a_trigger_that_java_has_wait_while_its_last_fire_runs_goes_with_that_fire() {
     let cluster = Cluster::new(open());
     let mut a = cluster.node("A");
-    super::beside_quartz::java_joins(&cluster, &mut a);
     add(&cluster, "c", &minutes("30"));
     cluster.schedule(job("a").requests_recovery(true), [once("t", "a", NOW).calendar("c")]);
+    super::beside_quartz::java_joins(&cluster, &mut a);
     let fired = a.fire_one();
     let (keys, moves) = ([trigger_key("t")], [(TriggerState::Complete, TriggerState::Waiting)]);
     cluster.tamper(|s| s.change_states(Selection::Triggers(&keys), &moves, false).map(drop));

@@ -165,8 +165,8 @@ fn commands_delete_before_anything_is_stored() {
 }
 
 on_each_database!(a_file_that_deletes_first_and_is_loaded_by_several_nodes_is_applied_once);
-/// Each node of a cluster scans its own copy of the file; Quartz has one node scan. What the second
-/// one finds stored just so was begun anew: a trigger without a start fired once for each node.
+/// Each node of a cluster scans its own copy of the file; Quartz has one node scan. The second node
+/// began anew what it found stored just so: a trigger without a start fired once for each node.
 fn a_file_that_deletes_first_and_is_loaded_by_several_nodes_is_applied_once() {
     let cluster = Cluster::new(open());
     let node = cluster.node("n1");
@@ -181,7 +181,7 @@ fn a_file_that_deletes_first_and_is_loaded_by_several_nodes_is_applied_once() {
     node.complete(&node.fire_one());
     cluster.schedule(job("later"), [minutely("w", "later", NOW)]);
     cluster.store.catalogue().add_trigger(minutely("u", "a", NOW).build().unwrap(), false).unwrap();
-    // What a run of the job has left to do is no trigger of the file.
+    // A run of the job has left this one to do: it is no trigger of the file.
     let retry = Trigger::builder(TriggerKey::new("RETRYING_JOBS", "retry_x"), job_key("a")).start_at(at(NOW + MINUTE));
     cluster.store.catalogue().add_trigger(retry.build().unwrap(), false).unwrap();
 
