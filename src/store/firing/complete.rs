@@ -1,6 +1,5 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
-use super::beside_quartz::complete_what_quartz_has_wait;
 use super::completion::of_outcome;
 use super::release::take_back_reservations;
 use super::tries::Tries;
@@ -143,7 +142,6 @@ impl Firing<'_> {
         let ends = self.end_rows(s, completions)?;
         let held: HashSet<String> = s.delete_fired(&ids, ends)?.into_iter().collect();
         let recorded: Vec<&Completion> = completions.iter().filter(|c| held.contains(&c.fire_id)).collect();
-
         self.write_logs(s, &recorded)?;
         if ends_heartbeats {
             self.put_last_runs(s, &recorded)?;
@@ -171,9 +169,7 @@ impl Firing<'_> {
         triggers.extend(effects.finalized.iter().map(|(trigger, _)| trigger.clone()));
         jobs.extend(effects.finalized.iter().map(|(_, job)| job.clone()));
         if !triggers.is_empty() {
-            if self.node.may_meet_quartz(self.store.clock.ticks()) {
-                complete_what_quartz_has_wait(s, &recorded)?;
-            }
+            self.complete_what_quartz_has_wait(s, &recorded)?;
             s.delete_finished_triggers(&distinct(triggers.iter()))?;
         }
         if !jobs.is_empty() {
