@@ -153,7 +153,7 @@ macro_rules! key {
             fn from_str(text: &str) -> Result<Self> {
                 let json = if text.starts_with('[') { serde_json::from_str(text).ok() } else { None };
                 let key = match json.as_ref().and_then(pair).or_else(|| text.split_once('.')) {
-                    _ if text.starts_with("[\"") && json.as_ref().and_then(pair).is_none() => {
+                    _ if text.starts_with("[\"") && json.is_none() => {
                         return Err(Error::invalid($what, text, "expected JSON, such as [\"com.acme\",\"nightly\"]"));
                     }
                     Some((group, name)) => Self::new(group, name),
@@ -229,6 +229,7 @@ mod tests {
         assert_eq!(read("[x].[y]"), Some(JobKey::new("[x]", "[y]")));
         assert_eq!(read(r#"["a"]"#), Some(JobKey::named(r#"["a"]"#)));
         assert_eq!(read(r#"["","b"]"#), None);
+        assert_eq!(read(r#"["a.b"#), None, "JSON that is cut off");
     }
 
     #[test]

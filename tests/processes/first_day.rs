@@ -139,7 +139,9 @@ fn a_job_of_a_type_that_nobody_has_is_named_when_it_is_stored() {
     let place = Place::new();
     let mistyped = "schedule --job g.j --type comand --trigger g.t --at +1h";
     let warning = "no live node has job type `comand`";
-    assert!(place.fine(mistyped).contains(warning));
+    let words: Vec<&str> = mistyped.split(' ').collect();
+    let ran = place.run(&words).with(0, "schedule");
+    assert!(ran.err.contains(warning) && !ran.out.contains(warning), "{} {}", ran.out, ran.err);
     let once = place.json("schedule --job g.k --type comand --trigger g.u --at +1h --request-id r1");
     assert!(text(&once, "warning").contains(warning), "{once}");
     assert!(text(&place.json("job add g.l --type comand"), "warning").contains(warning));

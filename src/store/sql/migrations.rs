@@ -145,15 +145,7 @@ pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> 
 pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<()> {
     let mut work = Work { connection, options };
     check_versions(&mut work)?;
-    let mut made = Vec::new();
-    work.ensure_scheduler_rows(&mut made)?;
-    // A name that was mistyped would look like a scheduler without work.
-    let others = if made.is_empty() { Vec::new() } else { work.other_schedulers()? };
-    if !others.is_empty() {
-        let (name, others) = (&options.scheduler_name, others.join("`, `"));
-        log::warn!("these tables had no scheduler `{name}` until now; they have `{others}`");
-    }
-    Ok(())
+    work.ensure_scheduler_rows(&mut Vec::new())
 }
 
 /// The end of the name of a script after which programs that do not know it cannot work. There is

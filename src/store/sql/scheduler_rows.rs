@@ -49,16 +49,6 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// The names of other schedulers in these tables.
-    pub(super) fn other_schedulers(&mut self) -> Result<Vec<String>> {
-        let text =
-            "SELECT DISTINCT sched_name AS version FROM {p}LOCKS WHERE sched_name <> ? ORDER BY sched_name LIMIT 10";
-        let values = [Value::from(&self.options.scheduler_name)];
-        let statement = Statement { text, prefix: &self.options.table_prefix, values: &values };
-        let rows = self.connection.load::<VersionRow>(statement).map_err(error)?;
-        Ok(rows.into_iter().map(|row| row.version).collect())
-    }
-
     /// The rows every scheduler name needs that are not there: table and name.
     pub(super) fn missing_rows(&mut self) -> Result<Vec<(&'static str, &'static str)>> {
         let mut missing = Vec::new();
@@ -98,7 +88,8 @@ impl Work<'_, '_> {
         }
     }
 
-    /// The fence that counts as the last one of a scheduler that has no row of it: zero if it is new.
+    /// The fence that counts as the last one of a scheduler that has no row of it: zero if that is
+    /// new.
     fn first_fence(&mut self) -> Result<i64> {
         let ids = [
             "SELECT entry_id AS version FROM {p}FIRED_TRIGGERS WHERE sched_name = ?",

@@ -156,7 +156,7 @@ fn a_pruned_history_and_repairs_are_written_down() {
     assert_eq!(actions_of(&cluster, prune), ["ada prune history jobs.a"]);
     assert_eq!(
         cluster.store.history().actions(&ActionQuery::new()).unwrap()[0].detail.as_deref(),
-        Some("older than 60s")
+        Some("older than 1 min 0 s")
     );
     assert_eq!(actions_of(&cluster, prune), [""; 0], "nothing was there");
 

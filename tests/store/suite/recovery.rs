@@ -273,7 +273,7 @@ fn a_trigger_that_cannot_be_read_does_not_keep_its_fire_from_being_recovered() {
 }
 
 on_each_strategy!(a_trigger_of_a_kind_that_only_quartz_knows_leaves_its_data_to_the_recovery);
-/// Its work without its data would be other work. Quartz reads them from the same column.
+/// The work of a fire without its data would be other work. Quartz reads the same column.
 fn a_trigger_of_a_kind_that_only_quartz_knows_leaves_its_data_to_the_recovery() {
     let cluster = Cluster::new(open());
     let (a, mut b) = two(&cluster);
