@@ -280,7 +280,8 @@ fn delete_doomed(
     let is_work = |key: &TriggerKey| key.group() == FOLLOWING_GROUP || !may_be_tick(key);
     let is_protected = |key: &TriggerKey| file.protected_trigger_groups.contains(key.group());
     doomed_triggers.extend(triggers.keys().filter(|key| of_spared(key) && !is_protected(key)).cloned());
-    doomed_triggers.retain(|key| !unchanged.triggers.contains(key) && !(of_spared(key) && is_work(key)));
+    let stays = |key: &TriggerKey| unchanged.triggers.contains(key) || of_spared(key) && is_work(key);
+    doomed_triggers.retain(|key| !stays(key));
 
     let with_jobs = triggers.iter().filter(|(_, job)| doomed_jobs.contains(job)).map(|(key, _)| key.clone());
     let going: Vec<TriggerKey> = with_jobs.chain(doomed_triggers.iter().cloned()).collect();
