@@ -246,7 +246,7 @@ fn a_submission_has_retries_a_timeout_and_a_delay() {
     let scheduler = Scheduler::builder().job_fn("mail", flaky).build().unwrap();
     let retry = RetryPolicy::exponential(Duration::from_millis(10), 1.0).max_attempts(5);
     let mail = Submission::new("mail").request_id("order-17").retry(retry).timeout(Duration::from_secs(60));
-    let before = chrono::Utc::now();
+    let before = SystemClock::default().wall_time();
     let submitted = scheduler.submit(mail.after(Duration::from_millis(50)).priority(7)).unwrap();
     assert!(submitted.is_new);
     let job = scheduler.job(&submitted.job).unwrap().unwrap();
