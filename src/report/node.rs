@@ -2,7 +2,7 @@
 
 use crate::epoch::millis;
 use crate::monitoring::{InstanceStatus, NodeRow};
-use crate::node::NodeInfo;
+use crate::node::{NodeInfo, NodeRole};
 use serde_json::{Map, Value, json};
 
 /// The form of a node for scripts; an unknown value is null.
@@ -55,10 +55,14 @@ fn said(NodeRow { started_ms, seen_ms, info, .. }: &NodeRow) -> Value {
     })
 }
 
-/// The state of a node, such as `firing`; `silent` if it is, whatever it said before.
+/// The state of a node, such as `firing`; `silent` if it is, whatever it said before, and `drained`
+/// if it would fire and is drained or on the blacklist.
 pub fn node_state(node: &InstanceStatus) -> String {
-    let said = node.node.as_ref().map_or("alive", |row| row.info.activity.name());
-    if node.alive { said } else { "silent" }.to_owned()
+    let said = |row: &NodeRow| match row.info.activity.takes_work() && row.info.role != NodeRole::Observer {
+        true if !node.takes_work => "drained",
+        _ => row.info.activity.name(),
+    };
+    if node.alive { node.node.as_ref().map_or("alive", said) } else { "silent" }.to_owned()
 }
 
 /// The alarms that a node has raised, in words; none without one.

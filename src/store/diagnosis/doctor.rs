@@ -7,7 +7,7 @@ use super::{nodes, rows, states, work};
 use crate::error::{Error, Result};
 use crate::rules::invariants::violations;
 use crate::span::span;
-use crate::store::Diagnosis;
+use crate::store::{Diagnosis, InstanceStatus};
 use std::collections::BTreeSet;
 
 /// The number of reads that must agree.
@@ -74,7 +74,12 @@ impl Diagnosis<'_> {
         findings.extend(store.upkeep().fence_behind()?.map(|lost| rows::fence_behind(store, lost)));
         findings.extend(work::unknown_types(&orphans));
         findings.extend(unplaceable.iter().map(work::no_place));
-        findings.extend(work::untaken(&snapshot, members.is_any_alive(), late.jobs, &orphans, &unplaceable));
+        match members.is_any_alive() && !store.upkeep().instances()?.iter().any(InstanceStatus::is_working) {
+            true => findings.extend(work::nobody_works(store, &late.jobs)),
+            false => {
+                findings.extend(work::untaken(&snapshot, members.is_any_alive(), late.jobs, &orphans, &unplaceable));
+            }
+        }
         findings.extend(work::ignored_placements(store, &snapshot)?);
         findings.extend(members.foreign_clocks(now_ms));
         findings.extend(work::beside_quartz(&snapshot));

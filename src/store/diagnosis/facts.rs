@@ -164,9 +164,12 @@ impl Facts {
         }
         if self.orphan.is_none() && self.nodes.iter().any(|node| node.alive) {
             let job_type = self.job.as_ref().map_or("?", JobDetail::job_type);
-            reasons.push(format!(
-                "living nodes leave it: either no one has job type `{job_type}`, or all their workers are busy"
-            ));
+            reasons.push(match self.nodes.iter().any(InstanceStatus::is_working) {
+                true => format!(
+                    "living nodes leave it: either no one has job type `{job_type}`, or all their workers are busy"
+                ),
+                false => "no living node takes work: each is drained, in standby or an observer".to_owned(),
+            });
         }
         if self.job.as_ref().is_some_and(JobDetail::disallows_concurrent_execution) {
             reasons.extend(self.of_the_job().map(|fire| self.held_by(fire)));

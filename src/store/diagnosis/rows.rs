@@ -55,12 +55,16 @@ fn calendars(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
         Some(Finding::new("unreadable_calendar", &calendar.name, detail))
     });
     let astray = snapshot.triggers.iter().filter_map(|trigger| {
-        let name = trigger.calendar.as_deref()?;
+        let waits_for_ever = trigger.next_ms.is_none() && trigger.state == TriggerState::Waiting.name();
+        let Some(name) = trigger.calendar.as_deref() else {
+            let detail = "it waits without a next fire time: give it another schedule, or delete it";
+            return waits_for_ever.then(|| Finding::new("no_time_left", &trigger.key, detail));
+        };
         if !stored.contains(name) {
             let detail = format!("its calendar `{name}` does not exist; nodes leave it alone until it does");
             return Some(Finding::new("missing_calendar", &trigger.key, detail));
         }
-        (trigger.next_ms.is_none() && trigger.state == TriggerState::Waiting.name()).then(|| {
+        waits_for_ever.then(|| {
             let detail = format!("its calendar `{name}` leaves it no fire time: replace that, or delete the trigger");
             Finding::new("no_time_left", &trigger.key, detail)
         })

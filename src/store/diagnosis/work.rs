@@ -79,6 +79,18 @@ pub(super) fn beside_quartz(snapshot: &Snapshot) -> Vec<Finding> {
     snapshot.triggers.iter().filter_map(|trigger| unknown(trigger).or_else(|| look(trigger))).collect()
 }
 
+/// A cluster in which no living node takes work, while some is due.
+pub(super) fn nobody_works(store: &JobStore, late: &BTreeMap<JobKey, i64>) -> Option<Finding> {
+    let most_ms = late.values().max()?;
+    let detail = format!(
+        "{} jobs are due, the oldest for {}, and no living node takes work: each is drained, on the blacklist, in standby or an \
+         observer; `carnelian cluster` and `carnelian blacklist list` say which, `carnelian undrain NODE` ends a drain",
+        late.len(),
+        span(*most_ms)
+    );
+    Some(Finding::new("no_place", &store.settings.scheduler.instance_name, detail))
+}
+
 /// Jobs that are due while living nodes leave them alone: where a node does not say what types it
 /// has, nobody may have theirs.
 pub(super) fn untaken(

@@ -26,3 +26,53 @@ impl<'c> Tries<'c> {
         self.later.get_or_insert_with(|| self.ended.iter().map(guarded).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CompletionInstruction, Ending};
+    use super::*;
+    use crate::job::RunMarks;
+    use crate::key::{JobKey, TriggerKey};
+
+    fn ended() -> Completion {
+        Completion {
+            fire_id: "f".to_owned(),
+            trigger: TriggerKey::named("t"),
+            job: JobKey::named("j"),
+            nonconcurrent: false,
+            durable: true,
+            last: true,
+            removed: true,
+            may_be_waited_for: false,
+            followed: false,
+            part: None,
+            instruction: CompletionInstruction::NoInstruction,
+            job_data: None,
+            data_version: None,
+            by_job: false,
+            guarded: false,
+            failed: false,
+            revived: false,
+            has_heartbeat: false,
+            has_stop_order: false,
+            checkpoint: None,
+            job_type: "work".into(),
+            attempt: 0,
+            root_fire_id: None,
+            marks: RunMarks::default(),
+            traceparent: None,
+            spread_on: None,
+            ending: Ending::default(),
+            log: Vec::new(),
+            rerun: None,
+        }
+    }
+
+    #[test]
+    fn a_later_try_looks_for_triggers_that_others_have_put_back() {
+        let ended = [ended()];
+        let mut tries = Tries::of(&ended);
+        let looks = std::array::from_fn(|_| tries.next().iter().all(|end| end.guarded));
+        assert_eq!(looks, [false, true, true]);
+    }
+}

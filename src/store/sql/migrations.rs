@@ -245,7 +245,12 @@ impl Work<'_, '_> {
         let pending = SCRIPTS.iter().filter(|script| !applied.contains(script.version));
         let scripts = Scripts { scripts: pending.map(fill).collect(), applied: applied.iter().cloned().collect() };
         let made = self.connection.run_pending(&scripts).map_err(error)?;
+        // Some scripts make nothing any more, and those of the function nothing but on PostgreSQL.
+        let is_said = |script: &&Script| {
+            !script.makes.starts_with("no ") && (script.version != SCHEDULING || backend == Backend::Postgres)
+        };
         let what = SCRIPTS.iter().filter(|script| made.iter().any(|version| version == script.version));
+        let what = what.filter(is_said);
         done.extend(what.map(|script| format!("created {}", script.makes)));
         if self.lacks_function()? {
             for script in SCRIPTS.iter().filter(|script| script.version == SCHEDULING) {

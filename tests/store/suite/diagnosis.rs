@@ -45,6 +45,37 @@ fn a_healthy_cluster_has_no_findings_and_nothing_to_mend() {
     assert_eq!(findings(&cluster), []);
 }
 
+on_each_database!(a_trigger_that_waits_without_a_time_is_named);
+/// Nobody fires it, and nothing else says so.
+fn a_trigger_that_waits_without_a_time_is_named() {
+    let cluster = Cluster::new(open());
+    let _node = cluster.node("A");
+    cluster.schedule(job("a"), [minutely("t", "a", NOW + MINUTE)]);
+    let key = [trigger_key("t")];
+    cluster.damage(|s| {
+        let mut rows = s.triggers(TriggerSelection::Keys(&key))?;
+        s.delete_triggers(&key, None)?;
+        rows[0].next_ms = None;
+        s.insert_triggers(&rows)
+    });
+    assert_eq!(kinds(&cluster), ["no_time_left"]);
+}
+
+on_each_database!(a_cluster_whose_nodes_are_all_drained_is_named_once);
+/// Each job that was due was said to wait for busy workers.
+fn a_cluster_whose_nodes_are_all_drained_is_named_once() {
+    let cluster = Cluster::new(open());
+    let mut node = cluster.node("A");
+    cluster.schedule(job("a"), [once("t", "a", NOW)]);
+    cluster.schedule(job("b"), [once("u", "b", NOW)]);
+    cluster.store.placement().drain("A", false, "ada").unwrap();
+    cluster.advance(11 * SECOND);
+    node.check_in();
+    assert_eq!(kinds(&cluster), ["no_place"]);
+    let why = cluster.store.diagnosis().explain(&trigger_key("t")).unwrap();
+    assert!(why.reasons.iter().any(|reason| reason.contains("no living node takes work")), "{why:?}");
+}
+
 on_each_database!(states_that_nobody_ends_are_mended);
 fn states_that_nobody_ends_are_mended() {
     let cluster = Cluster::new(open());
