@@ -12,16 +12,18 @@ pub struct NodeProcess {
     instance: Option<String>,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
+    /// The file of what it says of itself.
+    errors: PathBuf,
 }
 
 impl NodeProcess {
     /// Starts it; what it says of itself goes to the file `errors`.
     pub fn start(command: &mut Command, errors: &Path) -> Self {
-        let errors = File::create(errors).unwrap();
-        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors).spawn();
+        let stderr = File::create(errors).unwrap();
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).spawn();
         let mut child = spawned.unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
         let output = BufReader::new(child.stdout.take().unwrap());
-        Self { input: child.stdin.take(), child, instance: None, output }
+        Self { input: child.stdin.take(), child, instance: None, output, errors: errors.to_owned() }
     }
 
     /// Starts a `demo_node`.
@@ -45,7 +47,9 @@ impl NodeProcess {
     pub fn ready(&mut self) -> String {
         if self.instance.is_none() {
             let line = self.line();
-            let instance = line.strip_prefix("READY ").unwrap_or_else(|| panic!("expected READY, got {line:?}"));
+            let wrote = || std::fs::read_to_string(&self.errors).unwrap_or_default();
+            let instance =
+                line.strip_prefix("READY ").unwrap_or_else(|| panic!("expected READY, got {line:?}: {}", wrote()));
             self.instance = Some(instance.to_owned());
         }
         self.instance.clone().unwrap()
