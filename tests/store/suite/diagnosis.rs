@@ -3,7 +3,7 @@
 use super::*;
 use carnelian::TriggerState;
 use carnelian::monitoring::CheckBounds;
-use carnelian::store::row::{Departure, HeartbeatRow, Selection};
+use carnelian::store::row::{Departure, HeartbeatRow, Selection, TriggerSelection};
 use std::time::Duration;
 
 /// The findings as kind, subject and whether they can be mended.
