@@ -54,8 +54,8 @@ pub const LOADER_GROUP: &str = "JobSchedulingDataLoaderPlugin";
 ///         </schedule>
 ///     </job-scheduling-data>"#;
 /// let file = JobFile::parse("jobs.xml", text.as_bytes(), chrono_tz::UTC)?;
-/// assert_eq!(file.jobs().map(|job| job.job_type()).collect::<Vec<_>>(),
-/// ["org.example.ReportJob"]); assert_eq!(file.triggers().count(), 1);
+/// assert_eq!(file.jobs().map(|job| job.job_type()).collect::<Vec<_>>(), ["org.example.ReportJob"]);
+/// assert_eq!(file.triggers().count(), 1);
 ///
 /// let wrong = text.replace("<job-name>report</job-name>", "<job-nam>report</job-nam>");
 /// let errors = JobFile::parse("jobs.xml", wrong.as_bytes(), chrono_tz::UTC).unwrap_err();

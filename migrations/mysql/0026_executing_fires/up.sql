@@ -7,8 +7,9 @@
 -- would not do: of a job that is not durable each end asks whether another of its fires executes, so do the runs of a trigger
 -- with a policy, limits of groups, and a job that was replaced by one that runs once at a time while it runs.
 -- There are no indexes of some rows only.
--- {p} is the table prefix, {i} the prefix without a schema, {s} the schema.
--- The indexes are looked for first: the server commits at once, so they may be as they should while the version is not noted.
+-- {p} is the table prefix, {i} the prefix without a schema, {s} the schema. The indexes are looked
+-- for first: the server commits at once, so they may be as they should while the version is not
+-- noted.
 
 SET @carnelian = (SELECT IF(COUNT(*) > 0, 'DO 0', 'CREATE INDEX IDX_{i}CN_FT_E ON {p}FIRED_TRIGGERS (SCHED_NAME, JOB_GROUP, JOB_NAME, IS_NONCONCURRENT, TRIGGER_NAME)')
     FROM information_schema.statistics

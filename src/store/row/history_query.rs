@@ -11,9 +11,9 @@ use chrono::{DateTime, Utc};
 /// use carnelian::{JobKey, Scheduler};
 /// use carnelian::history::{FireOutcome, HistoryQuery};
 ///
-/// let scheduler = Scheduler::builder().build()?; let query =
-/// HistoryQuery::new().job(JobKey::new("billing",
-/// "nightly")).outcome(FireOutcome::Failed).limit(10); for fire in scheduler.history(&query)? {
+/// let scheduler = Scheduler::builder().build()?;
+/// let query = HistoryQuery::new().job(JobKey::new("billing", "nightly")).outcome(FireOutcome::Failed).limit(10);
+/// for fire in scheduler.history(&query)? {
 ///     println!("{} {}: {}", fire.fire_id, fire.outcome, fire.error.unwrap_or_default());
 /// }
 /// # Ok::<(), carnelian::Error>(())

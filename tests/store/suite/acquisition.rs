@@ -291,7 +291,8 @@ fn fences_grow_and_fire_ids_are_new_for_each_fire() {
     assert!(fences.is_sorted_by(|a, b| a < b), "{fences:?}");
 }
 
-fn break_trigger(cluster: &Cluster, name: &str, change: impl Fn(&mut TriggerRow)) {
+/// Changes the row of a trigger as no node of ours would.
+pub(super) fn break_trigger(cluster: &Cluster, name: &str, change: impl Fn(&mut TriggerRow)) {
     let key = [trigger_key(name)];
     cluster.damage(|s| {
         let mut rows = s.triggers(TriggerSelection::Keys(&key))?;

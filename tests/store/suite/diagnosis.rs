@@ -1,9 +1,10 @@
 //! The doctor's findings and their repair; explanations; bounds.
 
+use super::acquisition::break_trigger;
 use super::*;
 use carnelian::TriggerState;
 use carnelian::monitoring::CheckBounds;
-use carnelian::store::row::{Departure, HeartbeatRow, Selection, TriggerSelection};
+use carnelian::store::row::{Departure, HeartbeatRow, Selection};
 use std::time::Duration;
 
 /// The findings as kind, subject and whether they can be mended.
@@ -51,13 +52,7 @@ fn a_trigger_that_waits_without_a_time_is_named() {
     let cluster = Cluster::new(open());
     let _node = cluster.node("A");
     cluster.schedule(job("a"), [minutely("t", "a", NOW + MINUTE)]);
-    let key = [trigger_key("t")];
-    cluster.damage(|s| {
-        let mut rows = s.triggers(TriggerSelection::Keys(&key))?;
-        s.delete_triggers(&key, None)?;
-        rows[0].next_ms = None;
-        s.insert_triggers(&rows)
-    });
+    break_trigger(&cluster, "t", |row| row.next_ms = None);
     assert_eq!(kinds(&cluster), ["no_time_left"]);
 }
 

@@ -1,9 +1,10 @@
 //! Recovery: the fate of the fires of a node that is gone.
 
+use super::acquisition::break_trigger;
 use super::*;
 use carnelian::key::RECOVERY_GROUP;
 use carnelian::store::Recovered;
-use carnelian::store::row::{FiredRow, FiredState, ScheduleRow, Selection, TriggerSelection};
+use carnelian::store::row::{FiredRow, FiredState, ScheduleRow, Selection};
 use carnelian::{GroupMatcher, TriggerState};
 use std::collections::BTreeMap;
 
@@ -261,13 +262,7 @@ fn a_trigger_that_cannot_be_read_does_not_keep_its_fire_from_being_recovered() {
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").requests_recovery(true), [minutely("t", "a", NOW).data("x", "y")]);
     a.fire_one();
-    let key = [trigger_key("t")];
-    cluster.damage(|s| {
-        let mut rows = s.triggers(TriggerSelection::Keys(&key))?;
-        s.delete_triggers(&key, None)?;
-        rows[0].data = Some(vec![9, 9, 9]);
-        s.insert_triggers(&rows)
-    });
+    break_trigger(&cluster, "t", |row| row.data = Some(vec![9, 9, 9]));
     kill(&cluster, &mut b);
     assert_eq!(cluster.recovery_trigger().data().len(), 4);
 }
@@ -279,13 +274,7 @@ fn a_trigger_of_a_kind_that_only_quartz_knows_leaves_its_data_to_the_recovery() 
     let (a, mut b) = two(&cluster);
     cluster.schedule(job("a").requests_recovery(true), [minutely("t", "a", NOW).data("x", "y")]);
     a.fire_one();
-    let key = [trigger_key("t")];
-    cluster.damage(|s| {
-        let mut rows = s.triggers(TriggerSelection::Keys(&key))?;
-        s.delete_triggers(&key, None)?;
-        rows[0].kind = "BLOB".to_owned();
-        s.insert_triggers(&rows)
-    });
+    break_trigger(&cluster, "t", |row| row.kind = "BLOB".to_owned());
     kill(&cluster, &mut b);
     assert_eq!(cluster.recovery_trigger().data().text("x"), Some("y"));
 }
