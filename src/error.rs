@@ -152,6 +152,9 @@ pub enum FailureClass {
     /// The database cannot be reached, refuses the user, or takes no writes, since it is a standby
     /// now.
     Unavailable,
+    /// The database has no room for this now: its disk is full, or its memory, locks or prepared
+    /// statements are used up. With more room the same transaction succeeds.
+    InsufficientResources,
     /// A unique key exists already.
     UniqueViolation,
     /// Anything else: trying again will not help.
@@ -168,6 +171,7 @@ words! {
         ConnectionLost = "connection_lost",
         CommitUnknown = "commit_unknown",
         Unavailable = "unavailable",
+        InsufficientResources = "insufficient_resources",
         UniqueViolation = "unique_violation",
         Permanent = "permanent",
     }
@@ -177,13 +181,26 @@ impl FailureClass {
     /// True if the same transaction may well succeed when tried again.
     pub fn is_transient(self) -> bool {
         use FailureClass::*;
-        matches!(self, Deadlock | Serialization | LockWait | Busy | ConnectionLost | CommitUnknown | Unavailable)
+        matches!(
+            self,
+            Deadlock
+                | Serialization
+                | LockWait
+                | Busy
+                | ConnectionLost
+                | CommitUnknown
+                | Unavailable
+                | InsufficientResources
+        )
     }
 
     fn advice(self) -> &'static str {
         match self {
             FailureClass::LockWait => " (another session holds the lock; see `carnelian doctor`)",
             FailureClass::Unavailable => " (is the database running, and are URL, user and password right?)",
+            FailureClass::InsufficientResources => {
+                " (make room on the database: its disk, memory, locks or prepared statements are used up)"
+            }
             FailureClass::CommitUnknown => " (the commit's answer was lost; the outcome must be looked up)",
             _ => "",
         }

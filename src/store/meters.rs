@@ -53,6 +53,7 @@ mod tests {
             ConnectionLost,
             CommitUnknown,
             Unavailable,
+            InsufficientResources,
             UniqueViolation,
             Permanent,
         ] {

@@ -12,6 +12,7 @@ mod executions;
 mod first_day;
 mod foreign_keys;
 mod foreign_kinds;
+mod full_disk;
 mod fuzz;
 mod hazards;
 mod heartbeat_log;

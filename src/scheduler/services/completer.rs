@@ -136,7 +136,11 @@ impl Completer {
             Err(error) if error.is_transient() => {
                 let is_unknown = error.failure_class() == Some(FailureClass::CommitUnknown);
                 self.in_doubt = if is_unknown { self.batch.len() } else { 0 };
-                Err(error)
+                match error.failure_class() {
+                    // A completion may need more room than there is, and the others less.
+                    Some(FailureClass::InsufficientResources) => self.complete_singly(owner),
+                    _ => Err(error),
+                }
             }
             Err(_) => self.complete_singly(owner),
         }
@@ -166,7 +170,9 @@ impl Completer {
             match self.complete_one(owner, completion.clone()) {
                 Ok(recorded) => self.settle(owner, vec![completion], recorded),
                 Err(error) if error.is_transient() => {
-                    self.batch.push(completion);
+                    // The others come first in the next try.
+                    self.batch.insert(0, completion);
+                    self.in_doubt = usize::from(error.failure_class() == Some(FailureClass::CommitUnknown));
                     return Err(error);
                 }
                 Err(error) => {

@@ -3,6 +3,7 @@
 use super::backend::{Backend, backend_of};
 use super::dialect;
 use super::failure::Failure;
+use super::failure_class;
 use super::harness::{self, Scripts};
 use super::held_connection::HeldConnection;
 use super::statement::Statement;
@@ -176,17 +177,17 @@ impl Connection<'_> {
         let keeps_session = self.keeps_session();
         let text = if keeps_session { dialect::begin(backend, mode) } else { dialect::begin_apart(backend, mode) };
         let begun = each!(self, c => AnsiTransactionManager::begin_transaction_sql(&mut *c.connection, text));
-        begun.map_err(|error| dialect::classify(self.backend(), &error))
+        begun.map_err(|error| failure_class::classify(self.backend(), &error))
     }
 
     pub(super) fn commit(&mut self) -> Result<(), Failure> {
         let done = each!(self, c => AnsiTransactionManager::commit_transaction(&mut *c.connection));
-        done.map_err(|error| dialect::classify(self.backend(), &error))
+        done.map_err(|error| failure_class::classify(self.backend(), &error))
     }
 
     pub(super) fn roll_back(&mut self) -> Result<(), Failure> {
         let done = each!(self, c => AnsiTransactionManager::rollback_transaction(&mut *c.connection));
-        done.map_err(|error| dialect::classify(self.backend(), &error))
+        done.map_err(|error| failure_class::classify(self.backend(), &error))
     }
 
     /// Marks the connection so that the pool throws it away, and with it those that are as old if
@@ -258,7 +259,7 @@ impl Connection<'_> {
     }
 
     fn fail(&mut self, error: &diesel::result::Error) -> Failure {
-        let mut failure = dialect::classify(self.backend(), error);
+        let mut failure = failure_class::classify(self.backend(), error);
         // A caller's transaction that reads only is so of the caller's will.
         if failure.class == FailureClass::Unavailable && each!(self, c => c.connection.is_callers()) {
             failure.class = FailureClass::Permanent;
@@ -284,7 +285,7 @@ impl<'c, C: R2D2Connection + 'static> Inner<'c, C> {
             Err(error) => {
                 let message = error.to_string();
                 let message = password(url).map_or(message.clone(), |password| message.replace(password, "***"));
-                Err(dialect::classify_connect(url, &message))
+                Err(failure_class::classify_connect(url, &message))
             }
         }
     }

@@ -4,8 +4,8 @@
 use super::backend::Backend;
 use super::by_place::by_place;
 use super::connection::Connection;
-use super::dialect;
 use super::failure::{Failure, MAKE_TABLES};
+use super::failure_class;
 use super::harness::{Filled, Scripts};
 use super::migration_lock::{has_table, migration_lock};
 use super::sql_options::SqlOptions;
@@ -76,6 +76,7 @@ pub(super) const SCRIPTS: &[Script] = &[
     script!("0043_unusual_states", "the index of triggers that an audit looks at"),
     script!("0044_scheduling", "the function that stores new jobs and triggers"),
     script!("0047_fires_of_instances", "no index of fires by their nodes"),
+    script!("0048_last_runs", "the view of the last run of each job"),
 ];
 
 /// The version with the function that stores new work.
@@ -307,7 +308,7 @@ impl Work<'_, '_> {
         let statement = Statement { text, prefix: &self.options.table_prefix, values: &[] };
         match self.connection.load::<VersionRow>(statement) {
             Ok(rows) => Ok(Some(rows.into_iter().map(|row| row.version).collect())),
-            Err(failure) if dialect::is_missing_table(&failure) => Ok(None),
+            Err(failure) if failure_class::is_missing_table(&failure) => Ok(None),
             Err(failure) => Err(error(failure)),
         }
     }
@@ -323,7 +324,7 @@ impl Work<'_, '_> {
             let statement = Statement { text: &text, prefix: &self.options.table_prefix, values: &[] };
             match self.connection.load::<VersionRow>(statement) {
                 Ok(_) => {}
-                Err(failure) if dialect::is_missing_table(&failure) => missing.push(table),
+                Err(failure) if failure_class::is_missing_table(&failure) => missing.push(table),
                 Err(failure) => return Err(error(failure)),
             }
         }

@@ -11,6 +11,7 @@ mod dialect;
 #[cfg(any(test, feature = "test-util"))]
 mod explain;
 mod failure;
+mod failure_class;
 mod fast_path_breaker;
 mod harness;
 mod held_connection;

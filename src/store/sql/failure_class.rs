@@ -1,0 +1,209 @@
+//! The class of a failure: each database says in other words what has happened.
+
+use super::backend::Backend;
+use super::failure::Failure;
+use super::pooler_advice::pooler_advice;
+use crate::error::FailureClass;
+use crate::settings::DataSourceUrl;
+use diesel::result::{DatabaseErrorKind, Error};
+
+/// Tells failures apart, by kind where diesel knows it and else by the server's words.
+pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
+    use FailureClass::*;
+    let message = error.to_string();
+    let class = match error {
+        Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _) => UniqueViolation,
+        Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) if backend == Backend::Mysql => Deadlock,
+        Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => Serialization,
+        Error::DatabaseError(DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand, _) => {
+            ConnectionLost
+        }
+        Error::BrokenTransactionManager => ConnectionLost,
+        Error::RollbackErrorOnCommit { commit_error, .. } => return classify(backend, commit_error),
+        _ => by_words(backend, &message),
+    };
+    let advice = if backend == Backend::Postgres { pooler_advice(&message) } else { None };
+    Failure { class, message: advice.map_or(message.clone(), |advice| format!("{message}: {advice}")) }
+}
+
+fn by_words(backend: Backend, message: &str) -> FailureClass {
+    use FailureClass::*;
+    let words: &[(&str, FailureClass)] = match backend {
+        Backend::Sqlite => {
+            &[
+                ("database is locked", Busy),
+                ("database table is locked", Busy),
+                ("database schema is locked", Busy),
+                ("database or disk is full", InsufficientResources),
+                ("out of memory", InsufficientResources),
+                // The process has no file descriptors left, or the folder is away.
+                ("unable to open database file", InsufficientResources),
+                // At a commit it is not known what has reached the disk.
+                ("disk I/O error", ConnectionLost),
+            ]
+        }
+        Backend::Postgres => &[
+            ("deadlock detected", Deadlock),
+            ("could not serialize access", Serialization),
+            ("due to lock timeout", LockWait),
+            ("due to statement timeout", LockWait),
+            ("the database system is", Unavailable),
+            ("too many clients", Unavailable),
+            ("terminating connection", ConnectionLost),
+            ("server closed the connection", ConnectionLost),
+            ("connection to server", ConnectionLost),
+            ("no connection to the server", ConnectionLost),
+            ("could not receive data", ConnectionLost),
+            ("could not send data", ConnectionLost),
+            ("SSL connection has been closed", ConnectionLost),
+            ("SSL SYSCALL error", ConnectionLost),
+            ("SSL error", ConnectionLost),
+            // Once the primary, now a standby: elsewhere there is a server that takes writes.
+            ("in a read-only transaction", Unavailable),
+            ("during recovery", Unavailable),
+            ("recovery is in progress", Unavailable),
+            ("No space left on device", InsufficientResources),
+            ("Disk quota exceeded", InsufficientResources),
+            ("could not extend file", InsufficientResources),
+            ("out of memory", InsufficientResources),
+            ("out of shared memory", InsufficientResources),
+            // The transaction ids are used up.
+            ("is not accepting commands", InsufficientResources),
+            // A column has another type since this connection has prepared the statement.
+            ("cached plan must not change result type", ConnectionLost),
+            // By an operator, who calls `pg_cancel_backend`.
+            ("due to user request", ConnectionLost),
+            // Words of PgBouncer.
+            ("query_wait_timeout", Unavailable),
+            ("cannot connect to server", Unavailable),
+            ("server login has been failing", Unavailable),
+            ("server login failed", Unavailable),
+            ("server conn crashed", ConnectionLost),
+            ("client_idle_timeout", ConnectionLost),
+            ("idle transaction timeout", ConnectionLost),
+        ],
+        Backend::Mysql => &[
+            ("Deadlock found", Deadlock),
+            ("WSREP detected deadlock", Deadlock),
+            ("Lock wait timeout exceeded", LockWait),
+            ("Record has changed since last read", Serialization),
+            ("server has gone away", ConnectionLost),
+            ("Lost connection", ConnectionLost),
+            ("Connection was killed", ConnectionLost),
+            ("Server shutdown in progress", ConnectionLost),
+            ("Query execution was interrupted", ConnectionLost),
+            // The member of a cluster lost the others while it committed.
+            ("during COMMIT", ConnectionLost),
+            // A member that has lost the others, or has not caught up: others take writes.
+            ("WSREP has not yet prepared node", Unavailable),
+            ("read-only option", Unavailable),
+            ("Too many connections", Unavailable),
+            ("Can't connect", Unavailable),
+            ("' is full", InsufficientResources),
+            ("Disk full", InsufficientResources),
+            ("No space left on device", InsufficientResources),
+            ("Out of memory", InsufficientResources),
+            ("number of locks exceeds the lock table size", InsufficientResources),
+            ("max_prepared_stmt_count", InsufficientResources),
+            ("has exceeded the '", InsufficientResources),
+            ("needs to be re-prepared", ConnectionLost),
+            ("Unknown prepared statement handler", ConnectionLost),
+            ("communication packets", ConnectionLost),
+            ("Commands out of sync", ConnectionLost),
+            ("Table definition has changed", Serialization),
+        ],
+    };
+    // Client libraries spell the same words differently: libmysqlclient `server has gone away`,
+    // libmariadb `Server …`.
+    let message = message.to_lowercase();
+    words.iter().find(|(text, _)| message.contains(&text.to_lowercase())).map_or(Permanent, |(_, class)| *class)
+}
+
+/// Tells apart why there is no connection: what another try will not mend is permanent.
+pub(super) fn classify_connect(url: &DataSourceUrl, message: &str) -> Failure {
+    let refusals: &[&str] = match url {
+        DataSourceUrl::Sqlite { path } => return unopened(path, message),
+        DataSourceUrl::Postgres { .. } => &[
+            "authentication failed",
+            "no password supplied",
+            "no pg_hba.conf entry",
+            "does not exist",
+            "is not permitted to log in",
+            "permission denied for database",
+            "server does not support SSL",
+            "unsupported startup parameter",
+        ],
+        DataSourceUrl::MySql { .. } => &["Access denied", "Unknown database", "is not allowed to connect"],
+    };
+    let is_refused = refusals.iter().any(|words| message.contains(words));
+    let class = if is_refused { FailureClass::Permanent } else { FailureClass::Unavailable };
+    let advice = pooler_advice(message).map(|advice| format!(": {advice}")).unwrap_or_default();
+    Failure { class, message: format!("cannot connect: {message}{advice}") }
+}
+
+/// SQLite says neither which file cannot be opened nor why.
+fn unopened(path: &str, message: &str) -> Failure {
+    let path = std::path::Path::new(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let reason = match folder {
+        Some(folder) if !folder.is_dir() => {
+            format!("its folder `{}` does not exist: make the folder", folder.display())
+        }
+        _ if path.is_dir() => "it is a folder: name a file".to_owned(),
+        _ => format!("{message}: this user needs the right to write the file and its folder"),
+    };
+    Failure { class: FailureClass::Permanent, message: format!("file `{}` cannot be opened: {reason}", path.display()) }
+}
+
+/// Tells whether a failure says that a table does not exist.
+pub(super) fn is_missing_table(failure: &Failure) -> bool {
+    ["no such table", "does not exist", "doesn't exist"].iter().any(|words| failure.message.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_without_room_is_tried_again() {
+        for (backend, message) in [
+            (Backend::Sqlite, "database or disk is full"),
+            (Backend::Postgres, "could not extend file \"base/5/2619\": No space left on device"),
+            (Backend::Postgres, "could not extend file \"base/5/2619\": wrote only 4096 of 8192 bytes at block 7"),
+            (Backend::Postgres, "out of shared memory"),
+            (
+                Backend::Postgres,
+                "database is not accepting commands to avoid wraparound data loss in database \"jobs\"",
+            ),
+            (Backend::Mysql, "The table 'QRTZ_CN_HISTORY' is full"),
+            (Backend::Mysql, "User 'app' has exceeded the 'max_updates_per_hour' resource (current value: 9000)"),
+            (Backend::Mysql, "Error writing file '/var/lib/mysql/x' (Errcode: 28 \"No space left on device\")"),
+            (Backend::Mysql, "Can't create more than max_prepared_stmt_count statements (current value: 16382)"),
+        ] {
+            assert_eq!(by_words(backend, message), FailureClass::InsufficientResources, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_takes_no_writes_is_one_that_cannot_be_reached() {
+        for (backend, message) in [
+            (Backend::Postgres, "cannot execute SELECT FOR NO KEY UPDATE in a read-only transaction"),
+            (Backend::Postgres, "cannot execute INSERT in a read-only transaction"),
+            (
+                Backend::Postgres,
+                "cannot acquire lock mode RowExclusiveLock on database objects while recovery is in progress",
+            ),
+            (
+                Backend::Mysql,
+                "The MariaDB server is running with the --read-only option so it cannot execute this statement",
+            ),
+            (
+                Backend::Mysql,
+                "The MySQL server is running with the --super-read-only option so it cannot execute this statement",
+            ),
+            (Backend::Mysql, "WSREP has not yet prepared node for application use"),
+        ] {
+            assert_eq!(by_words(backend, message), FailureClass::Unavailable, "{message}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A database whose disk is full for a while: what cannot be recorded waits, as in any outage.
+#![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+
+use crate::support::{self, wait_until};
+use carnelian::history::HistoryQuery;
+use carnelian::settings::Settings;
+use carnelian::{FailureClass, IfExists, JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+use diesel::connection::{Connection, SimpleConnection};
+use diesel::{MysqlConnection, PgConnection, SqliteConnection};
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// A scheduler in tables of its own, on a server whose disk can be full.
+struct Disk {
+    url: String,
+    name: String,
+    prefix: String,
+}
+
+impl Disk {
+    fn of(url: &str) -> Self {
+        let name = support::fresh_name("full");
+        let prefix = format!("{}_", name.replace('-', "_"));
+        Self { url: url.to_owned(), name, prefix }
+    }
+
+    fn node(&self) -> Scheduler {
+        let mut settings = Settings::in_database(&self.name, self.url.parse().unwrap());
+        settings.job_store.table_prefix = self.prefix.clone();
+        let count = |ctx: &mut JobContext| {
+            let runs = ctx.job_data().integer("runs").unwrap_or(0);
+            ctx.job_data_mut().put("runs", runs + 1);
+            Ok(())
+        };
+        let node = Scheduler::builder().settings(settings).job_fn("count", count).build().unwrap();
+        node.migrate().unwrap();
+        node
+    }
+
+    /// From now on a change of a column finds no room, in the words of the server.
+    fn is_full(&self, event: &str, table: &str) {
+        let Self { prefix, .. } = self;
+        let trigger = format!("CREATE TRIGGER {prefix}FULL BEFORE {event} ON {prefix}{table}");
+        if self.url.starts_with("sqlite") {
+            self.execute(&format!("{trigger} BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"));
+        } else if self.url.starts_with("postgres") {
+            self.execute(&format!(
+                "CREATE FUNCTION {prefix}FULL() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING \
+                 ERRCODE = '53100', HINT = 'Check free disk space.', MESSAGE = \
+                 'could not extend file \"base/16384/16397\": No space left on device'; END $$;\
+                 {trigger} FOR EACH ROW EXECUTE FUNCTION {prefix}FULL()"
+            ));
+        } else {
+            let trigger = trigger.split(" OF ").next().unwrap();
+            let trigger = if event.contains(" OF ") { format!("{trigger} ON {prefix}{table}") } else { trigger.into() };
+            self.execute(&format!(
+                "{trigger} FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, \
+                 MESSAGE_TEXT = 'The table ''{prefix}{table}'' is full'"
+            ));
+        }
+    }
+
+    fn has_room(&self, table: &str) {
+        let Self { prefix, .. } = self;
+        match self.url.starts_with("postgres") {
+            true => {
+                self.execute(&format!("DROP TRIGGER {prefix}FULL ON {prefix}{table}; DROP FUNCTION {prefix}FULL()"))
+            }
+            false => self.execute(&format!("DROP TRIGGER {prefix}FULL")),
+        }
+    }
+
+    fn execute(&self, text: &str) {
+        let (url, _) = carnelian::settings::DataSourceUrl::parse(&self.url, None, None).unwrap();
+        let url = url.reveal();
+        if self.url.starts_with("sqlite") {
+            let mut connection = SqliteConnection::establish(url).unwrap();
+            connection.batch_execute("PRAGMA busy_timeout = 10000").unwrap();
+            connection.batch_execute(text).unwrap();
+        } else if self.url.starts_with("postgres") {
+            PgConnection::establish(url).unwrap().batch_execute(text).unwrap();
+        } else {
+            MysqlConnection::establish(url).unwrap().batch_execute(text).unwrap();
+        }
+    }
+}
+
+/// The data of a job need a page more, and the other rows of its end do not: there is no room for
+/// the data. The end was recorded without them, and the disk had room again a second later.
+fn the_data_of_a_job_wait_for_room(url: &str) {
+    let disk = Disk::of(url);
+    let node = disk.node();
+    let job = JobDetail::builder(JobKey::named("j"), "count").persist_job_data_after_execution(true).durable(true);
+    let job = job.build().unwrap();
+    node.add_job(&job, IfExists::Refuse).unwrap();
+    disk.is_full("UPDATE OF JOB_DATA", "JOB_DETAILS");
+    node.start().unwrap();
+    node.schedule_trigger(Trigger::builder(TriggerKey::named("t"), job.key().clone()).build().unwrap()).unwrap();
+    let failed = || node.health().services.iter().any(|s| s.name == "completer" && s.errors_in_a_row >= 2);
+    let ended = || !node.history(&HistoryQuery::default()).unwrap().is_empty();
+    wait_until("the end was tried", LONG, || failed() || ended());
+    disk.has_room("JOB_DETAILS");
+    wait_until("the end is recorded", LONG, ended);
+    assert_eq!(node.job(job.key()).unwrap().unwrap().data().integer("runs"), Some(1));
+    assert!(node.shutdown_and_wait().is_clean());
+}
+
+/// A call that finds no room says so, stores nothing, and may be made again.
+fn a_call_that_finds_no_room_says_so(url: &str) {
+    let disk = Disk::of(url);
+    let node = disk.node();
+    let job = JobDetail::builder(JobKey::named("j"), "count").durable(true).build().unwrap();
+    disk.is_full("INSERT", "JOB_DETAILS");
+    let error = node.add_job(&job, IfExists::Refuse).unwrap_err();
+    assert_eq!(error.failure_class(), Some(FailureClass::InsufficientResources), "{error}");
+    assert!(error.is_transient());
+    assert!(error.to_string().contains("make room on the database"), "{error}");
+    disk.has_room("JOB_DETAILS");
+    assert_eq!(node.job(job.key()).unwrap(), None);
+    node.add_job(&job, IfExists::Refuse).unwrap();
+}
+
+/// A file of SQLite's in a folder of its own, for the time of `story`.
+fn in_a_file(story: fn(&str)) {
+    let folder = tempfile::tempdir().unwrap();
+    story(&format!("sqlite:{}", folder.path().join("full.db").display()));
+}
+
+#[test]
+fn the_data_of_a_job_wait_for_room_on_sqlite() {
+    in_a_file(the_data_of_a_job_wait_for_room);
+}
+
+#[test]
+fn the_data_of_a_job_wait_for_room_on_postgres() {
+    the_data_of_a_job_wait_for_room(&support::postgres_url());
+}
+
+#[test]
+fn the_data_of_a_job_wait_for_room_on_mysql() {
+    the_data_of_a_job_wait_for_room(&support::mysql_url());
+}
+
+#[test]
+fn a_call_that_finds_no_room_says_so_on_sqlite() {
+    in_a_file(a_call_that_finds_no_room_says_so);
+}
+
+#[test]
+fn a_call_that_finds_no_room_says_so_on_postgres() {
+    a_call_that_finds_no_room_says_so(&support::postgres_url());
+}
+
+#[test]
+fn a_call_that_finds_no_room_says_so_on_mysql() {
+    a_call_that_finds_no_room_says_so(&support::mysql_url());
+}
+
+/// Somebody makes a column wider while nodes run. Statements that their connections have prepared
+/// before are refused by PostgreSQL from then on, on the same connection, for ever.
+#[test]
+fn a_column_may_become_wider_under_a_running_node() {
+    let disk = Disk::of(&support::postgres_url());
+    let node = disk.node();
+    let job = JobDetail::builder(JobKey::named("j"), "count").durable(true).persist_job_data_after_execution(true);
+    let job = job.build().unwrap();
+    node.add_job(&job, IfExists::Refuse).unwrap();
+    node.start().unwrap();
+    let run = |name: &str, runs: i64| {
+        let trigger = Trigger::builder(TriggerKey::named(name), job.key().clone()).build().unwrap();
+        node.schedule_trigger(trigger).unwrap();
+        let data = || node.job(job.key()).unwrap().unwrap().data().integer("runs");
+        wait_until("it has run", LONG, || data() == Some(runs));
+    };
+    run("before", 1);
+    // Columns of the views for reports cannot be changed.
+    disk.execute(&format!(
+        "DO $$ DECLARE c record; BEGIN FOR c IN SELECT table_name AS t, column_name AS n FROM \
+         information_schema.columns WHERE data_type = 'character varying' AND table_name LIKE lower('{}%') LOOP BEGIN \
+         EXECUTE format('ALTER TABLE %I ALTER COLUMN %I TYPE varchar(400)', c.t, c.n); \
+         EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END $$",
+        disk.prefix
+    ));
+    run("after", 2);
+    assert!(node.shutdown_and_wait().is_clean());
+}
