@@ -3,7 +3,7 @@
 use crate::value;
 use carnelian::clock::Signal as Wakeup;
 use carnelian::clock::{Clock, SystemClock};
-use carnelian::{Job, JobContext, JobDataMap, JobError, Outcome};
+use carnelian::{Job, JobContext, JobDataMap, JobError, Outcome, StopReason};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpgid};
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -20,6 +20,9 @@ pub const TYPE: &str = "command";
 const POLL: Duration = Duration::from_millis(50);
 /// The time that a program has to end after SIGTERM, before SIGKILL.
 const GRACE: Duration = Duration::from_secs(5);
+/// The time for which a program goes on while its node doubts its lease: most doubts end with a
+/// check-in that is on its way, such as after a step of the clock.
+const DOUBT: Duration = Duration::from_secs(1);
 /// The longest wait for the last of the output.
 const READERS_GRACE: Duration = Duration::from_secs(1);
 /// The part of the output that is kept: as much as fits into the result of a run.
@@ -76,7 +79,10 @@ impl Job for Command {
                 let what = format!("{}: stopped after its timeout of {} ms", plan.program, limit.as_millis());
                 Err(failed(&what, &text).class("timeout"))
             }
-            Ended::Stopped => Err(failed(&format!("{}: stopped before its end", plan.program), &text)),
+            Ended::Stopped => {
+                let error = failed(&format!("{}: stopped before its end", plan.program), &text);
+                Err(JobError::stopped().with_message(error.message()))
+            }
             Ended::Unknown(error) => Err(failed(&format!("{}: cannot be waited for: {error}", plan.program), &text)),
         }
     }
@@ -168,8 +174,12 @@ fn attend(child: &mut Child, timeout: Option<Duration>, ctx: &JobContext, mut lo
         }
         look();
         if !ctx.wait(POLL) {
-            end(child);
-            return Ended::Stopped;
+            let doubts = || ctx.stop_reason() == Some(StopReason::OwnershipLost);
+            patiently(DOUBT, || !doubts() || !matches!(child.try_wait(), Ok(None)));
+            if ctx.should_stop() && matches!(child.try_wait(), Ok(None)) {
+                end(child);
+                return Ended::Stopped;
+            }
         }
     }
 }

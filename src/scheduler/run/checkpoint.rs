@@ -40,7 +40,7 @@ impl JobContext {
             self.read_checkpoint()?;
         }
         let version = self.checkpoint_version.unwrap_or(0) + 1;
-        let row = CheckpointRow { root_fire_id: self.root_fire_id().to_owned(), version, fence: self.fence(), data };
+        let row = CheckpointRow { root_fire_id: self.work_id().to_owned(), version, fence: self.fence(), data };
         self.node.store.firing().write_checkpoint(self.fire_id(), &row)?;
         self.handle.note_progress(None, self.node.clock.ticks());
         self.checkpoint_version = Some(version);
@@ -68,7 +68,7 @@ impl JobContext {
     }
 
     fn read_checkpoint(&mut self) -> Result<Option<CheckpointRow>> {
-        let row = self.node.store.firing().read_checkpoint(self.root_fire_id())?;
+        let row = self.node.store.firing().read_checkpoint(self.work_id())?;
         self.checkpoint_version = Some(row.as_ref().map_or(0, |row| row.version));
         Ok(row)
     }

@@ -122,7 +122,9 @@ impl JobContext {
         moment(self.bundle.fired_ms)
     }
 
-    /// The time this fire stands for.
+    /// The time this fire stands for. A retry, an [`Outcome::Again`](crate::Outcome::Again), a
+    /// revival and a delayed recovery have a time of their own: what is the same in all runs of a
+    /// work is [`JobContext::work_id`].
     pub fn scheduled_fire_time(&self) -> DateTime<Utc> {
         moment(self.bundle.scheduled_ms)
     }
@@ -156,6 +158,27 @@ impl JobContext {
     /// the end of its node.
     pub fn rerun(&self) -> Option<&Rerun> {
         self.bundle.rerun.as_ref()
+    }
+
+    /// The id of this work: the id of its first fire, and the same in each recovery, retry and
+    /// repetition of it. An effect on a system that forgets what it was told twice takes this id
+    /// as its key.
+    ///
+    /// The id is this fire's own if a node of Quartz made the recovery: such a node does not tell
+    /// the first fire.
+    ///
+    /// ```
+    /// use carnelian::{JobContext, JobError};
+    ///
+    /// # fn post(_: &str, _: &str) -> Result<(), JobError> { Ok(()) }
+    /// fn pay(ctx: &mut JobContext) -> Result<(), JobError> {
+    ///     post("https://bank.example/payments", ctx.work_id())
+    /// }
+    /// # let _ = carnelian::Scheduler::builder().job_fn("pay", pay);
+    /// ```
+    pub fn work_id(&self) -> &str {
+        let root = self.bundle.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.as_deref());
+        root.unwrap_or(&self.bundle.fire_id)
     }
 
     /// True if this run still owns its fire.
@@ -371,12 +394,6 @@ impl JobContext {
         self.node.store.firing().guard_within(connection, self.fire_id())
     }
 
-    /// The first fire of the chain of runs that this one is the latest of.
-    pub(super) fn root_fire_id(&self) -> &str {
-        let root = self.bundle.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.as_deref());
-        root.unwrap_or(&self.bundle.fire_id)
-    }
-
     /// This end of the fire, with the data and the lines that the run has left by now.
     pub(crate) fn completion(&self, instruction: CompletionInstruction, ending: Ending) -> Completion {
         let differs = self.upgraded.is_some() || self.job_data != *self.bundle.job.data();
@@ -390,7 +407,7 @@ impl JobContext {
         completion.has_stop_order = self.handle.has_stop_order();
         completion.log = self.handle.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.data_version = self.upgraded.filter(|_| changed);
-        completion.checkpoint = may_have_one.then(|| self.root_fire_id().to_owned());
+        completion.checkpoint = may_have_one.then(|| self.work_id().to_owned());
         completion
     }
 

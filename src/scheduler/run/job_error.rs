@@ -120,9 +120,9 @@ impl JobError {
         self.stopped
     }
 
-    /// This error with another message.
-    pub(crate) fn with_message(self, message: String) -> Self {
-        Self { message, ..self }
+    /// This error with another message: `JobError::stopped().with_message("after 17 of 40 files")`.
+    pub fn with_message(self, message: impl Into<String>) -> Self {
+        Self { message: message.into(), ..self }
     }
 
     /// The message of the failure.

@@ -2,6 +2,8 @@
 
 use super::{Place, text, write_config};
 use crate::support::wait_until;
+use diesel::SqliteConnection;
+use diesel::connection::{Connection as _, SimpleConnection as _};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -313,6 +315,47 @@ fn a_command_that_runs_is_finished_at_a_graceful_end() {
     assert_eq!(node.stop(), Some(0));
     assert!(place.path("finished").exists());
     assert_eq!(text(&place.json("history")[0], "outcome"), "succeeded");
+}
+
+/// Nobody can write for a while: the node doubts its lease, and has its command stopped. The fire
+/// was its own all the time. The run had failed then, and a job that requests recovery was not run
+/// again.
+#[test]
+fn a_command_that_a_doubt_has_stopped_runs_again() {
+    let place = Place::new();
+    write_config(
+        &place.path("carnelian.properties"),
+        "jobStore.clusterCheckinInterval = 1000\njobStore.clusterCheckinMisfireThreshold = 1000\n\
+         carnelian.scheduler.heartbeatInterval = 200ms\n",
+    );
+    place.fine("migrate");
+    let node = Node::start(&place);
+    let script = "if [ -e told ]; then exit 0; fi\n\
+                  trap 'touch told; while [ ! -e go ]; do sleep 0.05; done; exit 1' TERM\n\
+                  touch begun\nwhile :; do sleep 0.05; done\n";
+    std::fs::write(place.path("script"), script).unwrap();
+    let folder = format!("cwd={}", place.folder.path().display());
+    let words = ["schedule", "--job", "c.j", "--type", "command", "--trigger", "c.t", "--at", "now", "--recover"];
+    let words = words.into_iter().chain(["--data", "argv=sh script", "--data", &folder]);
+    place.run(&words.collect::<Vec<_>>()).with(0, "c.t");
+    until("it has begun", || place.path("begun").exists());
+
+    let database = place.path("carnelian.db");
+    let mut writer = SqliteConnection::establish(database.to_str().unwrap()).unwrap();
+    writer.batch_execute("PRAGMA busy_timeout = 10000; BEGIN IMMEDIATE").unwrap();
+    until("it is told to end", || place.path("told").exists());
+    writer.batch_execute("COMMIT").unwrap();
+    let beats = || place.json("running")[0]["last_beat_ms"].as_i64();
+    let before = beats();
+    until("its node is sure again", || beats() > before);
+    std::fs::write(place.path("go"), "").unwrap();
+    let outcomes = || -> Vec<String> {
+        let rows = place.json("history --job c.j");
+        rows.as_array().unwrap().iter().map(|row| text(row, "outcome").to_owned()).collect()
+    };
+    until("it has run again", || outcomes().len() == 2);
+    assert_eq!(outcomes(), ["succeeded", "interrupted"]);
+    assert_eq!(node.stop(), Some(0));
 }
 
 /// People who cannot wait end the node at once; the command would go on beside its recovery.
