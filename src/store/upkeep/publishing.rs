@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::node::NodeRole;
-use crate::store::row::{JobTypeRow, TypePolicyRow};
+use crate::store::row::{JobTypeRow, OrphanRow, TypePolicyRow};
 use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 
 impl Upkeep<'_> {
@@ -18,7 +18,12 @@ impl Upkeep<'_> {
             (0, _) if !observes => {}
             // An empty list is published too: silence would mean any type.
             (_, []) => s.put_job_types(instance, &[nothing(instance)])?,
-            (_, rows) => s.put_job_types(instance, rows)?,
+            (_, rows) => {
+                s.put_job_types(instance, rows)?;
+                // A look for orphans may come only when this node has gone again.
+                let types: Vec<String> = rows.iter().map(|row| row.job_type.clone()).collect();
+                s.rows::<OrphanRow>().any_of(&["job_type"], &types).delete()?;
+            }
         }
         if generation > 0 && !observes {
             self.publish_policies(s)?;

@@ -112,6 +112,22 @@ fn orphans_are_deleted_when_they_are_old_enough() {
     assert_eq!(since(&cluster), []);
 }
 
+on_each_database!(a_job_whose_node_was_there_in_the_night_is_not_deleted);
+/// The nodes look for orphans at noon, and the node that has the type is there at night only. The
+/// age of the orphan went on through all nights, until the job was deleted.
+fn a_job_whose_node_was_there_in_the_night_is_not_deleted() {
+    let cluster = Cluster::new(open());
+    let mut a = node_with(&cluster, "A", &[info("work", 1)]);
+    cluster.schedule(job("batch").job_type("gone"), [minutely("t", "batch", NOW + DAY)]);
+    assert_eq!(cluster.store.job_types().note_orphans().unwrap().jobs[0].since, Some(at(NOW)));
+    let b = node_with(&cluster, "B", &[info("gone", 1)]);
+    b.store.upkeep().leave(&b.owner()).unwrap();
+    cluster.advance(MINUTE / 4);
+    a.check_in();
+    assert_eq!(cluster.store.job_types().delete_orphans(Duration::from_secs(15)).unwrap(), []);
+    assert!(cluster.has_job("batch"));
+}
+
 on_each_database!(a_job_of_another_type_is_an_orphan_from_then_on);
 /// The age that was noted is that of the type that it had.
 fn a_job_of_another_type_is_an_orphan_from_then_on() {
