@@ -133,6 +133,30 @@ fn a_deleted_job_comes_back_and_a_trigger_that_has_ended_does_not() {
     assert!(cluster.has_job("ends") && node.acquire().fired.is_empty());
 }
 
+on_each_database!(a_one_shot_that_has_run_does_not_run_again_since_its_job_is_described_otherwise);
+/// A declared migration of data ran twice: with the new description of its job, the trigger that
+/// had ended was stored again.
+fn a_one_shot_that_has_run_does_not_run_again_since_its_job_is_described_otherwise() {
+    let cluster = Cluster::new(open());
+    let node = cluster.node("A");
+    let described = |text: &str| {
+        let job = job("moves").description(text).build().unwrap();
+        JobDefinition::new(job).trigger(once("moves", "moves", NOW).build().unwrap())
+    };
+    sync(&cluster, &[described("first")]);
+    node.complete(&node.fire_one());
+    assert_eq!(sync(&cluster, &[described("second")]).updated, [job_key("moves")]);
+    let stored = cluster.store.catalogue().job(&job_key("moves")).unwrap().unwrap();
+    assert_eq!(stored.description(), Some("second"));
+    assert!(node.acquire().fired.is_empty(), "it has run");
+    // Another time in the code is another trigger.
+    let later = once("moves", "moves", NOW + SECOND).build().unwrap();
+    let moved = JobDefinition::new(job("moves").description("second").build().unwrap()).trigger(later);
+    assert_eq!(sync(&cluster, &[moved]).updated, [job_key("moves")]);
+    cluster.advance(SECOND);
+    node.fire_one();
+}
+
 on_each_database!(triggers_that_the_code_has_no_more_go_and_paused_ones_stay_paused);
 fn triggers_that_the_code_has_no_more_go_and_paused_ones_stay_paused() {
     let cluster = Cluster::new(open());

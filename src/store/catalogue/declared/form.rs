@@ -8,11 +8,23 @@ use crate::store::row::ScheduleRow;
 use crate::store::schedule_row::{options_row, schedule_row};
 use crate::trigger::Trigger;
 
-/// The hash of the form. The hash is stored with a definition, so that a node that starts sees
-/// whether its *code* has changed: another hash of the same code would undo the changes of an
-/// operator.
+/// The hash of the form, and behind it the hash of what it says of the triggers. The hashes are
+/// stored with a definition, so that a node that starts sees whether its *code* has changed:
+/// another hash of the same code would undo the changes of an operator.
 pub(super) fn hash(definition: &JobDefinition) -> String {
-    format!("{:016x}", fnv1a(form(definition)))
+    let mut triggers = Form::default();
+    definition.triggers().iter().for_each(|trigger| put_trigger(&mut triggers, trigger));
+    format!("{:016x}{:016x}", fnv1a(form(definition)), fnv1a(triggers.0))
+}
+
+/// True if a stored hash, which may be without that of the triggers, is of this form.
+pub(super) fn is_of(noted: &str, hash: &str) -> bool {
+    !noted.is_empty() && hash.starts_with(noted)
+}
+
+/// True if the form of these hashes says the same of the triggers.
+pub(super) fn has_same_triggers(noted: &str, hash: &str) -> bool {
+    matches!((noted.get(16..), hash.get(16..)), (Some(noted), Some(now)) if noted == now && !noted.is_empty())
 }
 
 /// Each given field, by its name and the length of its value. A value that is not given has no
@@ -198,6 +210,13 @@ mod tests {
             "1141858eeaace266",
             "a071a4f32182c988",
         ];
-        assert_eq!(definitions.each_ref().map(hash).as_slice(), expected.as_slice(), "{}", text(&definitions[1]));
+        let whole: Vec<String> = definitions.iter().map(|d| hash(d)[..16].to_owned()).collect();
+        assert_eq!(whole, expected, "{}", text(&definitions[1]));
+        let no_triggers = hash(&definitions[0]);
+        assert_eq!(no_triggers, "0e89d49ce4030206cbf29ce484222325");
+        assert!(is_of("0e89d49ce4030206", &no_triggers), "without a hash of the triggers, as it was once stored");
+        assert!(!has_same_triggers("0e89d49ce4030206", &no_triggers), "nothing is known of the triggers then");
+        assert!(has_same_triggers(&hash(&definitions[1]), &no_triggers));
+        assert!(!has_same_triggers(&hash(&definitions[2]), &no_triggers));
     }
 }

@@ -3,7 +3,7 @@
 use super::form;
 use super::report::DefinitionReport;
 use crate::error::{Error, Result};
-use crate::job::{JobDefinition, JobDetail};
+use crate::job::{JobDefinition, JobDetail, OnChange};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::declared::{Decision, Stored, decide};
 use crate::store::row::{DefinitionRow, JobRow, TriggerRow, TriggerSelection};
@@ -115,17 +115,26 @@ fn judge<'a>(
         let row = triggers.get(&trigger.key).filter(|row| row.job == *key);
         row.is_some_and(|row| is_stored_so(catalogue, row, trigger))
     };
-    let differing: Vec<&Trigger> = definition.triggers.iter().filter(|trigger| !is_same(trigger)).collect();
+    let mut differing: Vec<&Trigger> = definition.triggers.iter().filter(|trigger| !is_same(trigger)).collect();
     let is_defined = |key: &TriggerKey| definition.triggers.iter().any(|trigger| trigger.key == *key);
     let superfluous = before.iter().flat_map(|row| &row.triggers).filter(|key| !is_defined(key));
     let is_bare = superfluous.filter_map(|key| triggers.get(key)).all(|row| row.job != *key);
     let revision = |row: &DefinitionRow| u32::try_from(row.revision).unwrap_or(u32::MAX);
+    let hash = form::hash(definition);
+    let noted = before.as_ref().map(|row| if form::is_of(&row.hash, &hash) { &*hash } else { &*row.hash });
     let stored = Stored {
         exists: existing.contains(key),
         is_same: is_job_same && differing.is_empty() && is_bare,
-        noted: before.as_ref().map(|row| (row.hash.as_str(), revision(row))),
+        noted: noted.zip(before.as_ref().map(revision)),
     };
-    let decision = decide(definition.on_change, &form::hash(definition), definition.revision, stored);
+    let decision = decide(definition.on_change, &hash, definition.revision, stored);
+    // The triggers are what their fires, or somebody, have made of them.
+    if decision == Decision::Update
+        && definition.on_change == OnChange::Update
+        && before.as_ref().is_some_and(|row| form::has_same_triggers(&row.hash, &hash))
+    {
+        differing.clear();
+    }
     Ok(Judged { definition, decision, before, is_job_same, differing })
 }
 
