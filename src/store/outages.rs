@@ -145,13 +145,12 @@ impl Outages<'_> {
         };
         let mut outage = Outage { began_ms, ended_ms: now_ms, instance: instance.to_owned(), ..Outage::default() };
         outage.interrupted = count(interrupted);
-        self.count_missed(s, &mut outage)?;
+        let overdue = self.count_missed(s, &mut outage)?;
         s.insert(&outage)?;
         let last: Vec<Outage> = s.rows().latest_by(&["ended_ms"]).limit(MOST_OUTAGES).list()?;
         if let Some(oldest) = last.get(MOST_OUTAGES - 1) {
             s.rows::<Outage>().below("ended_ms", oldest.ended_ms).delete()?;
         }
-        let overdue = usize::try_from(outage.overdue).unwrap_or(0);
         let mode = match mode.since_ms {
             None if outages::asks_for_recovery(overdue, self.store.settings.recovery.threshold) => {
                 self.begin_recovery_in(s, mode.last_seen_ms, instance)?
@@ -166,15 +165,18 @@ impl Outages<'_> {
     }
 
     /// Counts overdue triggers by the decisions of their policies. Rows of a dead node count as the
-    /// states before.
-    fn count_missed(&self, s: &mut dyn Session, outage: &mut Outage) -> Result<()> {
+    /// states before. Returns the number of overdue triggers, as far as the threshold of the
+    /// recovery mode asks for.
+    fn count_missed(&self, s: &mut dyn Session, outage: &mut Outage) -> Result<usize> {
         let now_ms = outage.ended_ms;
         let fired = s.fired(FiredSelection::All)?;
         let running = fired.iter().filter(|fire| fire.state == FiredState::Executing).count();
         outage.interrupted = outage.interrupted.saturating_add(count(running));
         let held = fired.iter().filter(|fire| fire.state == FiredState::Acquired && fire.scheduled_ms < now_ms);
         let held: Vec<TriggerKey> = held.map(|fire| fire.trigger.clone()).take(MOST_COUNTED).collect();
-        let all = s.read_cluster_load(Late::Before(now_ms), MOST_COUNTED + 1)?.1.overdue;
+        let threshold = usize::try_from(self.store.settings.recovery.threshold).unwrap_or(usize::MAX);
+        let wanted = threshold.max(MOST_COUNTED + 1);
+        let all = s.read_cluster_load(Late::Before(now_ms), wanted)?.1.overdue;
         outage.uncounted = all > MOST_COUNTED;
         outage.overdue = count(all.min(MOST_COUNTED));
 
@@ -201,7 +203,7 @@ impl Outages<'_> {
         // The rest heeds no misfire instruction.
         let told = outage.fire_now + outage.fire_each + outage.skipped + outage.unreadable;
         outage.fire_each += outage.overdue.saturating_sub(told).max(0);
-        Ok(())
+        Ok(all)
     }
 
     fn judge_missed(&self, s: &mut dyn Session, rows: &[TriggerRow], outage: &mut Outage) -> Result<()> {

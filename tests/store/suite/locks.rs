@@ -57,6 +57,8 @@ fn one_holds_a_lock_and_fences_grow() {
     assert_eq!(a.store.locks().renew(&[key(&third)]).unwrap(), [key(&third)]);
     // Also when nothing is left of the row, the fence goes on growing.
     assert!(take(&b, "stock").unwrap().fence > third.fence);
+    cluster.advance(31 * SECOND);
+    assert_eq!(cluster.store.locks().break_lock("stock").unwrap(), None, "nobody holds it any more");
 }
 
 on_each_database!(locks_are_forgotten_a_day_after_their_time);

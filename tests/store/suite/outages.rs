@@ -260,6 +260,22 @@ fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_o
     }
 }
 
+on_each_database!(a_threshold_above_what_an_outage_counts_is_reached);
+/// An outage counts 10,000 overdue triggers and no more. A threshold above that was never reached.
+fn a_threshold_above_what_an_outage_counts_is_reached() {
+    for (threshold, begins) in [(10_002, true), (10_003, false)] {
+        let cluster = Cluster::with(open(), |settings| settings.recovery.threshold = threshold);
+        let mut worker = saying(&cluster, "W", NodeRole::Worker, NodeActivity::Firing);
+        let many = (0..10_002).map(|n| once(&format!("t{n}"), "j", NOW + 30 * SECOND).build().unwrap()).collect();
+        cluster.store.catalogue().schedule(vec![(job("j").durable(true).build().unwrap(), many)], false).unwrap();
+        worker.check_in();
+        cluster.advance(MINUTE * 10);
+        let outage = cluster.stranger("X").check_in().outage.expect("nobody lived");
+        assert_eq!((outage.overdue, outage.uncounted), (10_000, true));
+        assert_eq!(cluster.store.outages().recovery_mode().unwrap().is_some(), begins);
+    }
+}
+
 on_each_database!(an_observer_hides_no_outage);
 /// DS-82, DS-86: observers and whoever takes no work are nobody: workers die, an observer lives on
 /// and clears up after them, and the first worker that returns finds the outage and a backlog for
