@@ -64,6 +64,22 @@ impl Place {
         self.store.firing().acquire(&self.owner, &request).unwrap().fired.pop().unwrap()
     }
 
+    /// A time of a trigger of the job has misfired, long after all runs.
+    fn misfires(&self, job: &str) {
+        let text = format!(
+            "INSERT INTO QRTZ_CN_HISTORY (SCHED_NAME, FIRE_ID, TRIGGER_NAME, TRIGGER_GROUP, JOB_NAME, JOB_GROUP, SCHED_MS, \
+             ENDED_MS, OUTCOME, ATTEMPT) VALUES ('{}', 'misfire-1', '{job}', 'DEFAULT', '{job}', 'DEFAULT', 0, \
+             9000000000000, 'misfired', 0)",
+            self.scheduler
+        );
+        match self.url.split_once(':') {
+            Some(("sqlite", path)) => sql_query(text).execute(&mut SqliteConnection::establish(path).unwrap()),
+            Some(("mysql", _)) => sql_query(text).execute(&mut MysqlConnection::establish(&self.url).unwrap()),
+            _ => sql_query(text).execute(&mut PgConnection::establish(&self.url).unwrap()),
+        }
+        .unwrap();
+    }
+
     /// A name and a number of each row of a view, in order of the names.
     fn rows(&self, name: &str, number: &str, view: &str) -> Vec<(String, i64)> {
         let kind = if self.url.starts_with("mysql") { "SIGNED" } else { "BIGINT" };
@@ -110,8 +126,11 @@ fn views_tell_what_goes_on(url: String) {
     assert_eq!(place.rows("FIRE_ID", "AGE_MS", "RUNNING"), []);
     assert_eq!(place.rows("INSTANCE_NAME", "FIRES", "THROUGHPUT"), named("A", 2));
     assert_eq!(place.rows("INSTANCE_NAME", "NOT_SUCCEEDED", "THROUGHPUT"), named("A", 0));
-    let last = place.rows("FIRE_ID", "ATTEMPT", "LAST_RUNS");
-    assert_eq!(BTreeSet::from_iter(last), BTreeSet::from([(first.fire_id, 0), (second.fire_id, 0)]));
+    let runs = BTreeSet::from([(first.fire_id, 0), (second.fire_id, 0)]);
+    assert_eq!(BTreeSet::from_iter(place.rows("FIRE_ID", "ATTEMPT", "LAST_RUNS")), runs);
+    // A time that misfires later is no run.
+    place.misfires("a");
+    assert_eq!(BTreeSet::from_iter(place.rows("FIRE_ID", "ATTEMPT", "LAST_RUNS")), runs);
     place.store.upkeep().leave(&place.owner).unwrap();
     assert_eq!(place.rows("INSTANCE_NAME", "IS_ALIVE", "NODES"), []);
     place.store.database().forget_scheduler().unwrap();

@@ -1,0 +1,12 @@
+-- The last run of each job is a run, and not a time that misfired.
+-- {p} is the table prefix.
+
+CREATE OR REPLACE VIEW {p}CN_VIEW_LAST_RUNS AS
+SELECT j.SCHED_NAME, j.JOB_NAME, j.JOB_GROUP, j.JOB_CLASS_NAME AS JOB_TYPE, h.FIRE_ID, h.INSTANCE_NAME, h.FIRED_MS, h.ENDED_MS,
+    h.RUN_MS, h.OUTCOME, h.ATTEMPT, h.ERROR
+FROM {p}JOB_DETAILS j
+JOIN {p}CN_HISTORY h ON h.SCHED_NAME = j.SCHED_NAME AND h.FIRE_ID = (
+    SELECT x.FIRE_ID FROM {p}CN_HISTORY x
+    WHERE x.SCHED_NAME = j.SCHED_NAME AND x.JOB_NAME = j.JOB_NAME AND x.JOB_GROUP = j.JOB_GROUP
+        AND x.OUTCOME <> 'misfired'
+    ORDER BY x.ENDED_MS DESC, x.FIRE_ID DESC LIMIT 1);
