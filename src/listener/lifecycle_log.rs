@@ -197,10 +197,6 @@ pub(crate) fn cleaned_up(rows: usize) {
     debug!("pruned the history rows={rows}");
 }
 
-pub(crate) fn audit_failed(why: &str) {
-    debug!("audit failed error={why:?}");
-}
-
 pub(crate) fn alarm(instance: &str, alarm: &Alarm) {
     let Alarm { kind, detail, .. } = alarm;
     let jobs: Vec<String> = alarm.jobs.iter().map(named).collect();

@@ -126,10 +126,9 @@ impl Steps<'_> {
         ["clean-up", "misfire", "cluster", "monitor", "audit"].into_iter().for_each(|name| self.end(name));
         self.report.unrecorded = node.completions.count();
         self.report.abandoned_jobs = node.running_fires.shown(node.clock.ticks());
-        if all_ended || self.deadline > node.clock.ticks() {
-            self.leave();
-        } else {
-            self.report.leave_error = Some("no time was left".to_owned());
+        match self.reason_to_stay(all_ended) {
+            None => self.leave(),
+            Some(why) => self.report.leave_error = Some(why.to_owned()),
         }
         // Last: nothing of the node waits for listeners, and they hear of what was found to the
         // end.
@@ -183,6 +182,20 @@ impl Steps<'_> {
             if node.clock.wait(&node.completions.recorded, Some(self.deadline)) == Woken::TimedOut {
                 return;
             }
+        }
+    }
+
+    /// Why the node does not take its rows back; none if it does. While check-ins fail, a database
+    /// that is away would be waited for.
+    fn reason_to_stay(&self, all_ended: bool) -> Option<&'static str> {
+        let node = self.node;
+        let now = node.clock.ticks();
+        let left = self.deadline.saturating_sub(now);
+        let is_away = node.services.cluster.record.health(now).errors_in_a_row > 0;
+        match node.settings.data_source.as_ref().filter(|_| is_away).map(|source| source.connection_timeout) {
+            Some(wait) if left < wait => Some("the database is away, and no time was left to wait for it"),
+            _ if all_ended || !left.is_zero() => None,
+            _ => Some("no time was left"),
         }
     }
 

@@ -15,6 +15,9 @@ use crate::store::Lock;
 use crate::trigger::TriggerState;
 use std::sync::atomic::Ordering;
 
+/// The most intervals of the monitor between two looks of a node, and one more.
+const INTERVALS: u32 = 5;
+
 /// The threads of the worker pool.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Workers {
@@ -195,19 +198,22 @@ impl List {
         }
     }
 
-    /// The cluster, as the monitor saw it last.
+    /// The cluster, as the monitor saw it last. A node that cannot look any more says nothing of
+    /// it: whoever takes the maximum over all nodes would not see that the others have gone.
     fn cluster(&mut self, view: &View, node: &Node) {
-        if let Some((seen, load)) = &view.load {
-            for Family { name, help, samples } in cluster(load) {
-                self.add(name, help, samples);
-            }
-            let age = node.clock.ticks().saturating_sub(*seen).as_secs_f64();
-            self.gauge("carnelian_monitor_age_seconds", "How old what is said of the cluster is.", age);
+        let now = node.clock.ticks();
+        let load = view.fresh_load(now, node.settings.monitor.interval, INTERVALS);
+        for Family { name, help, samples } in load.into_iter().flat_map(cluster) {
+            self.add(name, help, samples);
+        }
+        if let Some((seen, _)) = &view.load {
+            let age = now.saturating_sub(*seen).as_secs_f64();
+            self.gauge("carnelian_monitor_age_seconds", "How old the last look at the cluster is.", age);
         }
         if let Some(skew) = view.skew {
             self.gauge("carnelian_clock_skew_seconds", "How far this node's clock is ahead of the database's.", skew);
         }
-        if let Some(states) = &view.states {
+        if let Some(states) = view.states.as_ref().filter(|_| load.is_some()) {
             let known = TriggerState::ALL.into_iter().map(|state| (state.name(), 0));
             let mut all: std::collections::BTreeMap<&str, usize> = known.collect();
             all.extend(states.iter().map(|(state, n)| (state.as_str(), *n)));

@@ -53,6 +53,18 @@ pub(crate) struct View {
     pub(crate) raised: BTreeSet<AlarmKind>,
 }
 
+/// The time by which a look at the cluster may be late.
+const LATE: Duration = Duration::from_secs(5);
+
+impl View {
+    /// The cluster, if it was looked at within so many intervals of the monitor. An older look says
+    /// nothing of now.
+    pub(crate) fn fresh_load(&self, now: Duration, interval: Duration, intervals: u32) -> Option<&ClusterLoad> {
+        let longest = interval.saturating_mul(intervals).saturating_add(LATE);
+        self.load.as_ref().filter(|(at, _)| now.saturating_sub(*at) <= longest).map(|(_, load)| load)
+    }
+}
+
 /// Fires by their jobs, or by the groups of these. Only with the setting that asks for it: here is
 /// a lock.
 struct Groups {

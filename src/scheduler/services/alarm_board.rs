@@ -18,9 +18,6 @@ const MOST_NAMED: usize = 100;
 /// The time until an alarm that is on its way is looked at again.
 const SOON: Duration = Duration::from_secs(1);
 
-/// The time by which a look at the cluster may be late.
-const LATE: Duration = Duration::from_secs(5);
-
 /// The alarms of a node, and how each of them stands.
 #[derive(Default)]
 pub(crate) struct AlarmBoard {
@@ -79,9 +76,7 @@ impl AlarmBoard {
         let seen = view.load.as_ref();
         // One node speaks for the cluster.
         let speaks = seen.is_none_or(|(_, load)| load.longest_serving.as_deref() == Some(&*node.instance));
-        // A view of too long ago says nothing of now.
-        let fresh = node.settings.monitor.interval.saturating_mul(2).saturating_add(LATE);
-        let load = seen.filter(|(at, _)| now.saturating_sub(*at) <= fresh).map(|(_, load)| load);
+        let load = view.fresh_load(now, node.settings.monitor.interval, 2);
         let (mut jobs, mut for_cluster) = (Vec::new(), false);
         let (value, detail) = match kind {
             AlarmKind::OverdueTriggers => {

@@ -66,6 +66,7 @@ impl Auditor {
         if !everything && !is_longest_serving {
             return Ok(());
         }
+        let mut failed = Ok(());
         let audited = if everything { node.store.upkeep().audit() } else { node.store.upkeep().mend() };
         match audited {
             Ok(pass) => {
@@ -75,16 +76,16 @@ impl Auditor {
                     node.services.acquirer.wake();
                 }
             }
-            Err(error) => lifecycle_log::audit_failed(&error.to_string()),
+            Err(error) => failed = Err(error),
         }
         let changes = node.notifications.changes();
         // A node that takes no work does not look for changes either.
         let is_unchanged = node.is_firing() && changes == self.changes;
         if is_longest_serving && !everything && is_unchanged && !self.orphan_watch.is_due(&node) {
-            return Ok(());
+            return failed;
         }
         self.changes = changes;
-        self.orphan_watch.look(&node, is_longest_serving)
+        self.orphan_watch.look(&node, is_longest_serving).and(failed)
     }
 }
 
@@ -101,11 +102,9 @@ impl Service for Auditor {
         let is_whole_due = is_over(CHECKINS_PER_IDLE_AUDIT * u64::from(share));
         self.checkins = checkins;
         // The next one follows with a later check-in, whether this one fails or not.
-        if let Err(error) = self.audit(is_whole_due) {
-            lifecycle_log::audit_failed(&error.to_string());
-        }
+        let audited = self.audit(is_whole_due);
         let ended = self.node.clock.ticks();
         self.next_audit = ended.saturating_add(ended.saturating_sub(begun).saturating_mul(SHARE_OF_AUDITS));
-        Ok(Next::WhenSignalled)
+        audited.map(|()| Next::WhenSignalled)
     }
 }

@@ -110,9 +110,12 @@ impl Service for Monitor {
         let now = self.node.clock.ticks();
         let interval = self.node.settings.monitor.interval;
         let is_due = now >= self.next_look;
-        let looked = if is_due && !interval.is_zero() { self.look() } else { Ok(()) };
         // Alarms that the node knows by itself do not wait for the store.
         self.board.look(&self.node);
+        let looked = if is_due && !interval.is_zero() { self.look() } else { Ok(()) };
+        if is_due {
+            self.board.look(&self.node);
+        }
         #[cfg(feature = "metrics")]
         if is_due {
             self.publish();

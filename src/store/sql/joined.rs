@@ -18,13 +18,14 @@ by_place! {
 }
 
 /// The level, the time, and limits for this transaction, where the caller's session has none of its
-/// own: one statement.
+/// own: one statement. 59 s is nobody's own limit: a guard has set it, and a change comes after the
+/// guard.
 macro_rules! joined {
     ($idle:literal) => {
         concat!(
             "SELECT current_setting('transaction_isolation') AS level, \
              CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint) AS now_ms, \
-             CASE current_setting('idle_in_transaction_session_timeout') WHEN '0' \
+             CASE WHEN current_setting('idle_in_transaction_session_timeout') IN ('0', '59s') \
              THEN set_config('idle_in_transaction_session_timeout', '",
             $idle,
             "', true) END AS idle, \
@@ -45,7 +46,7 @@ impl SqlSession<'_, '_> {
             Backend::Sqlite => None,
             Backend::Postgres => {
                 let text = match join {
-                    Join::Guard => joined!("60s"),
+                    Join::Guard => joined!("59s"),
                     Join::Change | Join::ChangeOfStranger | Join::ChangeBesideQuartz => joined!("5s"),
                 };
                 let row = self.load::<OnPostgres>(text, &[])?.pop();

@@ -84,10 +84,16 @@ fn an_outage_raises_the_alarm_of_check_ins() {
     cluster.database.refuse(None);
     expect(&alarms, AlarmKind::CheckinFailures, false);
 
+    let counts_nodes = || node.metrics_text().contains("carnelian_working_nodes ");
+    wait_until("it has looked at the cluster", LONG, counts_nodes);
     cluster.database.turn(false);
     expect(&alarms, AlarmKind::CheckinFailures, true);
+    // The node said for ever how many nodes there had been: a maximum over all hid that they went.
+    wait_until("it says nothing of a cluster that it does not see", LONG, || !counts_nodes());
+    assert!(node.metrics_text().contains("carnelian_monitor_age_seconds "));
     cluster.database.turn(true);
     expect(&alarms, AlarmKind::CheckinFailures, false);
+    wait_until("it sees the cluster again", LONG, counts_nodes);
     assert_eq!(node.health().counters.alarms, 2);
 }
 

@@ -74,8 +74,9 @@ fn assert_calm(place: &Place, nodes: &[Scheduler]) {
         assert!(health.is_registered, "{}: {health:?}", place.database);
         assert_eq!((counters.failed_out, counters.lost, counters.fenced_writes), (0, 0, 0), "{counters:?}");
     }
-    let alive: Vec<bool> = nodes[0].instances().unwrap().iter().map(|node| node.alive).collect();
-    assert_eq!(alive, [true; 3]);
+    // A busy machine lets a node be late now and then.
+    let alive = || nodes[0].instances().unwrap().iter().map(|node| node.alive).collect::<Vec<_>>();
+    wait_until("all check in", LONG, || alive() == [true; 3]);
     assert!(nodes[0].history(&HistoryQuery::new().outcome(FireOutcome::Lost)).unwrap().is_empty());
 }
 
