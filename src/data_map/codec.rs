@@ -29,7 +29,11 @@ impl DataFormat {
         let count = |entries| format!("{entries} entries");
         let bytes = bytes.map_err(|reason| Error::invalid("job data", count(data.len()), reason))?;
         if bytes.len() > MAX_STORED_BYTES {
-            let expected = format!("{} bytes are more than the {MAX_STORED_BYTES} that can be stored", bytes.len());
+            let expected = format!(
+                "{} bytes are more than the {MAX_STORED_BYTES} that can be stored: keep references instead of what they \
+                 refer to",
+                bytes.len()
+            );
             return Err(Error::invalid("job data", count(data.len()), expected));
         }
         Ok(bytes)

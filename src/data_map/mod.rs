@@ -111,7 +111,10 @@ macro_rules! from_value {
         })*
     };
 }
-from_value!(String => String, &str => String, bool => Bool, i32 => Int, i64 => Long, f32 => Float, f64 => Double);
+from_value!(
+    String => String, &str => String, &String => String, char => String, bool => Bool, u8 => Int, u16 => Int, i32 => Int,
+    u32 => Long, i64 => Long, f32 => Float, f64 => Double
+);
 
 /// Named values for a job, kept in order of their names.
 ///

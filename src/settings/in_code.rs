@@ -33,10 +33,14 @@ impl Settings {
         self.data_source = Some(source);
     }
 
-    /// Shares the database with other nodes, under a name of this node's own.
-    pub(crate) fn use_cluster(&mut self) -> Result<()> {
+    /// Shares the database with other nodes, under a name of this node's own. A pool of the
+    /// application's leads to the database without a data source.
+    pub(crate) fn use_cluster(&mut self, has_pool: bool) -> Result<()> {
+        if has_pool {
+            self.job_store.kind = StoreKind::Sql;
+        }
         if self.job_store.kind == StoreKind::Memory {
-            let message = "a cluster needs a database, which the nodes share: name it with `database`, or with \
+            let message = "a cluster needs a database, which the nodes share: name it with `database` or `pool`, or with \
                            jobStore.dataSource and dataSource.NAME.URL";
             return Err(Error::Settings(message.to_owned()));
         }

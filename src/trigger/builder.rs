@@ -4,8 +4,8 @@ use super::{
     DEFAULT_PRIORITY, MisfireInstruction, Overlap, Policies, START_WHEN_STORED, Schedule, SimpleSchedule, Trigger,
 };
 use crate::data_map::{DataValue, JobDataMap};
-use crate::epoch::millis;
-use crate::error::Result;
+use crate::epoch::{millis, moment};
+use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use chrono::{DateTime, Utc};
 use std::time::Duration;
@@ -109,7 +109,9 @@ impl TriggerBuilder {
         self
     }
 
-    /// The first moment it may fire. Default: when it is stored, by the store's clock.
+    /// The first moment it may fire, after the beginning of 1970. Default: when it is stored, by the
+    /// store's clock. A start that is longer ago than the misfire threshold (60 s by default) is a
+    /// misfire: the fire waits for the next look of the misfire handler.
     pub fn start_at(mut self, start: DateTime<Utc>) -> Self {
         self.trigger.start_ms = start.timestamp_millis();
         self.starts_when_stored = false;
@@ -216,6 +218,11 @@ impl TriggerBuilder {
         if trigger.schedule.starts_with_the_second() && !self.starts_when_stored {
             // As Quartz cuts the start of a cron trigger.
             trigger.start_ms = trigger.start_ms.div_euclid(1000) * 1000;
+        }
+        // Quartz's tables have no earlier time: they read it as none, and the trigger never fires.
+        if trigger.start_ms <= 0 && !self.starts_when_stored {
+            let expected = "expected a time after 1970-01-01T00:00:00Z: leave the start out to begin at once";
+            return Err(Error::invalid("start of a trigger", moment(trigger.start_ms), expected));
         }
         if trigger.schedule.is_fixed_delay() && trigger.policies.overlap == Overlap::AllowAll {
             trigger.policies.overlap = Overlap::BufferOne;

@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod api_mistakes;
 mod census;
 mod dashboard;
 mod executions;

@@ -292,11 +292,11 @@ impl SchedulerBuilder {
             }
             (None, None) => self.store.as_ref().map(|store| store.settings().clone()).unwrap_or_default(),
         };
+        #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+        let has_pool = self.pool.is_some();
+        #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
+        let has_pool = false;
         if let Some(url) = self.database {
-            #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-            let has_pool = self.pool.is_some();
-            #[cfg(not(any(feature = "sqlite", feature = "postgres", feature = "mysql")))]
-            let has_pool = false;
             if has_pool || self.store.is_some() {
                 let message = "both a database and a store or pool were given: expected one";
                 return Err(Error::Settings(message.to_owned()));
@@ -307,7 +307,7 @@ impl SchedulerBuilder {
             settings.use_workers(count)?;
         }
         if self.clustered {
-            settings.use_cluster()?;
+            settings.use_cluster(has_pool)?;
         }
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::default()));
         #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]

@@ -12,6 +12,9 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use std::time::Duration;
 
+/// The most works that follow each other in a submission, the first included.
+const MOST_IN_A_ROW: usize = 100;
+
 /// Work for one run of a job type, as soon as a worker is free, or later.
 ///
 /// The work becomes a job and a one-shot trigger of a random name in the group `SUBMITTED`; both go
@@ -223,7 +226,12 @@ impl Submission {
         self
     }
 
-    fn into_request(mut self, now_ms: i64) -> Result<Request> {
+    /// The request, which is preceded by so many others of its chain.
+    fn into_request(mut self, now_ms: i64, before: usize) -> Result<Request> {
+        if before >= MOST_IN_A_ROW {
+            let expected = format!("expected at most {MOST_IN_A_ROW} in a row: submit the rest from the last of them");
+            return Err(Error::invalid("work that follows work", before + 1, expected));
+        }
         if let Some(context) = self.traceparent {
             check_traceparent(&context)?;
             self.data.put(TRACEPARENT, context);
@@ -240,12 +248,13 @@ impl Submission {
         let trigger = Trigger::builder(key, name).priority(self.priority);
         let trigger = match self.start {
             Start::WhenStored => trigger,
-            Start::At(start) => trigger.start_at(start),
+            // What was to be done before there was a time is to be done now.
+            Start::At(start) => trigger.start_at(start.max(moment(1))),
             Start::After(delay) => trigger.start_at(moment(now_ms.saturating_add(millis(delay)))),
         };
         let next = |(on, next): (On, Self)| {
             next.check_follows()?;
-            Ok((on, next.into_request(now_ms)?))
+            Ok((on, next.into_request(now_ms, before + 1)?))
         };
         let then = self.then.into_iter().map(next).collect::<Result<_>>()?;
         let (job, trigger) = (job.data_map(self.data).build()?, trigger.build()?);
@@ -298,14 +307,16 @@ impl Scheduler {
         let unknown = self.name_unknown_types(new);
         for (request, taken) in requests.iter().zip(&mut taken) {
             let job_type = request.job.job_type();
-            taken.warning = unknown.contains(job_type).then(|| format!("no live node has job type `{job_type}`"));
+            let unknown = unknown.contains(job_type).then(|| format!("no live node has job type `{job_type}`"));
+            let warnings: Vec<String> = unknown.into_iter().chain(taken.warning.take()).collect();
+            taken.warning = (!warnings.is_empty()).then(|| warnings.join("; "));
         }
         Ok(taken)
     }
 
     fn requests(&self, submissions: impl IntoIterator<Item = Submission>) -> Result<Vec<Request>> {
         let now_ms = self.inner.node.clock.wall_time().timestamp_millis();
-        submissions.into_iter().map(|submission| submission.into_request(now_ms)).collect()
+        submissions.into_iter().map(|submission| submission.into_request(now_ms, 0)).collect()
     }
 
     /// Stores work inside a transaction of the caller's: with what the caller writes, or not at

@@ -2,7 +2,7 @@
 
 use super::acquirer::Leftovers;
 use super::service::{Next, Service};
-use crate::error::{Error, FailureClass, Result};
+use crate::error::{Error, FailureClass, Result, storable};
 use crate::listener::lifecycle_log;
 use crate::scheduler::node::Node;
 use crate::scheduler::run::completion_queue::{CompletionQueue, MOST_COMPLETED, MOST_TEXT_BYTES, OwnedCompletion};
@@ -210,7 +210,11 @@ impl Completer {
         let has_lines = !completion.log.is_empty();
         let has_words = completion.ending.error.is_some() || completion.ending.result.is_some() || has_lines;
         let what = match completion.job_data.take() {
-            Some(_) => "the data",
+            Some(_) => {
+                let lost = format!("the data cannot be stored, and stay as they were: {error}");
+                completion.ending.error.get_or_insert_with(|| storable(&lost, 2000));
+                "the data"
+            }
             None if has_words => "the result, the error or the log",
             None => return Err(error),
         };

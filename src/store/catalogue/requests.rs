@@ -3,7 +3,7 @@
 use super::Catalogue;
 use super::continuations::child_hash;
 use super::if_stored::IfStored;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::hash::HashMap;
 use crate::job::{JobDetail, On};
 use crate::key::{JobKey, TriggerKey, check_name};
@@ -44,8 +44,9 @@ pub struct Taken {
     pub trigger: TriggerKey,
     /// True if the request was taken now; otherwise the keys are those of the first time.
     pub is_new: bool,
-    /// The reason why nobody can run it at present, for people: no live node has its job type. None
-    /// if a node can, or nobody can tell.
+    /// The reason why not all of it will run at present, for people: no live node has its job type,
+    /// or work that was to follow was taken before under its request id. None if nothing is known
+    /// against it.
     pub warning: Option<String>,
 }
 
@@ -62,12 +63,20 @@ impl Taken {
 
 fn checked_ids(requests: &[Request]) -> Result<Vec<String>> {
     let mut ids = Vec::new();
-    let mut left: Vec<&Request> = requests.iter().collect();
-    while let Some(Request { request_id, then, .. }) = left.pop() {
-        ids.extend(request_id.clone());
-        left.extend(then.iter().map(|(_, request)| request));
+    for request in requests {
+        let (mut left, first) = (vec![request], ids.len());
+        while let Some(Request { request_id, then, .. }) = left.pop() {
+            if let Some(id) = request_id {
+                check_name("request id", id)?;
+                if ids.iter().skip(first).any(|known| known == id) {
+                    let expected = "expected an id of its own for each work of a submission, what follows it included";
+                    return Err(Error::invalid("request id", id, expected));
+                }
+                ids.push(id.clone());
+            }
+            left.extend(then.iter().map(|(_, request)| request));
+        }
     }
-    ids.iter().try_for_each(|id| check_name("request id", id))?;
     Ok(ids)
 }
 
@@ -79,10 +88,11 @@ impl Work {
         self.requests.push(row);
     }
 
-    /// Adds what follows a request, apart from requests that were taken before.
-    fn add_following(&mut self, parent: &Request, known: &mut HashMap<String, RequestRow>) {
+    /// Adds what follows a request, apart from requests that were taken before, whose ids are told.
+    fn add_following(&mut self, parent: &Request, known: &mut HashMap<String, RequestRow>, taken: &mut Vec<String>) {
         for (on, child) in &parent.then {
-            if child.request_id.as_ref().is_some_and(|id| known.contains_key(id)) {
+            if let Some(id) = child.request_id.as_ref().filter(|id| known.contains_key(*id)) {
+                taken.push(id.clone());
                 continue;
             }
             // A job without a trigger would go: this one is durable as long as it waits.
@@ -98,7 +108,7 @@ impl Work {
                 child_is_blocked: false,
             });
             self.add_request(child, known);
-            self.add_following(child, known);
+            self.add_following(child, known, taken);
         }
     }
 }
@@ -153,10 +163,15 @@ impl Catalogue<'_> {
                 answers.push(Taken::of(row));
                 continue;
             }
-            answers.push(Taken::anew(request));
+            let mut answer = Taken::anew(request);
             work.first.push((job.clone(), vec![trigger.clone()]));
             work.add_request(request, &mut known);
-            work.add_following(request, &mut known);
+            let mut taken = Vec::new();
+            work.add_following(request, &mut known, &mut taken);
+            answer.warning = (!taken.is_empty()).then(|| {
+                format!("request `{}` was taken before: its work does not follow this one", taken.join("`, `"))
+            });
+            answers.push(answer);
         }
         self.check_work(&work.first)?;
         self.schedule_in_session(s, &work.first, IfStored::Refuse)?;
