@@ -93,8 +93,9 @@ impl JobDefinition {
     }
 
     /// A number that grows with changes of the definition. A node leaves a stored definition with a
-    /// larger number alone: in a rolling upgrade, a node of the old program that starts again does
-    /// not undo what the new one has stored. Default: 0.
+    /// larger number alone, and stores nothing if somebody has deleted that job: in a rolling
+    /// upgrade, a node of the old program that starts again does not undo what the new one has
+    /// stored. Default: 0.
     pub fn revision(mut self, revision: u32) -> Self {
         self.revision = revision;
         self

@@ -75,9 +75,12 @@ impl JobType {
         self
     }
 
-    /// Declares that the type is to end: what is stored of it still runs, new jobs of it, and new
-    /// triggers of its jobs, are refused on this node. `instead` says what to use.
-    /// [`JobDetailBuilder::even_if_deprecated`] forces it.
+    /// Declares that the type is to end: what is stored of it still runs. This node refuses new jobs
+    /// of it, and a new trigger that is stored by itself for a job of it; `instead` says what to
+    /// use. [`JobDetailBuilder::even_if_deprecated`] forces it.
+    ///
+    /// A trigger that is stored together with its job, by a definition, a file or
+    /// [`IfExists::Replace`](crate::IfExists::Replace), is not refused if the job exists.
     ///
     /// [`JobDetailBuilder::even_if_deprecated`]: crate::JobDetailBuilder::even_if_deprecated
     pub fn deprecated(mut self, instead: impl Into<String>) -> Self {
