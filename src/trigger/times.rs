@@ -8,8 +8,8 @@ use crate::epoch::moment;
 use crate::local;
 use chrono::Datelike;
 
-/// The excluded spans that a trigger is stepped over before it counts as without a time left: a day
-/// of seconds, two months of minutes, centuries of days.
+/// The excluded spans that a trigger is stepped over before it counts as without a time left:
+/// centuries of days; the spans of a cron calendar are seconds to days.
 const MAX_STEPS: usize = 100_000;
 
 /// As many of the times that only single steps find, each of which costs a search from the start: a
