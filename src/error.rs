@@ -9,7 +9,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why an operation was refused or did not happen.
 ///
 /// Nothing is half done when an operation returns an error: it is one transaction, and it was
-/// rolled back.
+/// rolled back. There are two exceptions. After [`FailureClass::CommitUnknown`] nobody knows: look
+/// whether it was done before you try again. Methods of several steps, such as
+/// [`Scheduler::pause_job_and_stop`](crate::Scheduler::pause_job_and_stop), say so, and keep the
+/// steps that were done.
 ///
 /// `Debug` writes the same text as `Display`, since `Debug` is what a program shows whose `main`
 /// returns an error: all mistakes of a settings file, a line each.
@@ -178,7 +181,8 @@ words! {
 }
 
 impl FailureClass {
-    /// True if the same transaction may well succeed when tried again.
+    /// True if the same transaction may well succeed when tried again. After
+    /// [`FailureClass::CommitUnknown`] it may have been done already.
     pub fn is_transient(self) -> bool {
         use FailureClass::*;
         matches!(
@@ -230,7 +234,8 @@ impl Error {
         DatabaseError { operation: operation.to_owned(), message, class: FailureClass::Serialization }.into()
     }
 
-    /// True if the operation may well succeed when tried again.
+    /// True if the operation may well succeed when tried again. After
+    /// [`FailureClass::CommitUnknown`] it may have been done already.
     pub fn is_transient(&self) -> bool {
         matches!(self, Error::Database(e) if e.class.is_transient())
     }

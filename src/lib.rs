@@ -58,9 +58,9 @@
 //!   ([`JobDetailBuilder::requests_recovery`]).
 //! * A node that was declared dead while it lived can change nothing that belongs to another node
 //!   by then, and its jobs can see that: [`JobContext::holds_fire`].
-//! * Effects happen exactly once for a job that writes to the same database through
-//!   [`JobContext::complete_in`]; otherwise at least once if the job asks for recovery, and at most
-//!   once per fire if not.
+//! * The work of a node that dies happens at least once if its job asks for recovery, else at most
+//!   once. With recovery it happens exactly once for a job that writes to the same database through
+//!   [`JobContext::complete_in`].
 //!
 //! # Map
 //!

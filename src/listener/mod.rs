@@ -5,8 +5,8 @@
 //! here. Events of a run are told on its worker, and those of the application on its own thread:
 //! listeners should be quick there. Events that the node finds in the background are told on a
 //! thread of its own, one after the other and in its order: one that takes long delays the others,
-//! but no check-in, heartbeat or recovery. Of that 10,000 events may wait; what comes beyond that
-//! is not told, which is logged, counted (`health().untold_events`) and told by `scheduler_error`.
+//! but no check-in, heartbeat or recovery. At most 10,000 such events wait; further ones are not
+//! told, which is logged, counted (`health().untold_events`) and told by `scheduler_error`.
 //! A listener that panics is reported and has no other effect.
 
 mod dispatch;

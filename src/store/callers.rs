@@ -9,8 +9,8 @@ use diesel::r2d2::{ConnectionManager, PooledConnection};
 /// connection must lead to the scheduler's own database, and see its tables under the same names.
 ///
 /// The work should be the last step before the commit: until the end of the transaction the written
-/// rows are held, and others that want the same fire, job or trigger wait. Isolation levels other
-/// than READ COMMITTED are refused.
+/// rows are held, and others that want the same fire, job or trigger wait. On SQLite every write
+/// waits. Isolation levels other than READ COMMITTED are refused.
 #[non_exhaustive]
 pub enum CallersConnection<'c> {
     /// A connection to SQLite; begin the transaction as `immediate`.

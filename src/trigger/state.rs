@@ -13,7 +13,8 @@ pub enum TriggerState {
     /// Reserved by one node, which will fire it at its time.
     Acquired,
     /// The job disallows concurrent execution and is running somewhere; or the trigger is due and
-    /// waits for a run of its own to end, by its [`Overlap`](crate::Overlap).
+    /// waits for a run of its own to end, by its [`Overlap`](crate::Overlap); or its fixed delay
+    /// begins when a run of its own ends.
     Blocked,
     /// Paused.
     Paused,
@@ -21,7 +22,8 @@ pub enum TriggerState {
     PausedBlocked,
     /// No fire time is left; the row stays until the last fire has ended.
     Complete,
-    /// A completion instruction set the trigger aside, and a person must reset it.
+    /// The trigger is set aside until a person resets it: by a completion instruction, a handler of
+    /// dead fires or a node of Quartz, or because its work is parked.
     Error,
 }
 

@@ -233,9 +233,9 @@ impl Scheduler {
         node.services.heartbeat.wake();
     }
 
-    /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or was asked
-    /// before. Another node learns it at once, or with its next poll. A run on a node of Quartz
-    /// cannot be reached.
+    /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or if it runs
+    /// on another node and was asked before. Another node learns it at once, or with its next poll.
+    /// A run on a node of Quartz cannot be reached.
     ///
     /// # Errors
     /// What can go wrong with the store.

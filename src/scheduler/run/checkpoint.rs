@@ -11,7 +11,7 @@ impl JobContext {
     ///
     /// Written in a transaction of its own, as JSON, at most
     /// [`MAX_CHECKPOINT_BYTES`](crate::recovery::MAX_CHECKPOINT_BYTES). The checkpoint goes when
-    /// the fire ends. Work after a checkpoint and before the next may be done again.
+    /// the work ends. Work after a checkpoint and before the next may be done again.
     ///
     /// ```
     /// use carnelian::{JobContext, JobError};

@@ -340,7 +340,7 @@ impl JobContext {
 
     /// Ends this fire inside a transaction of the job's own: what the job wrote there
     /// and the end of the fire are committed together, or neither is. The effect of a fire thus
-    /// happens exactly once, whatever dies when.
+    /// happens exactly once if its job asks for recovery, else at most once.
     ///
     /// Call it as the last step of the transaction, and return from the job soon after the commit.
     /// If the transaction is rolled back the fire goes on; a job that then returns an error fails

@@ -69,7 +69,8 @@ impl JobError {
         }
     }
 
-    /// Runs the job again at once, in the same fire; goes before the other two.
+    /// Runs the job again at once, in the same fire; goes before the other two. A run that was
+    /// asked to stop is not run again, and after 10,000 repetitions in one fire the run has failed.
     pub fn refire_immediately(mut self) -> Self {
         self.refire_immediately = true;
         self

@@ -12,8 +12,10 @@ use crate::words::words;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// Somebody asked: [`Scheduler::interrupt`](crate::Scheduler::interrupt), or `carnelian
-    /// cancel`.
+    /// Somebody asked: [`Scheduler::interrupt`](crate::Scheduler::interrupt),
+    /// [`Scheduler::cancel_fire`](crate::Scheduler::cancel_fire), or `carnelian cancel`. Or the
+    /// next fire of the trigger is due, and its overlap is
+    /// [`Overlap::CancelPrevious`](crate::Overlap::CancelPrevious).
     Cancelled,
     /// The job was paused, with the wish that its runs stop:
     /// [`Scheduler::pause_job_and_stop`](crate::Scheduler::pause_job_and_stop), or `carnelian job
@@ -25,7 +27,7 @@ pub enum StopReason {
     /// [`StuckAction::Cancel`](crate::StuckAction::Cancel).
     Stuck,
     /// The node is drained, and what it runs is to stop:
-    /// [`Scheduler::drain`](crate::Scheduler::drain).
+    /// [`Scheduler::drain_and_stop`](crate::Scheduler::drain_and_stop).
     Drained,
     /// The node ends.
     Shutdown,

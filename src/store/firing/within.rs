@@ -10,7 +10,7 @@ use crate::store::{Firing, Join};
 impl Firing<'_> {
     /// Records the end of a fire inside the caller's transaction: what the job wrote there and the
     /// end of its fire are committed together, or neither is. The effect of the fire therefore
-    /// happens exactly once, whatever dies when.
+    /// happens exactly once if its job asks for recovery, else at most once.
     ///
     /// # Errors
     /// [`Error::Fenced`] if the fire belongs to another node by now; [`Error::Refused`] if there is
