@@ -52,7 +52,7 @@
 //!
 //! # Promises
 //!
-//! * A due fire is started by one node, or accounted for by its misfire instruction.
+//! * A due fire is started by at most one node, or accounted for by its misfire instruction.
 //! * A node that stops checking in is declared dead after its check-in interval and 7.5 s more.
 //!   The interrupted fires run again on another node if their jobs ask for recovery
 //!   ([`JobDetailBuilder::requests_recovery`]).
