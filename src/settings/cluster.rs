@@ -11,7 +11,7 @@ pub struct ClusterSettings {
     /// Reaction of a node that was declared dead while it lived; its jobs are told.
     /// Property `carnelian.cluster.onOwnershipLost`.
     pub on_ownership_lost: OnOwnershipLost,
-    /// Extra time between the verdict that a node is dead and the take-over of its work; 0.
+    /// Extra time before others take a silent node for dead and take its work over; 0.
     /// Property `carnelian.cluster.takeoverDelay` (ms, or a text such as `30s`).
     pub takeover_delay: Duration,
     /// Permission to store job types that no Java class can have while a node of Quartz is in the

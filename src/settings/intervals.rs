@@ -91,8 +91,8 @@ impl Settings {
             (
                 misfire.1 < window.saturating_add(takeover.1),
                 &[misfire, interval, tolerance, takeover],
-                "what a dead node had reserved is a misfire by the time it is given back: let the misfire threshold be \
-                 longer than interval, tolerance and delay together, or do not wonder at misfires after a failure",
+                "work that a dead node had taken and not begun is a misfire by the time it is given back: let the misfire \
+                 threshold be longer than interval, tolerance and delay together, or do not wonder at misfires after a failure",
             ),
             (
                 silence < store.checkin_misfire_threshold,

@@ -45,8 +45,8 @@ pub struct SchedulerSettings {
     /// A switch: other nodes are notified of changes, on PostgreSQL; yes. Equal on all nodes.
     /// Property `carnelian.scheduler.notify`.
     pub notify: bool,
-    /// By how many percent a poll interval is shortened at most, at random, so that nodes do not
-    /// look in step; 5. Property `carnelian.scheduler.pollJitter`.
+    /// By how many percent a poll interval is shortened at most, each time by another amount, so
+    /// that nodes do not look in step; 5. Property `carnelian.scheduler.pollJitter`.
     pub poll_jitter: u32,
     /// The value of `scheduler.dbFailureRetryInterval` (ms); 2 s. The field has no effect by
     /// itself: a file's value is read into `job_store.db_retry_interval` too, which all threads

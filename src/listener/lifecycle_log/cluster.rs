@@ -159,6 +159,10 @@ pub(crate) fn polling_strategy(wanted: &str, used: &str, is_beside_quartz: bool)
         info!("due triggers are taken as the settings ask for strategy={used}");
         return;
     }
-    let why = if is_beside_quartz { "a node of Quartz shares the tables" } else { "the database has no SKIP LOCKED" };
+    let why = if is_beside_quartz {
+        "a node of Quartz shares the tables"
+    } else {
+        "the database has no SKIP LOCKED, or its locks are written (Galera)"
+    };
     warn!("due triggers are taken under the lock: {why} wanted={wanted} strategy={used}");
 }

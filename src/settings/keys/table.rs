@@ -114,11 +114,11 @@ pub const KEYS: &[Key] = &[
         .derived("from the data source's URL"),
     optional("jobStore.driverDelegateInitString", Kind::Text, "Settings of the delegate.").ignored(OWN_SQL),
     key("jobStore.acquireTriggersWithinLock", Kind::Bool, "true", "Whether triggers are acquired under the lock.")
-        .fixed(&["true"], "triggers are always acquired under the lock"),
+        .fixed(&["true"], "triggers are always acquired under the lock, which claims of carnelian.jobStore.pollingStrategy `lock-and-fetch` share"),
     key("jobStore.useDBLocks", Kind::Bool, "true", "Whether the locks are in the database.")
         .fixed(&["true"], "the locks of a database store are always in the database"),
     key("jobStore.lockOnInsert", Kind::Bool, "true", "Whether inserts are made under the lock.")
-        .fixed(&["true"], "inserts are always made under the lock"),
+        .fixed(&["true"], "inserts are always made under the lock, but for those in a transaction of the caller's"),
     key("jobStore.doubleCheckLockMisfireHandler", Kind::Bool, "true", "Whether misfires are counted before the lock is taken.")
         .fixed(&["true"], "misfires are always counted before the lock is taken"),
     key("jobStore.dontSetAutoCommitFalse", Kind::Bool, "false", "Whether connections are left in auto-commit.")
@@ -288,7 +288,7 @@ pub const KEYS: &[Key] = &[
         "The zone of cron expressions and other schedules, calendars and times in job files that name none; what `user.timezone` or `TZ` is to a Java node. Logged at the start. Equal on all nodes.")
         .derived("the machine's: `TZ`, else what the system is set to, else UTC"),
     key("carnelian.scheduler.pollJitter", Kind::Count { least: 0, most: 90 }, "5",
-        "By how many percent a poll interval is shortened at most, at random, so that nodes do not look in step."),
+        "By how many percent a poll interval is shortened at most, each time by another amount, which the node's name and the number of the poll give, so that nodes do not look in step."),
     key("carnelian.jobStore.triggerOrder", Kind::Choice(&["time-then-priority", "priority-then-time"]), "time-then-priority",
         "Which of the due triggers fires first when there are more than free workers: the earliest as in Quartz, or the most important."),
     key("carnelian.jobStore.pollingStrategy", Kind::Choice(&["lock", "lock-and-fetch"]), "lock",
@@ -303,7 +303,7 @@ pub const KEYS: &[Key] = &[
         "After how long a job that no live node can run is deleted, with its triggers, by the next audit; `14d` leaves room for rolling upgrades.")
         .derived("never"),
     key("carnelian.dataSource.connectionTimeout", Kind::Duration { least: 1, most: YEAR }, "30s",
-        "How long a thread waits for a connection before it is a database failure."),
+        "How long a thread waits for a connection before it is a database failure; longer if the URL names several hosts that need more, as four hosts do (40 s)."),
     key("carnelian.dataSource.synchronous", Kind::Choice(&["full", "normal"]), "full",
         "What a commit waits for on SQLite: the disk, so that nothing is lost whatever crashes; or the operating system, so that a crash of the machine (not of the process) may take the last commits."),
     key("carnelian.dataSource.pooler", Kind::Choice(&["auto", "session", "transaction"]), "auto",
@@ -320,7 +320,7 @@ pub const KEYS: &[Key] = &[
     key("carnelian.cluster.skipBusyNodes", Kind::Bool, "false",
         "Whether a node that is still at an earlier tick of a job on several nodes has no part of the next. If not, the overlap of the trigger decides."),
     key("carnelian.cluster.takeoverDelay", Kind::Duration { least: 0, most: YEAR }, "0",
-        "Extra time between the verdict that a node is dead and the take-over of its work."),
+        "Extra time before others take a silent node for dead and take its work over. The node itself does not count it."),
     key("carnelian.definitions.source", Kind::Name { most: 190 }, "default",
         "The name under which the jobs that this program defines in code are remembered. Programs that share a scheduler and define different jobs need different ones."),
     key("carnelian.definitions.orphaned", Kind::Choice(&["report", "delete"]), "report",
