@@ -7,7 +7,7 @@ use crate::key::JobKey;
 use crate::scheduler::run::context::JobContext;
 
 impl Scheduler {
-    /// Lets a job follow another, from the parent's next run on: the child runs once for each run
+    /// Lets a job follow another, from the parent's next fire on: the child runs once for each run
     /// of the parent that ends as the [`Continuation`] says, on any node. The continuation is
     /// stored, and released in the transaction that ends the parent's run.
     ///

@@ -25,7 +25,7 @@ pub(super) fn continuations_of(s: &mut dyn Session, job: &JobKey) -> Result<Vec<
 }
 
 impl Catalogue<'_> {
-    /// Lets a job follow another, from the parent's next run on. Between the same two it takes the
+    /// Lets a job follow another, from the parent's next fire on. Between the same two it takes the
     /// place of what was stored before, for the runs that that was for as well; to say the same
     /// again changes nothing.
     ///
