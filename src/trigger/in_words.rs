@@ -2,6 +2,7 @@
 
 use super::{IntervalUnit, Schedule};
 use chrono::{Weekday, WeekdaySet};
+use std::time::Duration;
 
 impl Schedule {
     /// The schedule in one line, for people, such as `cron 0 30 2 * * ? in Europe/Paris`.
@@ -16,9 +17,11 @@ impl Schedule {
             Schedule::Cron(cron) => format!("cron {} in {}", cron.expression().text(), cron.zone()),
             Schedule::Simple(simple) if simple.repeat_count() == Some(0) => "once".to_owned(),
             Schedule::Simple(simple) => {
-                let every = match (simple.interval().as_millis(), simple.is_fixed_delay()) {
-                    (ms, false) => format!("every {ms} ms"),
-                    (ms, true) => format!("{ms} ms after each run"),
+                let (count, unit) = in_units(simple.interval());
+                let every = match simple.is_fixed_delay() {
+                    false if count == 1 => format!("every {unit}"),
+                    false => format!("every {count} {unit}s"),
+                    true => format!("{count} {unit}{} after each run", if count == 1 { "" } else { "s" }),
                 };
                 so_far(&every, simple.repeat_count(), simple.times_triggered())
             }
@@ -64,10 +67,20 @@ fn every(interval: u32, unit: IntervalUnit) -> String {
     if interval == 1 { format!("every {unit}") } else { format!("every {interval} {unit}s") }
 }
 
+/// A time in the largest unit of which it is a whole number.
+fn in_units(time: Duration) -> (u128, &'static str) {
+    let ms = time.as_millis();
+    let units = [("hour", 3_600_000), ("minute", 60_000), ("second", 1_000)];
+    let whole = units.into_iter().find(|(_, unit)| ms > 0 && ms.is_multiple_of(*unit));
+    whole.map_or((ms, "millisecond"), |(name, unit)| (ms / unit, name))
+}
+
+/// The times that are over: those that fired, and those that were missed.
 fn so_far(every: &str, repeat_count: Option<u64>, times: u64) -> String {
-    match repeat_count {
-        Some(count) => format!("{every}, {times} of {} times so far", count.saturating_add(1)),
-        None => format!("{every}, {times} times so far"),
+    match (repeat_count, times) {
+        (Some(count), _) => format!("{every}, {times} of {} times are over", count.saturating_add(1)),
+        (None, 1) => format!("{every}, 1 time is over"),
+        (None, _) => format!("{every}, {times} times are over"),
     }
 }
 

@@ -73,7 +73,7 @@ fn an_existing_job_gets_another_trigger_but_no_other_definition() {
     assert!(complaint.contains("another type, data"), "{complaint}");
     place.fine("schedule --job g.work --type demo.sleep --trigger g.two --every 2h --replace");
     assert_eq!(text(&place.json("job show g.work"), "type"), "demo.sleep");
-    assert!(text(&place.json("trigger show g.two"), "schedule").starts_with("every 7200000 ms"));
+    assert!(text(&place.json("trigger show g.two"), "schedule").starts_with("every 2 hours, 0 times"));
     assert_eq!(place.json("trigger list").as_array().unwrap().len(), 2);
 }
 
@@ -114,10 +114,10 @@ fn calendar_intervals_count_by_the_calendar_of_their_zone() {
     place.fine(&format!("{start} --calendar-interval 1month --tz Europe/Paris --misfire do-nothing"));
     let trigger = place.json("trigger show monthly");
     assert_eq!((text(&trigger, "type"), trigger["next_fire_ms"].as_i64()), ("CAL_INT", Some(2_214_201_600_000)));
-    assert_eq!(text(&trigger, "schedule"), "every month of the calendar in Europe/Paris, 0 times so far");
+    assert_eq!(text(&trigger, "schedule"), "every month of the calendar in Europe/Paris, 0 times are over");
     place.fine(&format!("{start} --calendar-interval 2weeks --preserve-hour --skip-day --replace"));
     let trigger = place.json("trigger show monthly");
-    let expected = "every 2 weeks of the calendar in UTC, at the same hour or not at all, 0 times so far";
+    let expected = "every 2 weeks of the calendar in UTC, at the same hour or not at all, 0 times are over";
     assert_eq!(text(&trigger, "schedule"), expected);
     assert!(place.json("explain monthly")["reasons"].to_string().contains("its time has not come"));
 }
@@ -205,7 +205,7 @@ fn daily_intervals_are_read_in_the_scheduler_s_zone() {
     let trigger = place.json("trigger show office");
     assert_eq!((text(&trigger, "type"), trigger["next_fire_ms"].as_i64()), ("DAILY_I", Some(2_222_406_000_000)));
     let expected = "every 15 minutes from 09:00:00 to 17:00:00 on Mon, Tue, Wed, Thu, Fri in Europe/Paris, \
-                    0 of 8 times so far";
+                    0 of 8 times are over";
     assert_eq!(text(&trigger, "schedule"), expected);
     assert!(place.fine("trigger list").contains("DAILY_I"));
 }

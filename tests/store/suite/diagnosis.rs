@@ -200,7 +200,7 @@ fn a_trigger_is_explained_and_the_rest_is_not_read() {
         ("WAITING", false, Some("work"))
     );
     assert_eq!(told.reasons, ["its time has not come: it fires in 1 min 0 s", "no node is alive to run it"]);
-    assert!(told.schedule.unwrap().starts_with("every 60000 ms"));
+    assert!(told.schedule.unwrap().starts_with("every minute, "));
     cluster.store.catalogue().pause_triggers(&[trigger_key("t")]).unwrap();
     let told = cluster.store.diagnosis().explain(&trigger_key("t")).unwrap();
     assert_eq!(told.reasons, ["it or its job is paused: `carnelian trigger resume triggers.t`"]);

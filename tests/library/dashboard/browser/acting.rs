@@ -118,7 +118,7 @@ fn a_trigger_gets_another_schedule_and_its_own_again() {
     assert_eq!(schedule_of(&look), before);
     ask(&mut look, "cron", "0 30 6 ? * MON-FRI");
     let asked = look.browser.text();
-    assert!(asked.contains("every 3600000 ms") && asked.contains("06:30:00 UTC"), "{asked}");
+    assert!(asked.contains("every hour") && asked.contains("06:30:00 UTC"), "{asked}");
     look.browser.follow(".confirm button");
     assert_eq!(schedule_of(&look), "cron 0 30 6 ? * MON-FRI in UTC");
     assert_eq!(logged(&look.store)[0], "reschedule trigger plain.job by dashboard");
