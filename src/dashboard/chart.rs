@@ -119,7 +119,7 @@ fn clock(ms: i64) -> String {
 }
 
 /// A number with one decimal at most.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
     format!("{rounded}")
 }

@@ -3,6 +3,7 @@
 use crate::failure::Outcome;
 use crate::look::look;
 use crate::output::{Output, ago, or_dash, write};
+use crate::shown::count;
 use crate::table::table;
 use crate::value::{self, epoch_ms};
 use crate::watch::pause;
@@ -160,12 +161,14 @@ impl Seen {
         let load = &self.load;
         let working = load.instances.iter().filter(|node| node.is_working()).count();
         let silent = load.instances.iter().filter(|node| !node.alive).count();
-        let mut line = format!("{}: {working} nodes take work", self.name);
-        for (count, what) in
-            [(silent, "silent"), (running, "runs"), (load.overdue, "overdue triggers"), (load.parked, "parked")]
-        {
-            if count > 0 || what == "runs" {
-                line.push_str(&format!(", {count} {what}"));
+        let take = if working == 1 { "takes" } else { "take" };
+        let mut line = format!("{}: {} {take} work, {}", self.name, count(working, "node"), count(running, "run"));
+        if load.overdue > 0 {
+            line.push_str(&format!(", {}", count(load.overdue, "overdue trigger")));
+        }
+        for (number, what) in [(silent, "silent"), (load.parked, "parked")] {
+            if number > 0 {
+                line.push_str(&format!(", {number} {what}"));
             }
         }
         if let Some(since_ms) = load.recovery_since_ms {
@@ -177,7 +180,7 @@ impl Seen {
     /// The fires and failures of each of the last minutes, and their lateness.
     fn charts(&self) -> String {
         let first = self.now_ms.div_euclid(MINUTE_MS) - MINUTES + 1;
-        let count = |is_counted: fn(FireOutcome) -> bool| {
+        let by_minute = |is_counted: fn(FireOutcome) -> bool| {
             let mut minutes = vec![0_u64; usize::try_from(MINUTES).unwrap_or(0)];
             for sample in self.samples.iter().filter(|sample| is_counted(sample.outcome)) {
                 let minute = usize::try_from(sample.ended_ms.div_euclid(MINUTE_MS) - first);
@@ -187,12 +190,12 @@ impl Seen {
             }
             minutes
         };
-        let (fires, failed) = (count(|_| true), count(|outcome| outcome != FireOutcome::Succeeded));
+        let (fires, failed) = (by_minute(|_| true), by_minute(|outcome| outcome != FireOutcome::Succeeded));
         let mut late_ms: Vec<i64> = self
             .samples
             .iter()
             .filter(|sample| sample.ended_ms > self.now_ms - 5 * MINUTE_MS)
-            .filter_map(|sample| Some((sample.fired_ms? - sample.scheduled_ms).max(0)))
+            .filter_map(TrendSample::late_ms)
             .collect();
         late_ms.sort_unstable();
         let late = |percent: usize| {
@@ -201,7 +204,7 @@ impl Seen {
         };
         let last = |minutes: &[u64]| minutes.iter().rev().nth(1).copied().unwrap_or(0);
         format!(
-            "fires a minute {} {}   not succeeded {} {}   late, last 5 min: typical {}, slowest of 100 {}\n",
+            "fires a minute {} {}   not succeeded {} {}   late, last 5 min: {} typical; {} slowest of 100\n",
             bars(&fires),
             last(&fires),
             bars(&failed),

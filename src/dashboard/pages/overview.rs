@@ -1,7 +1,7 @@
 //! The overview: how the cluster does, what needs attention, what comes next.
 
 use super::nodes::tone;
-use crate::dashboard::chart::{Axis, Series, bars, lines};
+use crate::dashboard::chart::{Axis, Series, bars, lines, short};
 use crate::dashboard::components::{
     badge, card, error_line, job_or_dash, node_link, outcome, run_link, table, trigger_link, when,
 };
@@ -98,7 +98,7 @@ fn charts(trends: &Shown) -> Markup {
         ], time))
         (lines("backlog", "Backlog", axis, &[
             Series { name: "due and waiting", class: "warn", values: of(|step| step.waiting) },
-        ], |value| format!("{value:.1}")))
+        ], short))
     }
 }
 

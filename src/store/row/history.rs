@@ -3,7 +3,7 @@
 use super::table::{Cell, Column, Kind, NotStored, ToCells, columns, table};
 use crate::epoch::{length, moment};
 use crate::job::{FireOutcome, RunMarks};
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{BACKFILL_GROUP, JobKey, RERUN_GROUPS, TriggerKey};
 use chrono::{DateTime, Utc};
 use std::time::Duration;
 use std::vec::IntoIter;
@@ -169,6 +169,8 @@ table! {
     /// The columns that trends need of a row of the history.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct TrendSample in "CN_HISTORY" by [] {
+        /// The group of its trigger.
+        pub trigger_group: String,
         /// The time the fire stood for.
         pub scheduled_ms: i64 = [sched_ms],
         /// The time at which it was fired; none for a misfire.
@@ -192,4 +194,14 @@ pub enum HistoryOf<'a> {
         /// The most jobs.
         limit: usize,
     },
+}
+
+impl TrendSample {
+    /// The delay with which the fire began, in milliseconds; none for a misfire, and for a fire that
+    /// was late by intention: it stands for a time that was over when its trigger was made.
+    pub fn late_ms(&self) -> Option<i64> {
+        let is_late_by_intention =
+            self.trigger_group == BACKFILL_GROUP || RERUN_GROUPS.contains(&self.trigger_group.as_str());
+        self.fired_ms.filter(|_| !is_late_by_intention).map(|fired_ms| (fired_ms - self.scheduled_ms).max(0))
+    }
 }
