@@ -87,18 +87,31 @@ impl Action {
     /// [`Error::Refused`] without subjects or with too many; what the operation of the store
     /// reports, with how far it came.
     pub(super) fn perform(&self, store: &JobStore, order: &Order<'_>) -> Result<usize> {
+        self.begin(order)?;
+        (self.run)(store, order.subjects, order)
+    }
+
+    /// Checks the number of subjects, and writes down who acts.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] without subjects or with too many.
+    pub(super) fn begin(&self, order: &Order<'_>) -> Stored<()> {
         let (subjects, actor) = (order.subjects, order.actor);
         if subjects.is_empty() || subjects.len() > MOST_SUBJECTS {
-            return Err(Error::Refused(format!(
-                "{}: expected 1 to {MOST_SUBJECTS} {}, not {}",
-                self.word,
-                self.what[1],
-                subjects.len()
-            ))
-            .into());
+            let (word, what, count) = (self.word, self.what[1], subjects.len());
+            return Err(Error::Refused(format!("{word}: expected 1 to {MOST_SUBJECTS} {what}, not {count}")));
         }
         log::info!("an operator acts action={} subjects={} actor={actor:?}", self.word, subjects.len());
-        (self.run)(store, subjects, order)
+        Ok(())
+    }
+
+    /// Does it to one of the subjects; true if that changed something.
+    ///
+    /// # Errors
+    /// What the operation of the store reports.
+    pub(super) fn perform_on(&self, store: &JobStore, subject: &Subject, order: &Order<'_>) -> Stored<bool> {
+        let done = (self.run)(store, std::slice::from_ref(subject), order);
+        done.map(|changed| changed > 0).map_err(|stopped| stopped.error)
     }
 
     /// True if it needs a schedule, too.

@@ -1,10 +1,11 @@
 //! The API: the reads of the command line and its actions, as JSON.
 
-use super::actions::{self, Order, Stopped};
-use super::errors::{answer, of_store, status_of};
+use super::actions::{self, Order};
+use super::errors::{answer, of_store};
 use super::form::Fields;
 use super::hosts;
-use super::keys::Subject;
+use super::keys::{Subject, told};
+use super::one_by_one::one_by_one;
 use super::openapi;
 use super::pages::{actions as log_of_actions, history, jobs, masked, triggers};
 use super::reading::{Reading, reading};
@@ -14,7 +15,7 @@ use super::search::Spot;
 use super::view::View;
 use super::visitor::Login;
 use super::wish::Wish;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::job::{Continuation, JobDetail};
 use crate::key::{JobKey, TriggerKey};
 use crate::monitoring::FiredState;
@@ -88,12 +89,27 @@ pub(super) fn read(view: &View<'_>, request: &Request, name: &str) -> Response {
     let Some(reading) = READINGS.iter().find(|reading| reading.name == name) else {
         return answer(request, 404, "there is no such read: see /api/openapi.json");
     };
+    if let Some(other) = view.query.names().find(|name| !reading.parameters.contains(name)) {
+        let expected = match reading.parameters {
+            [] => "this read has no parameters".to_owned(),
+            names => format!("expected one of {}", names.join(", ")),
+        };
+        return answer(request, 400, &format!("parameter `{other}`: {expected}"));
+    }
+    let (subject, key) = (reading.subject(), told(&view.query));
+    if let (Some((what, fields)), None) = (subject, &key) {
+        return answer(request, 400, &format!("the query names no {what}: expected {fields}"));
+    }
     match (reading.read)(view) {
         Ok(Some(mut document)) => {
             veil(&mut document, view.may_act());
             Response::json(200, &document)
         }
-        Ok(None) => answer(request, 404, "what is asked for does not exist, or is not named: see /api/openapi.json"),
+        Ok(None) | Err(Error::NotFound { .. }) if subject.is_some() => {
+            let what = subject.map_or("", |(what, _)| what);
+            answer(request, 404, &report::missing(view.store, what, &key.unwrap_or_default()))
+        }
+        Ok(None) => answer(request, 404, "what is asked for does not exist"),
         Err(error) => of_store(request, &error),
     }
 }
@@ -122,12 +138,22 @@ pub(super) fn act(store: &JobStore, request: &Request, login: &Login) -> Respons
     };
     let wish = Wish::read(|name| document.get(name).and_then(Value::as_str));
     let order = Order { subjects: &subjects, actor: login.name(), wish: wish.as_ref() };
-    match action.perform(store, &order) {
-        Ok(done) => Response::json(200, &json!({"do": action.word, "done": done})),
-        Err(Stopped { done, error }) => {
-            Response::json(status_of(&error), &json!({"error": error.to_string(), "do": action.word, "done": done}))
-        }
-    }
+    let (done, reasons) = match one_by_one(store, action, &order) {
+        Ok(done) => done,
+        Err(error) => return of_store(request, &error),
+    };
+    let Some((_, first)) = reasons.first() else {
+        return Response::json(200, &json!({"do": action.word, "done": done}));
+    };
+    let (asked, left) = (subjects.len(), reasons.len());
+    let error = if asked == 1 { first.text.clone() } else { format!("{left} of {asked} not done: {}", first.text) };
+    let statuses = || reasons.iter().map(|(_, reason)| reason.status);
+    let status = statuses().find(|status| *status >= 500).or_else(|| statuses().find(|status| *status == 404));
+    let key = |at: &usize| keys.and_then(|keys| keys.get(*at));
+    let not_done: Vec<Value> =
+        reasons.iter().map(|(at, reason)| json!({"key": key(at), "error": reason.text})).collect();
+    let document = json!({"error": error, "do": action.word, "done": done, "not_done": not_done});
+    Response::json(status.unwrap_or(first.status), &document)
 }
 
 fn items(items: impl Iterator<Item = Value>) -> Result<Option<Value>> {

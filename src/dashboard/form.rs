@@ -18,6 +18,11 @@ impl Fields {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// The names of the fields that have a value.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name.as_str())
+    }
+
     /// The values of a field that may be given several times.
     pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(given, _)| given == name).map(|(_, value)| value.as_str())

@@ -5,7 +5,7 @@ use super::actions::{self, Action, Order, Stopped};
 use super::entrance::{log_in, login_page, session_of, to_login, wait_words, with_session};
 use super::errors::{answer, of_store};
 use super::flashes::Flashes;
-use super::keys::Subject;
+use super::keys::{Subject, told};
 use super::layout::{self, Flash, hidden};
 use super::once::Once;
 use super::reads::Reads;
@@ -178,7 +178,15 @@ impl Dashboard {
                 let flash = if request.is_head() { None } else { self.flashes.take(&visitor.token) };
                 Response::html(200, layout::page(&view, place.section, &page, flash.as_ref()))
             }
-            Ok(None) => answer(request, 404, "What this page is about does not exist, or not any longer."),
+            Ok(None) => {
+                let (what, name) = (place.address, told(&view.query));
+                let name = name.or_else(|| view.query.get("name").map(str::to_owned));
+                let text = match name {
+                    Some(name) => format!("The {what} `{name}` does not exist, or not any longer."),
+                    None => format!("The address of this page names no {what}."),
+                };
+                answer(request, 404, &text)
+            }
             Err(error) => of_store(request, &error),
         }
     }

@@ -3,6 +3,7 @@
 use super::form::Fields;
 use crate::from::from;
 use crate::key::{JobKey, TriggerKey, pair};
+use crate::report::stored_split;
 use serde_json::{Value, json};
 use std::str::FromStr;
 
@@ -63,8 +64,14 @@ impl Subject {
     }
 }
 
-/// The most dots at which a key is split to find it.
-const MOST_DOTS: usize = 20;
+/// The name of the one thing that a query is about, as it was given.
+pub(super) fn told(query: &Fields) -> Option<String> {
+    match (query.get("key"), query.get("group"), query.get("name")) {
+        (Some(key), ..) => Some(key.to_owned()),
+        (None, Some(group), Some(name)) => Some(format!("{group}.{name}")),
+        _ => query.get("fire").map(str::to_owned),
+    }
+}
 
 /// The group and the name that a query is about: in two fields, or in `key` as the log of actions
 /// has them, split at the first dot where that `is_there`.
@@ -76,13 +83,7 @@ pub(super) fn named(
     if let (Some(group), Some(name)) = (group, name) {
         return Ok(Some((group.to_owned(), name.to_owned())));
     }
-    for (at, _) in key.match_indices('.').take(MOST_DOTS) {
-        let (group, name) = (key.get(..at).unwrap_or_default(), key.get(at + 1..).unwrap_or_default());
-        if !group.is_empty() && !name.is_empty() && is_there(group, name)? {
-            return Ok(Some((group.to_owned(), name.to_owned())));
-        }
-    }
-    Ok(None)
+    Ok(stored_split(key, is_there)?.map(|(group, name)| (group.to_owned(), name.to_owned())))
 }
 
 from! {

@@ -39,6 +39,7 @@ mod layout;
 mod login_rate;
 mod monitoring;
 mod once;
+mod one_by_one;
 mod openapi;
 mod pages;
 mod password;

@@ -39,13 +39,13 @@ fn read(reading: &Reading) -> Value {
         "operationId": reading.name,
         "summary": reading.gives,
         "parameters": parameters,
-        "responses": {
-            "200": {"description": reading.gives, "content": {"application/json": {"schema": {"type": "object"}}}},
-            "400": {"description": "A value is none of those that are accepted"},
-            "401": {"description": "Nobody is logged in"},
-            "404": {"description": "It does not exist"},
-            "503": {"description": "The database cannot be used"},
-        },
+        "responses": responses(
+            json!({"description": reading.gives, "content": {"application/json": {"schema": {"type": "object"}}}}),
+            &[
+                ("400", "A parameter is unknown, a value is none of those that are accepted, or nothing is named"),
+                ("404", "What is named does not exist"),
+            ],
+        ),
     })
 }
 
@@ -83,13 +83,36 @@ fn act() -> Value {
                 "zone": {"type": "string", "description": "Of `trigger.reschedule` with cron: the time zone"},
             },
         }}}},
-        "responses": {
-            "200": {"description": "How many it changed", "content": {"application/json": {"schema": {
-                "type": "object",
-                "properties": {"do": {"type": "string"}, "done": {"type": "integer"}},
-            }}}},
-            "403": {"description": "The visitor is no operator"},
-            "409": {"description": "The scheduler refuses it; `done` says how many it changed before"},
-        },
+        "responses": responses(
+            json!({
+                "description": "How many it changed; what was so before is not counted",
+                "content": {"application/json": {"schema": {
+                    "type": "object",
+                    "properties": {"do": {"type": "string"}, "done": {"type": "integer"}},
+                }}},
+            }),
+            &[
+                ("400", "The document, its action or one of its values is not understood"),
+                ("403", "The visitor is no operator"),
+                ("404", "Something does not exist; `not_done` says for each such key why, `done` how many were changed"),
+                ("409", "The scheduler refuses something; `not_done` and `done` as for 404"),
+                ("413", "The document is too long"),
+                ("415", "The document was not sent as JSON, or by a page of another server"),
+            ],
+        ),
     })
+}
+
+/// The answers of a path, with those that every path has.
+fn responses(fine: Value, others: &[(&str, &str)]) -> Value {
+    let everywhere = [
+        ("401", "Nobody is logged in, or the password is wrong"),
+        ("421", "The page is not served under this name of a host"),
+        ("429", "Too many wrong passwords were tried"),
+        ("503", "The database cannot be used"),
+    ];
+    let error = json!({"type": "object", "properties": {"error": {"type": "string"}}});
+    let answer = |text: &str| json!({"description": text, "content": {"application/json": {"schema": error}}});
+    let others = others.iter().chain(&everywhere).map(|(status, text)| ((*status).to_owned(), answer(text)));
+    Value::Object(std::iter::once(("200".to_owned(), fine)).chain(others).collect())
 }

@@ -17,6 +17,19 @@ pub(super) struct Reading {
     pub(super) read: Read,
 }
 
+impl Reading {
+    /// The kind of the one thing that it is about, and how a query names it.
+    pub(super) fn subject(&self) -> Option<(&'static str, &'static str)> {
+        const KEY: &str = "`key=group.name`, or `group` and `name`";
+        match self.name {
+            "trigger" | "explain" => Some(("trigger", KEY)),
+            "job" => Some(("job", KEY)),
+            "run" => Some(("run", "`fire`")),
+            _ => None,
+        }
+    }
+}
+
 /// A read by its parts.
 pub(super) const fn reading(
     name: &'static str,
