@@ -8,7 +8,7 @@ use crate::dashboard::view::{Page, View};
 use crate::dashboard::words::span;
 use crate::error::{Error, Result};
 use crate::history::{FireOutcome, HistoryQuery, HistoryRow};
-use crate::key::{JobKey, TriggerKey};
+use crate::key::{JobKey, TriggerKey, distinct};
 use crate::listing::Page as Listed;
 use crate::settings::scrub;
 use crate::store::JobStore;
@@ -69,6 +69,16 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
 pub(super) fn list(view: &View<'_>, rows: &[HistoryRow], is_selection: bool) -> Markup {
     let heads = ["Ended", "Outcome", "Job", "Trigger", "Node", "Took", "Attempt", "Error", "Run"];
     let heads = if is_selection { with_tick(view, &heads) } else { heads.to_vec() };
+    // Most one-shots are gone by now: a link would lead nowhere, as all do if nobody can say.
+    let keys = distinct(rows.iter().map(|row| &row.trigger));
+    let there = view.store.catalogue().existing_triggers(&keys).unwrap_or_default();
+    let trigger = |key: &TriggerKey| {
+        if there.contains(key) {
+            trigger_link(key)
+        } else {
+            html! { (key) }
+        }
+    };
     let rows: Vec<Markup> = rows
         .iter()
         .map(|row| {
@@ -78,7 +88,7 @@ pub(super) fn list(view: &View<'_>, rows: &[HistoryRow], is_selection: bool) -> 
                     td { @if row.is_running() { "runs" } @else { (when(Some(row.ended_ms), view.now_ms)) } }
                     td { (outcome(row.outcome)) }
                     td { (job_or_dash(row.job.as_ref())) }
-                    td { (trigger_link(&row.trigger)) }
+                    td { (trigger(&row.trigger)) }
                     td { (row.instance.as_deref().unwrap_or("–")) }
                     td.n { (row.run_ms.map(span).unwrap_or_default()) }
                     td.n { (row.attempt) }

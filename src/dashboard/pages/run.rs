@@ -36,13 +36,19 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
 
 fn about(view: &View<'_>, record: &RunRecord) -> Markup {
     let run = &record.run;
+    let is_there = view.store.catalogue().trigger_exists(&run.trigger).unwrap_or_default();
+    let trigger = if is_there {
+        trigger_link(&run.trigger)
+    } else {
+        html! { (run.trigger) }
+    };
     let root = run.root_fire_id.as_deref().filter(|root| *root != run.fire_id);
     facts(&[
         ("Outcome", Some(outcome(run.outcome))),
         ("Job", Some(job_or_dash(run.job.as_ref()))),
         ("Type", text(run.job_type.as_deref())),
         ("Description", text(record.description.as_deref())),
-        ("Trigger", Some(trigger_link(&run.trigger))),
+        ("Trigger", Some(trigger)),
         ("Node", run.instance.as_deref().map(node_link)),
         ("Attempt", Some(html! { (run.attempt) })),
         ("Runs again", root.map(run_link)),
