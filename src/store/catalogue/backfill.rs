@@ -136,10 +136,16 @@ impl Catalogue<'_> {
         let mut calendars = Calendars::default();
         self.store.read_calendars(s, &mut calendars, row.calendar.as_deref().into_iter())?;
         let (trigger, calendar) = (self.store.trigger_value(&row)?, calendars.needed_by(&row)?);
-        let times = times(&trigger, calendar.as_deref(), *from_ms, *to_ms, *most, now_ms);
+        let at_most = |most: usize| times(&trigger, calendar.as_deref(), *from_ms, *to_ms, most, now_ms);
+        let times = at_most(*most);
         if times.len() > *most {
             let (from, to) = (show(Some(*from_ms)), show(Some(*to_ms)));
-            let expected = format!("expected at most {most} fires: give a shorter range, or allow more");
+            let there = at_most(HIGHEST_MOST).len();
+            let there = if there > HIGHEST_MOST { format!("more than {HIGHEST_MOST}") } else { there.to_string() };
+            let expected = format!(
+                "expected at most {most} fires, and there are {there}: give a shorter range, or allow more (`Backfill::most`, \
+                 `--most`)"
+            );
             return Err(Error::invalid("range of the backfill", format!("{from} to {to}"), expected));
         }
         let overlap = stored_policies(&row)?.overlap;

@@ -77,6 +77,7 @@ fn gather(store: &JobStore, key: &TriggerKey) -> Result<Facts> {
         job,
         missing_calendar,
         unreadable,
+        parked: store.catalogue().parked_work(key)?.map(|work| work.reason),
         orphan: store.job_types().orphan(&trigger.job)?,
         fires,
         schedule: read.as_ref().map(|trigger| trigger.schedule().in_words()),

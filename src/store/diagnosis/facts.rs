@@ -15,6 +15,8 @@ pub(super) struct Facts {
     pub(super) unreadable: Option<String>,
     /// The calendar that the trigger names and nobody has stored.
     pub(super) missing_calendar: Option<String>,
+    /// The reason for which its work is parked, if it is.
+    pub(super) parked: Option<String>,
     /// Present if no living node can run its job.
     pub(super) orphan: Option<Orphan>,
     /// The living nodes, each with why its placement keeps the job from it.
@@ -72,11 +74,12 @@ impl Facts {
                 self.blocked(&mut reasons);
             }
             Some(TriggerState::Complete) => reasons.push("it has no fire time left".to_owned()),
-            Some(TriggerState::Error) => reasons.push(
-                "it is in the error state: its last fire asked for that, or a node could not make its job; \
-                 `carnelian trigger reset` lets it go on"
+            Some(TriggerState::Error) => reasons.push(match &self.parked {
+                Some(why) => format!("it is parked: {why}; `carnelian parked retry` lets it go on"),
+                None => "it is in the error state: its last fire asked for that, or a node could not make its job; \
+                         `carnelian trigger reset` lets it go on"
                     .to_owned(),
-            ),
+            }),
             None => reasons.push(format!("nobody knows the state `{}`", self.trigger.state)),
         }
         reasons

@@ -56,7 +56,11 @@ impl<'s> Members<'s> {
             match fires.all(|fire| is_fire_id(&fire.fire_id)) {
                 true => Finding::new("orphan_fires", name, detail).repairable(),
                 false => {
-                    Finding::new("orphan_fires", name, format!("{detail}; a running node takes them over in time"))
+                    let next = match self.alive.is_empty() {
+                        true => "no node is alive to take them over: start one",
+                        false => "a running node takes them over in time",
+                    };
+                    Finding::new("orphan_fires", name, format!("{detail}; {next}"))
                 }
             }
         });

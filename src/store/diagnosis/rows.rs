@@ -16,7 +16,7 @@ pub(super) fn missing_part(part: &MissingPart) -> Finding {
 /// Rows that cannot be read, or that point nowhere.
 pub(super) fn unreadable(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
     let unreadable = snapshot.unreadable.iter().map(|(table, key, reason)| {
-        Finding::new("unreadable_row", key, format!("{table}: {reason}; nodes leave it alone"))
+        Finding::new("unreadable_row", key, format!("{table}: {reason}; nodes leave it alone: mend or delete the row"))
     });
     let kindless = snapshot.triggers.iter().filter(|trigger| trigger.schedule == ScheduleRow::Missing).map(|trigger| {
         let reason = match trigger.kind.as_str() {
@@ -26,13 +26,17 @@ pub(super) fn unreadable(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> 
         Finding::new(
             "unreadable_row",
             &trigger.key,
-            format!("TRIGGERS: kind {}: {reason}; nodes leave it alone", trigger.kind),
+            format!("TRIGGERS: kind {}: {reason}; nodes leave it alone: mend or delete the row", trigger.kind),
         )
     });
     let damaged = snapshot.triggers.iter().filter(|trigger| trigger.schedule != ScheduleRow::Missing);
     let damaged = damaged.filter_map(|trigger| {
         let error = store.catalogue().check_trigger_row(trigger).err()?;
-        Some(Finding::new("unreadable_row", &trigger.key, format!("{error}; nodes leave it alone")))
+        Some(Finding::new(
+            "unreadable_row",
+            &trigger.key,
+            format!("{error}; nodes leave it alone: mend or delete the row"),
+        ))
     });
     let stray = snapshot.stray_schedules.iter().map(|(table, key)| {
         let detail = format!("{table}: there is no trigger of this key, and none can be stored under it");
@@ -40,7 +44,12 @@ pub(super) fn unreadable(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> 
     });
     let jobs: BTreeSet<&JobKey> = snapshot.jobs.iter().map(|job| &job.key).collect();
     let jobless = snapshot.triggers.iter().filter(|trigger| !jobs.contains(&trigger.job)).map(|trigger| {
-        Finding::new("missing_job", &trigger.key, format!("its job `{}` does not exist or cannot be read", trigger.job))
+        let job = &trigger.job;
+        let detail = format!(
+            "its job `{job}` does not exist or cannot be read: store the job anew (`carnelian job add --replace`), or delete \
+             the trigger"
+        );
+        Finding::new("missing_job", &trigger.key, detail)
     });
     let unreadable = unreadable.chain(calendars(store, snapshot));
     unreadable.chain(kindless).chain(damaged).chain(stray).chain(jobless).collect()
@@ -61,7 +70,9 @@ fn calendars(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
             return waits_for_ever.then(|| Finding::new("no_time_left", &trigger.key, detail));
         };
         if !stored.contains(name) {
-            let detail = format!("its calendar `{name}` does not exist; nodes leave it alone until it does");
+            let detail = format!(
+                "its calendar `{name}` does not exist; nodes leave it alone until it does: `carnelian calendar put`"
+            );
             return Some(Finding::new("missing_calendar", &trigger.key, detail));
         }
         waits_for_ever.then(|| {

@@ -22,7 +22,11 @@ pub(super) fn stuck(snapshot: &Snapshot, parked: &BTreeSet<TriggerKey>) -> Vec<F
         .filter_map(|fire| fire.job.as_ref())
         .collect();
     let look = |trigger: &TriggerRow| match TriggerState::from_name(&trigger.state) {
-        None => Some(Finding::new("unknown_state", &trigger.key, format!("state `{}` means nothing", trigger.state))),
+        None => {
+            let way_out = "delete the trigger, or set TRIGGER_STATE to one of Quartz's states, such as WAITING";
+            let detail = format!("state `{}` means nothing: {way_out}", trigger.state);
+            Some(Finding::new("unknown_state", &trigger.key, detail))
+        }
         Some(TriggerState::Error) if parked.contains(&trigger.key) => None,
         Some(TriggerState::Error) => Some(Finding::new(
             "error_state",

@@ -11,7 +11,7 @@ use crate::rules::one_shot::one_shot;
 use crate::rules::recovery::recovery_keys;
 use crate::rules::strategy::rerun_of_part;
 use crate::store::action_log::Action;
-use crate::store::row::{HistoryQuery, HistoryRow, RecoveryRow, TriggerSelection};
+use crate::store::row::{FiredSelection, HistoryQuery, HistoryRow, RecoveryRow, TriggerSelection};
 use crate::store::{Firing, Session};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use std::collections::BTreeSet;
@@ -80,10 +80,12 @@ impl Firing<'_> {
     pub fn retry_fire(&self, fire_id: &str) -> Result<TriggerKey> {
         self.store.write("run a fire again", |s| {
             let not_found = |what, key: String| Error::NotFound { what, key, hint: "" };
-            let fire = s
-                .history::<HistoryRow>(&HistoryQuery::new().fire(fire_id).limit(1))?
-                .pop()
-                .ok_or_else(|| not_found("fire of the history", fire_id.to_owned()))?;
+            let Some(fire) = s.history::<HistoryRow>(&HistoryQuery::new().fire(fire_id).limit(1))?.pop() else {
+                let is_running = !s.fired(FiredSelection::Ids(&[fire_id.to_owned()]))?.is_empty();
+                let still_runs = format!("fire `{fire_id}` still runs: only one that has ended is run again");
+                let missing = || not_found("fire of the history", fire_id.to_owned());
+                return Err(if is_running { Error::Refused(still_runs) } else { missing() });
+            };
             if matches!(fire.outcome, FireOutcome::Succeeded | FireOutcome::Vetoed | FireOutcome::Misfired) {
                 return Err(Error::Refused(format!(
                     "fire `{fire_id}` has {}: only one that failed, was lost or was stopped is run again",

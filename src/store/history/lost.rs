@@ -30,7 +30,7 @@ impl History<'_> {
         }
         let around = Surroundings { jobs: &jobs, chain: recovered_by(s, fires)?, traces, now_ms };
         let row = |fire: &FiredRow| {
-            let error = Some(format!("instance `{}` no longer held it", fire.instance));
+            let error = Some(format!("its node `{}` was declared dead, or started again", fire.instance));
             HistoryRow { error, ..around.row(fire.clone(), FireOutcome::Lost) }
         };
         s.put_all(&fires.iter().map(row).collect::<Vec<_>>())

@@ -95,6 +95,7 @@ fn a_run_is_shown_with_its_chain_and_its_log() {
     let b = cluster.node("B");
     let shown = record(&cluster, &first.fire_id);
     assert_eq!((shown.run.outcome, shown.run.job_type.as_deref()), (FireOutcome::Lost, Some("work")));
+    assert_eq!(shown.run.error.as_deref(), Some("its node `A` was declared dead, or started again"));
     assert_eq!(shown.waiting.len(), 1, "{:?}", shown.waiting);
     assert_eq!(shown.waiting[0].0, *cluster.recovery_trigger().key());
 

@@ -261,6 +261,8 @@ fn a_fire_of_the_history_is_run_again_by_hand() {
     cluster.schedule(job("a").durable(true), [minutely("t", "a", NOW).data("k", "v"), once("u", "a", NOW)]);
     let fired = a.acquire_with(10, |request| request.look_ahead_ms = 0).unwrap().fired;
     let (good, bad): (Vec<_>, Vec<_>) = fired.iter().partition(|fire| fire.trigger.key().name() == "u");
+    let running = cluster.store.firing().retry_fire(&good[0].fire_id).unwrap_err().to_string();
+    assert!(running.contains("still runs"), "{running}");
     a.complete(good[0]);
     let ending = Ending { outcome: FireOutcome::Failed, ..Ending::default() };
     a.complete_all(&[Completion { ending, ..bad[0].completion(CompletionInstruction::NoInstruction, None) }]);
