@@ -58,8 +58,9 @@ impl Server {
     /// # Errors
     /// [`Error::Invalid`] for an address at which this process cannot listen.
     pub fn start(listen: SocketAddr, handler: impl Fn(&Request) -> Response + Send + Sync + 'static) -> Result<Self> {
-        let cannot = |why: std::io::Error| Error::invalid("address to listen on", listen.to_string(), why.to_string());
-        let listener = TcpListener::bind(listen).map_err(cannot)?;
+        let others = "choose another (`--listen`, `carnelian.dashboard.listen`, `carnelian.monitoring.listen`)";
+        let cannot = |why| Error::invalid("address to listen on", listen.to_string(), format!("{why}: {others}"));
+        let listener = TcpListener::bind(listen).map_err(|why: std::io::Error| cannot(why))?;
         listener.set_nonblocking(true).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let stopped = Arc::new(AtomicBool::new(false));

@@ -91,6 +91,7 @@ impl Parser<'_> {
                 Event::Text(text) => match open.last_mut() {
                     Some(element) => element.text.push_str(&text.xml10_content()),
                     None if text.trim_matches('\u{feff}').trim().is_empty() => {}
+                    None if root.is_none() => return refuse("this is no XML, which begins with `<`"),
                     None => return refuse("expected nothing but the one element of the document"),
                 },
                 Event::CData(text) => match open.last_mut() {

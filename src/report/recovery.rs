@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 pub fn parked(work: &Parked) -> Value {
     json!({
         "key": work.key.to_string(),
+        "trigger": work.key.to_string(),
         "job": work.job.to_string(),
         "fire_id": work.fire_id,
         "reason": work.reason,

@@ -15,6 +15,7 @@ mod kubernetes;
 mod lists;
 mod locks;
 mod marks;
+mod mistakes;
 pub mod node;
 mod nodes;
 mod outages;

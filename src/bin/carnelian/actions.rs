@@ -2,7 +2,7 @@
 
 use crate::failure::Outcome;
 use crate::output::{Output, or_dash, time};
-use crate::page::{Paging, Part};
+use crate::page::{Paging, Part, no_place};
 use crate::value::{self, Moment, With, epoch_ms, resolved};
 use carnelian::history::{ActionQuery, ActionRow};
 use carnelian::machine::{Machine, MachineFiles};
@@ -39,6 +39,10 @@ pub struct Actions {
 
 /// Lists actions, the newest first.
 pub fn run(store: &JobStore, output: Output, options: &Actions) -> Outcome {
+    // Ids are written in hexadecimal digits, the time first.
+    if let Some(after) = options.paging.after.as_ref().filter(|id| !id.bytes().all(|byte| byte.is_ascii_hexdigit())) {
+        return Err(no_place(after));
+    }
     let moment = |moment: Option<Moment>| moment.map(|moment| resolved(store, moment)).transpose();
     let query = ActionQuery::new()
         .with(options.subject.as_ref(), ActionQuery::subject)

@@ -173,7 +173,8 @@ pub enum Command {
 
 #[derive(Args)]
 pub struct Import {
-    /// The files; each is stored whole or not at all, and none if one of them cannot be read
+    /// The files, `-` for standard input; each is stored whole or not at all, and none if one of
+    /// them cannot be read
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Leaves triggers alone that are stored just as the file has them, instead of beginning them
@@ -193,11 +194,12 @@ pub struct Import {
 
 #[derive(Subcommand)]
 pub enum JobCommand {
-    /// The jobs, in order of group and name
+    /// The jobs, in order of name and group
     List(crate::job::List),
     /// One job with its data and triggers
     Show { job: JobKey },
     /// Stores a durable job without a trigger
+    #[command(mut_arg("durable", |arg| arg.hide(true)))]
     Add {
         job: JobKey,
         /// The name its code is registered under

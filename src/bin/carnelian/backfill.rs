@@ -14,11 +14,11 @@ use serde_json::json;
 #[derive(Args)]
 pub struct Backfill {
     pub trigger: TriggerKey,
-    /// The first moment of the range: ISO 8601 with offset
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    /// The first moment of the range: ISO 8601 with offset, or so long ago, such as `-2h`
+    #[arg(long, value_name = "TIME", value_parser = value::past, allow_hyphen_values = true)]
     pub from: Moment,
-    /// The last moment of the range: ISO 8601 with offset, or `now`
-    #[arg(long, value_name = "TIME", value_parser = value::moment)]
+    /// The last moment of the range: ISO 8601 with offset, `now`, or so long ago
+    #[arg(long, value_name = "TIME", value_parser = value::past, allow_hyphen_values = true)]
     pub to: Moment,
     /// Refused if there are more fires than this, 10000 at most
     #[arg(long, value_name = "N", default_value_t = 1000)]
@@ -43,7 +43,7 @@ pub fn run(store: &JobStore, output: Output, options: &Backfill) -> Outcome {
     let wanted = wanted.most(options.most).may_overlap(options.may_overlap).dry_run(options.dry_run);
     let bar = Bar::new(output);
     bar.begin(if options.dry_run { "planning the fires" } else { "storing the fires" }, None);
-    let done = store.catalogue().backfill(&wanted)?;
+    let done = store.catalogue().backfill(&wanted).map_err(|error| Failure::of(store, error))?;
     drop(bar);
     let fires = done.fires.iter().map(|fire| {
         json!({
@@ -60,6 +60,9 @@ pub fn run(store: &JobStore, output: Output, options: &Backfill) -> Outcome {
         "fires": fires.collect::<Vec<_>>(),
     });
     output.answer(document, || {
+        if done.fires.is_empty() {
+            return format!("{} has no fire in this range\n", options.trigger);
+        }
         let what = |is_new: bool| match (is_new, options.dry_run) {
             (true, false) => "stored",
             (true, true) => "would be stored",

@@ -42,6 +42,11 @@ pub struct Check {
 }
 
 impl Check {
+    fn has_bound(&self) -> bool {
+        let numbers = [self.max_overdue, self.min_nodes, self.max_stuck, self.max_orphans, self.max_failed];
+        self.max_age.is_some() || numbers.iter().any(Option::is_some)
+    }
+
     fn bounds(&self) -> CheckBounds {
         CheckBounds::new()
             .with(self.max_overdue, CheckBounds::max_overdue)
@@ -59,6 +64,12 @@ impl Check {
 pub fn run(store: &JobStore, output: Output, options: &Check) -> Outcome {
     let report = store.diagnosis().check(&options.bounds())?;
     let oldest_ms = report.oldest_overdue.map(millis);
+    // The count ends at the bound: there may be more.
+    let failed =
+        |n: usize| if options.max_failed.is_some_and(|most| n > most) { format!("{n} or more") } else { n.to_string() };
+    if !options.has_bound() {
+        output.warn("no bound is given: the answer is yes, whatever the cluster does");
+    }
     let age_ms = report.newest_checkin_age.map(millis);
     answer(
         output,
@@ -71,7 +82,7 @@ pub fn run(store: &JobStore, output: Output, options: &Check) -> Outcome {
             ("newest check-in", "newest_checkin_age_ms", age_ms.map(span), json!(age_ms)),
             ("stuck", "stuck", report.stuck.map(|n| n.to_string()), json!(report.stuck)),
             ("orphaned jobs", "orphans", report.orphans.map(|n| n.to_string()), json!(report.orphans)),
-            ("failed lately", "failed", report.failed.map(|n| n.to_string()), json!(report.failed)),
+            ("failed lately", "failed", report.failed.map(failed), json!(report.failed)),
         ],
     )
 }

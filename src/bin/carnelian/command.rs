@@ -32,6 +32,11 @@ const NOTE_BYTES: usize = 64;
 /// The part of the output that an error repeats.
 const QUOTED_CHARS: usize = 500;
 
+/// The reason for which a run with these data fails before it begins; none if it does not.
+pub fn mistake(data: &JobDataMap) -> Option<String> {
+    Plan::read(data).err().map(|error| error.message().to_owned())
+}
+
 /// Runs the program that its data describe: `argv`, `env.NAME`, `cwd`, `timeout`.
 #[derive(Clone, Default)]
 pub struct Command {
@@ -40,11 +45,11 @@ pub struct Command {
 }
 
 impl Command {
-    /// Kills the programs that still run, with all they have started.
-    pub fn kill_all(&self) {
-        for group in std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner)) {
-            signal_group(group, Signal::KILL);
-        }
+    /// Kills the programs that still run, with all they have started; returns how many there were.
+    pub fn kill_all(&self) -> usize {
+        let running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        running.iter().for_each(|group| signal_group(*group, Signal::KILL));
+        running.len()
     }
 
     fn note(&self, child: &Child, runs: bool) {

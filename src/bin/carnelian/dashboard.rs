@@ -17,12 +17,16 @@ const MOST_BYTES: u64 = 4096;
 pub struct Dashboard {
     /// The IP address and port to listen on; port 0 takes a free one [default: that of
     /// carnelian.dashboard.listen, 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,
     /// Reads a password from standard input and prints its hash, for
     /// carnelian.dashboard.user.NAME.password
     #[arg(long, conflicts_with = "listen")]
     pub hash_password: bool,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:8080".to_owned())
 }
 
 /// Prints the hash of the password on standard input.

@@ -1,6 +1,6 @@
 //! `explain`: why a trigger is not running right now, or when it will.
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, time};
 use crate::value::epoch_ms;
 use carnelian::report;
@@ -9,7 +9,7 @@ use carnelian::{Parent, TriggerKey};
 
 /// Says what holds the trigger back, or when it fires.
 pub fn run(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
-    let told = store.diagnosis().explain(key)?;
+    let told = store.diagnosis().explain(key).map_err(|error| Failure::of(store, error))?;
     let trigger = &told.trigger;
     let (next_ms, previous_ms) = (trigger.next_fire_time.map(epoch_ms), trigger.previous_fire_time.map(epoch_ms));
     output.answer(report::explanation(&told), || {

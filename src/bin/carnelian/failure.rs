@@ -1,5 +1,8 @@
 //! Failure: why a command ends with another exit code than 0.
 
+use carnelian::report::missing;
+use carnelian::store::JobStore;
+use std::fmt::Display;
 use std::process::ExitCode;
 
 /// The outcome of a command.
@@ -21,13 +24,21 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A job or trigger is not there; with a way to name another group where the key has dots.
-    pub fn missing(what: &str, group: &str, name: &str) -> Self {
-        let advice = name.rsplit_once('.').map_or(String::new(), |(more, last)| {
-            let other = serde_json::json!([format!("{group}.{more}"), last]);
-            format!(": its group would be `{group}`; a group with a dot is written as in '{other}'")
-        });
-        Self::Refused(format!("{what} `{group}.{name}` does not exist{advice}"))
+    /// A job or trigger is not there.
+    pub fn missing(store: &JobStore, what: &str, key: impl Display) -> Self {
+        Self::Refused(missing(store, what, &key.to_string()))
+    }
+
+    /// The failure for an error of the store, which a key that was split at a wrong dot may have
+    /// caused.
+    pub fn of(store: &JobStore, error: carnelian::Error) -> Self {
+        match &error {
+            carnelian::Error::NotFound { what: what @ ("job" | "trigger"), key, hint } => {
+                let (plain, told) = (format!("{what} `{key}` does not exist"), missing(store, what, key));
+                Self::Refused(if told == plain { plain + hint } else { told })
+            }
+            _ => error.into(),
+        }
     }
 
     /// Says it on standard error, and gives the exit code.
@@ -39,6 +50,9 @@ impl Failure {
             Failure::Database(text) => (3, Some(text)),
             Failure::OutputClosed => (0, None),
         };
+        // A database may say its reason in several lines; the problems of a file are a line each.
+        let one_line = |text: &String| text.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        let text = text.map(|text| if code == 3 { one_line(text) } else { text.clone() });
         for line in text.iter().flat_map(|text| text.lines()) {
             crate::output::complain(line);
         }
@@ -49,7 +63,7 @@ impl Failure {
 impl From<carnelian::Error> for Failure {
     fn from(error: carnelian::Error) -> Self {
         use carnelian::Error;
-        let text = error.to_string();
+        let text = in_words_of_commands(&error.to_string());
         match error {
             Error::Database(_) | Error::AlreadyRunning { .. } => Failure::Database(text),
             Error::Schema(_) => Failure::Database(with_advice(text)),
@@ -61,6 +75,19 @@ impl From<carnelian::Error> for Failure {
             _ => Failure::Refused(text),
         }
     }
+}
+
+/// The text of an error without the words of the library, where a command has words of its own.
+fn in_words_of_commands(text: &str) -> String {
+    const WORDS: [(&str, &str); 6] = [
+        ("`IfExists::Replace`, ", ""),
+        ("call `Scheduler::migrate`, or run `carnelian migrate`", "run `carnelian migrate`"),
+        ("`Backfill::most`, ", ""),
+        (", `JobDetailBuilder::durable`", ""),
+        ("JobDetailBuilder::even_beside_quartz, ", ""),
+        ("JobDetailBuilder::even_if_deprecated, ", ""),
+    ];
+    WORDS.iter().fold(text.to_owned(), |text, (library, command)| text.replace(library, command))
 }
 
 /// The way out of missing tables, unless the text names it already.

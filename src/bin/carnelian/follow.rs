@@ -32,7 +32,8 @@ pub struct Follow {
 pub fn follow(store: &JobStore, output: Output, args: &Follow) -> Outcome {
     let Follow { parent, child, on, per_tick, data, allow_cycle } = args;
     let continuation = Continuation::new(parent.clone(), child.clone()).on(*on).data_map(value::data_map(data));
-    store.catalogue().follow(&continuation.once_per_tick(*per_tick).allow_cycle(*allow_cycle))?;
+    let continuation = continuation.once_per_tick(*per_tick).allow_cycle(*allow_cycle);
+    store.catalogue().follow(&continuation).map_err(|error| Failure::of(store, error))?;
     output.done(
         json!({"parent": parent.to_string(), "child": child.to_string(), "on": on.name(), "per_tick": per_tick}),
         &format!("{child} follows {parent} on {on}"),

@@ -52,7 +52,7 @@ pub struct History {
     #[arg(long, visible_alias = "biz-key", value_name = "KEY")]
     pub business_key: Option<String>,
     /// Only fires of this trace: 32 hexadecimal digits
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = trace)]
     pub trace: Option<String>,
     /// Only fires whose error has this text in it
     #[arg(long, value_name = "TEXT")]
@@ -135,6 +135,12 @@ pub enum HistoryCommand {
 /// Reads the name of an outcome.
 fn outcome() -> impl TypedValueParser<Value = FireOutcome> {
     value::named(FireOutcome::ALL.into_iter().chain([FireOutcome::Running]), FireOutcome::name)
+}
+
+/// Reads the id of a trace.
+fn trace(text: &str) -> Result<String, String> {
+    let is_id = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_id.then(|| text.to_ascii_lowercase()).ok_or_else(|| "expected 32 hexadecimal digits".to_owned())
 }
 
 /// Does what the options ask for.

@@ -4,10 +4,17 @@ use crate::args::Import;
 use crate::bar::Bar;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
+use crate::schedule;
+use carnelian::JobDetail;
 use carnelian::definitions::Imported;
 use carnelian::job_file::{JobFile, JobFlags};
 use carnelian::store::JobStore;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::Read;
+
+/// The most bytes that are read from standard input: one more than a job file may have.
+const MOST_BYTES: u64 = 16 * 1024 * 1024 + 1;
 
 /// Reads all files, and then stores them one after the other, each whole or not at all.
 pub fn run(store: &JobStore, output: Output, options: &Import) -> Outcome {
@@ -26,14 +33,14 @@ pub fn run(store: &JobStore, output: Output, options: &Import) -> Outcome {
                 drop(bar);
                 // Files that were stored before the error are reported.
                 if !done.is_empty() {
-                    say(output, &done)?;
+                    say(store, output, &done)?;
                 }
                 return Err(error.into());
             }
         }
     }
     drop(bar);
-    say(output, &done)
+    say(store, output, &done)
 }
 
 /// Every file, or the problems of all of them.
@@ -47,8 +54,13 @@ fn read(store: &JobStore, options: &Import) -> Outcome<Vec<JobFile>> {
         };
         Some(flags).filter(|flags| *flags != JobFlags::default())
     };
+    let zone = store.settings().scheduler.time_zone;
     for path in &options.files {
-        match JobFile::read_in_zone(path, store.settings().scheduler.time_zone) {
+        let file = match path.to_str() {
+            Some("-") => JobFile::parse("standard input", &standard_input()?, zone),
+            _ => JobFile::read_in_zone(path, zone),
+        };
+        match file {
             Ok(file) => {
                 let mut file = file.keep_unchanged(options.keep_unchanged).with_flags(flags);
                 for group in &options.protect {
@@ -62,10 +74,20 @@ fn read(store: &JobStore, options: &Import) -> Outcome<Vec<JobFile>> {
     if problems.is_empty() { Ok(files) } else { Err(Failure::Usage(problems.join("\n"))) }
 }
 
-fn say(output: Output, done: &[(JobFile, Imported)]) -> Outcome {
+/// The job file on standard input.
+fn standard_input() -> Outcome<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::Usage(format!("standard input: {error}")))?;
+    Ok(bytes)
+}
+
+fn say(store: &JobStore, output: Output, done: &[(JobFile, Imported)]) -> Outcome {
     for remark in done.iter().flat_map(|(_, imported)| &imported.remarks) {
         output.warn(&remark.to_string());
     }
+    let types: BTreeSet<&str> = done.iter().flat_map(|(_, imported)| &imported.jobs).map(JobDetail::job_type).collect();
+    schedule::nobody_has(store, &types)?.iter().for_each(|warning| output.warn(warning));
     let documents: Vec<Value> = done.iter().map(|(file, imported)| document(file, imported)).collect();
     let text: String = done.iter().map(|(file, imported)| lines(file, imported)).collect();
     output.done(Value::Array(documents), text.trim_end())

@@ -4,13 +4,14 @@ use crate::args::JobCommand;
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, fields, time, yes_or_no};
 use crate::page::{Paging, Part};
+use crate::shown::count;
 use crate::value::{With, epoch_ms, millis};
 use crate::{follow, job_delete, job_run, marks, schedule};
 use carnelian::history::{ActionQuery, ActionRow, LastRunRow};
 use carnelian::listing::JobQuery;
 use carnelian::report::{self, continuations, job_data, job_flags};
 use carnelian::store::{JobStore, JobTypeInfo};
-use carnelian::{Continuation, JobDetail, JobKey};
+use carnelian::{Continuation, Error, JobDetail, JobKey};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -24,7 +25,7 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
             let detail = schedule::job(job.clone(), job_type, flags, true)?;
             store.job_types().learn(flags.force)?;
             store.catalogue().add_job(&detail, *replace)?;
-            let warning = schedule::nobody_runs(store, job_type)?;
+            let warning = schedule::doubts(store, &detail)?;
             warning.iter().for_each(|warning| output.warn(warning));
             output.done(json!({"job": job.to_string(), "warning": warning}), &format!("added {job}"))
         }
@@ -36,33 +37,39 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         JobCommand::Migrate { types, dry_run } => migrate(store, output, types, *dry_run),
         JobCommand::Pause { job, stop } => {
             existing(store, job)?;
-            let count = store.catalogue().pause_jobs(std::slice::from_ref(job))?;
+            let triggers = store.catalogue().pause_jobs(std::slice::from_ref(job))?;
             let asked = stop.then(|| store.upkeep().stop_runs(job, store.actor())).transpose()?;
-            let document = json!({"job": job.to_string(), "triggers": count, "stopped": asked});
+            let document = json!({"job": job.to_string(), "triggers": triggers, "stopped": asked});
+            let paused = count(triggers, "trigger");
             let text = match asked {
-                None => format!("paused {count} triggers of {job}"),
+                None => format!("paused {paused} of {job}"),
                 Some(runs) => format!(
-                    "paused {count} triggers of {job}, and asked {runs} runs to stop: their nodes learn it at once, or with \
-                     their next poll"
+                    "paused {paused} of {job}, and asked {} to stop: the nodes learn it at once, or with their next poll",
+                    count(runs, "run")
                 ),
             };
             output.done(document, &text)
         }
         JobCommand::Resume { job } => {
             existing(store, job)?;
-            let count = store.catalogue().resume_jobs(std::slice::from_ref(job), true)?;
-            output
-                .done(json!({"job": job.to_string(), "triggers": count}), &format!("resumed {count} triggers of {job}"))
+            let triggers = store.catalogue().resume_jobs(std::slice::from_ref(job), true)?;
+            let text = format!("resumed {} of {job}", count(triggers, "trigger"));
+            output.done(json!({"job": job.to_string(), "triggers": triggers}), &text)
         }
     }
 }
 
 fn rename(store: &JobStore, output: Output, old: &JobKey, new: &JobKey, dry_run: bool) -> Outcome {
-    let renamed = store.catalogue().rename_job(old, new, dry_run)?;
+    let renamed = store.catalogue().rename_job(old, new, dry_run).map_err(|error| match error {
+        Error::AlreadyExists { .. } => {
+            Failure::Refused(format!("job `{new}` exists already: choose another name for `{old}`"))
+        }
+        other => Failure::of(store, other),
+    })?;
     let done = if dry_run { "would rename" } else { "renamed" };
     output.done(
         json!({"old": old.to_string(), "new": new.to_string(), "triggers": renamed.triggers, "dry_run": dry_run}),
-        &format!("{done} {old} to {new}, with {} triggers", renamed.triggers),
+        &format!("{done} {old} to {new}, with {}", count(renamed.triggers, "trigger")),
     )
 }
 
@@ -73,10 +80,13 @@ fn migrate(store: &JobStore, output: Output, types: &[String], dry_run: bool) ->
     store.job_types().learn(false)?;
     let nodes = store.job_types().published()?;
     let may_have = |types: &Option<Vec<JobTypeInfo>>| types.as_ref().is_none_or(|t| t.iter().any(|t| t.name == *new));
+    let migrated = store.job_types().migrate(old, new, None, dry_run)?;
+    if migrated.changed.is_empty() && migrated.running.is_empty() && migrated.failed.is_empty() {
+        return Err(Failure::Refused(format!("no job has type `{old}`")));
+    }
     if !nodes.is_empty() && !nodes.iter().any(|(_, types)| may_have(types)) {
         output.warn(&format!("no live node has job type `{new}`: its jobs wait until one comes"));
     }
-    let migrated = store.job_types().migrate(old, new, None, dry_run)?;
     let keys = |keys: &[JobKey]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
     let failed: Vec<Value> =
         migrated.failed.iter().map(|(job, why)| json!({"job": job.to_string(), "reason": why})).collect();
@@ -90,19 +100,19 @@ fn migrate(store: &JobStore, output: Output, types: &[String], dry_run: bool) ->
         migrated.changed.iter().for_each(|job| text.push_str(&format!("{done} {job}\n")));
         migrated.running.iter().for_each(|job| text.push_str(&format!("left {job}: it is running, try again later\n")));
         migrated.failed.iter().for_each(|(job, why)| text.push_str(&format!("left {job}: {why}\n")));
-        text.push_str(&format!("{done} {} jobs from type {old} to {new}\n", migrated.changed.len()));
+        text.push_str(&format!("{done} {} from type {old} to {new}\n", count(migrated.changed.len(), "job")));
         text
     })?;
     yes_or_no(migrated.running.is_empty() && migrated.failed.is_empty())
 }
 
 /// The error for a job that is not there.
-pub fn missing(job: &JobKey) -> Failure {
-    Failure::missing("job", job.group(), job.name())
+pub fn missing(store: &JobStore, job: &JobKey) -> Failure {
+    Failure::missing(store, "job", job)
 }
 
 fn existing(store: &JobStore, job: &JobKey) -> Outcome<JobDetail> {
-    store.catalogue().job(job)?.ok_or_else(|| missing(job))
+    store.catalogue().job(job)?.ok_or_else(|| missing(store, job))
 }
 
 // The jobs that are shown; as a doc comment it would be the help of the command.

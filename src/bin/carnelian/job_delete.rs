@@ -13,9 +13,9 @@ use serde_json::json;
 
 // The jobs that are deleted; as a doc comment it would be the help of the command.
 #[derive(Args)]
+#[group(required = true, args = ["job", "job_type"])]
 pub struct Delete {
     /// The job, `group.name`; its runs in progress end as usual
-    #[arg(required_unless_present = "job_type")]
     pub job: Option<JobKey>,
     /// All jobs of this type, but for those that run, which are named; exit code 1 if there are
     /// such
@@ -39,7 +39,7 @@ pub fn run(store: &JobStore, output: Output, options: &Delete) -> Outcome {
 
 fn one(store: &JobStore, output: Output, job: &JobKey, options: &Delete) -> Outcome {
     if !store.catalogue().job_exists(job)? {
-        return Err(missing(job));
+        return Err(missing(store, job));
     }
     let triggers = store.catalogue().count_triggers(&TriggerQuery::new().job(job.clone()))?;
     if !options.dry_run {
@@ -47,7 +47,7 @@ fn one(store: &JobStore, output: Output, job: &JobKey, options: &Delete) -> Outc
             options.confirm.ask(|| format!("delete {job} with {}", count(triggers, "trigger")))?;
         }
         if store.catalogue().delete_jobs(std::slice::from_ref(job))? == 0 {
-            return Err(missing(job));
+            return Err(missing(store, job));
         }
     }
     let what = if options.dry_run { "would delete" } else { "deleted" };

@@ -20,7 +20,8 @@ pub fn run(store: &JobStore, output: Output, job: &JobKey, data: &[(String, Stri
         let why = "--wait looks for the run in the history, and carnelian.history.record = none keeps none";
         return Err(Failure::Usage(why.to_owned()));
     }
-    let trigger = store.catalogue().trigger_job(job, value::data_map(data))?;
+    let run = store.catalogue().trigger_job(job, value::data_map(data));
+    let trigger = run.map_err(|error| Failure::of(store, error))?;
     if !wait {
         return output.done(
             json!({"job": job.to_string(), "trigger": trigger.to_string()}),
@@ -28,7 +29,7 @@ pub fn run(store: &JobStore, output: Output, job: &JobKey, data: &[(String, Stri
         );
     }
     if let Some(detail) = store.catalogue().job(job)?
-        && let Some(warning) = schedule::nobody_runs(store, detail.job_type())?
+        && let Some(warning) = schedule::doubts(store, &detail)?
     {
         output.warn(&warning);
     }

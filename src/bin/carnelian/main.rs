@@ -64,7 +64,15 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = args::help::parse();
     // A drill would warn of its own short intervals, and of the nodes that it kills.
-    let level = if cli.quiet || matches!(cli.command, Command::Drill(_)) { "error" } else { "warn" };
+    let level = match &cli.command {
+        _ if cli.quiet => "error",
+        Command::Drill(_) => "error",
+        Command::Node | Command::Bench(_) => "warn",
+        #[cfg(feature = "dashboard")]
+        Command::Dashboard(_) => "warn",
+        // The failure of a command says the same, once.
+        _ => "warn,carnelian::store::sql::connect_attempts=error",
+    };
     let logger = env_logger::Builder::from_env(env_logger::Env::default().default_filter_or(level)).build();
     let filter = logger.filter();
     // A second logger cannot be: nothing has run before.
@@ -99,7 +107,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::All(command) => pausing::all(&config.open()?, output, command),
         Command::Running(options) => {
             let store = config.open()?;
-            options.watch.run(|| cluster::running(&store, output, options))
+            options.watch.run(output, || cluster::running(&store, output, options))
         }
         Command::History(options) => history::run(&config.open()?, output, options),
         Command::Actions(options) => actions::run(&config.open()?, output, options),
@@ -108,7 +116,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Fail(options) => fail::run(&config.open()?, output, options),
         Command::Cluster(which) => {
             let store = config.open()?;
-            which.watch.run(|| nodes::cluster(&store, output, which))
+            which.watch.run(output, || nodes::cluster(&store, output, which))
         }
         Command::Lock(command) => lock::run(&config.open()?, output, command),
         Command::Definitions { forget, paging } => defined::run(&config.open()?, output, forget, paging),

@@ -5,9 +5,8 @@ use crate::config::{Config, open};
 #[cfg(not(feature = "dashboard"))]
 use crate::failure::Failure;
 use crate::failure::Outcome;
-#[cfg(feature = "dashboard")]
-use crate::output::complain;
-use crate::output::write;
+use crate::output::{complain, write};
+use crate::shown::count;
 #[cfg(feature = "dashboard")]
 use carnelian::dashboard::{Server, monitoring};
 use carnelian::{Error, Scheduler};
@@ -52,7 +51,8 @@ fn catch(commands: &Command) -> Outcome<Receiver<()>> {
         // Nobody is told if the node has ended by itself.
         let _ = first.send(());
         if let Some(signal) = signals.next() {
-            commands.kill_all();
+            let killed = count(commands.kill_all(), "command");
+            complain(&format!("a second signal: the node ends at once, {killed} killed, whose work others take over"));
             signal_hook::low_level::exit(128 + signal);
         }
     });

@@ -58,17 +58,17 @@ fn all(store: &JobStore, output: Output, paging: &Paging, now_ms: i64) -> Outcom
 }
 
 fn everything(node: &InstanceStatus, now_ms: i64) -> String {
-    let mut text = fields(&[
+    let mut shown = vec![
         ("instance", Some(node.instance.clone())),
         ("state", Some(node_state(node))),
         ("last check-in", Some(ago(epoch_ms(node.last_checkin), now_ms))),
         ("check-in interval", Some(span(millis(node.checkin_interval)))),
         ("running", Some(node.running.to_string())),
         ("kind", Some(if node.foreign { "Quartz" } else { "Carnelian" }.to_owned())),
-    ]);
-    let Some(NodeRow { started_ms, info, .. }) = &node.node else { return text };
+    ];
+    let Some(NodeRow { started_ms, info, .. }) = &node.node else { return fields(&shown) };
     let load = &info.load;
-    text.push_str(&fields(&[
+    shown.extend([
         ("node", Some(info.node_name.clone())),
         ("display name", Some(info.display_name.clone())),
         ("application", Some(info.application.clone())),
@@ -90,6 +90,6 @@ fn everything(node: &InstanceStatus, now_ms: i64) -> String {
         ("memory of the process", load.process_memory.map(memory_in_words)),
         ("its limit", load.memory_limit.map(memory_in_words)),
         ("threads", load.threads.map(|threads| threads.to_string())),
-    ]));
-    text
+    ]);
+    fields(&shown)
 }

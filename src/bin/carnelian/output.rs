@@ -65,6 +65,8 @@ impl Output {
         document: impl Fn(&T) -> Value,
         cells: impl Fn(&T) -> [String; N],
     ) -> Outcome {
+        let is_behind_all = part.total.is_some_and(|total| total > 0);
+        let none = if is_behind_all { "nothing comes after this place" } else { none };
         let Some(next) = &part.next else { return self.list(none, heading, &part.items, document, cells) };
         let items: Vec<Value> = part.items.iter().map(document).collect();
         self.answer(json!({"items": items, "next": next}), || {

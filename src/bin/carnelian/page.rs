@@ -14,7 +14,7 @@ const MOST_OF_QUERY: usize = 10_000;
 #[derive(Args, Clone, Debug)]
 pub struct Paging {
     /// At most so many
-    #[arg(long, value_name = "N", default_value = "50", help_heading = "Pages")]
+    #[arg(long, value_name = "N", default_value = "50", help_heading = "Pages", value_parser = limit, allow_negative_numbers = true)]
     pub limit: NonZeroUsize,
     /// All of them, whatever their number
     #[arg(long, conflicts_with = "limit", help_heading = "Pages")]
@@ -113,8 +113,13 @@ impl<T> Part<T> {
     }
 }
 
-fn no_place(token: &str) -> Failure {
-    Failure::Usage(format!("`{token}` is no place in this list: take `next` of the list before, with the same --sort"))
+/// The failure for a place that no list has named.
+pub fn no_place(token: &str) -> Failure {
+    Failure::Usage(format!("`{token}` is no place in this list: take `next` of the list before"))
+}
+
+fn limit(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected 1 or more".to_owned())
 }
 
 /// A number as a part of a place: in the order of numbers.

@@ -92,11 +92,12 @@ pub enum BlacklistCommand {
 #[derive(Subcommand)]
 pub enum LimitCommand {
     /// At most so many runs of the jobs of a group
+    #[command(group = clap::ArgGroup::new("bound").required(true).multiple(true).args(["per_node", "per_cluster"]))]
     Set {
         /// The group of the jobs
         group: String,
         /// On each node
-        #[arg(long, value_name = "N", required_unless_present = "per_cluster")]
+        #[arg(long, value_name = "N")]
         per_node: Option<u32>,
         /// In the cluster
         #[arg(long, value_name = "N")]
@@ -123,18 +124,24 @@ pub fn placement(flags: &PlacementFlags) -> Placement {
 /// Has a node take no work.
 pub fn drain(store: &JobStore, output: Output, options: &Drain) -> Outcome {
     let Drain { node, stop, who } = options;
-    let is_it = |known: &InstanceStatus| {
-        known.instance == *node || known.node.as_ref().is_some_and(|row| row.info.node_name == *node)
-    };
-    if !store.upkeep().instances()?.iter().any(is_it) {
-        output.warn(&format!("no node `{node}` has checked in: one of that name takes no work when it comes"));
-    }
+    warn_if_unknown(store, output, node)?;
     store.placement().drain(node, *stop, &who.name(store))?;
     let runs = if *stop { "is asked to stop" } else { "goes on" };
     output.done(
         json!({"node": node, "drained": true, "stop": stop}),
         &format!("{node} takes no work from its next check-in on; what it runs {runs}"),
     )
+}
+
+/// Warns of an order about a node that nobody knows.
+fn warn_if_unknown(store: &JobStore, output: Output, node: &str) -> Outcome {
+    let is_it = |known: &InstanceStatus| {
+        known.instance == node || known.node.as_ref().is_some_and(|row| row.info.node_name == node)
+    };
+    if !store.upkeep().instances()?.iter().any(is_it) {
+        output.warn(&format!("no node `{node}` has checked in: one of that name takes no work when it comes"));
+    }
+    Ok(())
 }
 
 /// Ends a drain; exit code 1 if there is none.
@@ -151,6 +158,7 @@ pub fn undrain(store: &JobStore, output: Output, node: &str) -> Outcome {
 pub fn blacklist(store: &JobStore, output: Output, command: &BlacklistCommand) -> Outcome {
     match command {
         BlacklistCommand::Add { node, reason, lasting, who } => {
+            warn_if_unknown(store, output, node)?;
             let entry = BlacklistEntry::new(node)
                 .with(reason.as_ref(), BlacklistEntry::reason)
                 .with(*lasting, BlacklistEntry::lasting);

@@ -6,9 +6,9 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{Output, time};
 use crate::placement::placement;
 use crate::value::{self, Moment, With, data_map};
-use crate::{retry, when};
+use crate::{command, retry, when};
 use carnelian::report;
-use carnelian::store::{JobStore, Request, Taken};
+use carnelian::store::{JobStore, MayRun, Request, Taken};
 use carnelian::{JobDetail, JobDetailBuilder, JobKey, JobPolicy, Overlap, Trigger, TriggerBuilder};
 use clap::Args;
 use serde_json::json;
@@ -45,7 +45,7 @@ pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     }
     let stored = store_both(store, &detail, &trigger, options.replace)?;
     let next = stored.next_fire_time().map(|time| time.timestamp_millis());
-    let warning = nobody_runs(store, detail.job_type())?;
+    let warning = doubts(store, &detail)?;
     let line = format!("scheduled {} for {}: fires at {}", stored.key(), detail.key(), time(next));
     warning.iter().for_each(|warning| output.warn(warning));
     output.done(
@@ -57,10 +57,36 @@ pub fn run(store: &JobStore, output: Output, options: &Schedule) -> Outcome {
     )
 }
 
-/// A warning, if no living node has this job type.
-pub fn nobody_runs(store: &JobStore, job_type: &str) -> Outcome<Option<String>> {
-    let missing = store.job_types().missing(&BTreeSet::from([job_type]))?;
-    Ok(missing.first().map(|name| format!("no live node has job type `{name}`: it waits for a node that has")))
+/// A warning about a job that nobody runs as things are, or that fails with its data.
+pub fn doubts(store: &JobStore, job: &JobDetail) -> Outcome<Option<String>> {
+    let mut doubts: Vec<String> = nobody_has(store, &BTreeSet::from([job.job_type()]))?.into_iter().collect();
+    if job.policy().placed().is_some() {
+        let nodes = store.placement().who_may_run(job, store.now_ms()?)?;
+        let no = |node: &MayRun| node.refusal.as_ref().filter(|why| !why.is_for_now() && !node.is_guess).cloned();
+        let refusals: Vec<_> =
+            nodes.iter().filter_map(|node| Some(format!("{}: {}", node.instance, no(node)?))).collect();
+        if !nodes.is_empty() && refusals.len() == nodes.len() {
+            doubts.push(format!("no live node may run it, which waits for one that may: {}", refusals.join("; ")));
+        }
+    }
+    if job.job_type() == command::TYPE
+        && let Some(why) = command::mistake(job.data())
+    {
+        doubts.push(format!("its runs will fail: {why}"));
+    }
+    Ok((!doubts.is_empty()).then(|| doubts.join("; ")))
+}
+
+/// A warning about the job types that no living node has.
+pub fn nobody_has(store: &JobStore, types: &BTreeSet<&str>) -> Outcome<Option<String>> {
+    let missing: Vec<String> = store.job_types().missing(types)?.into_iter().collect();
+    Ok(match missing.as_slice() {
+        [] => None,
+        [one] => Some(format!("no live node has job type `{one}`: it waits for a node that has")),
+        several => {
+            Some(format!("no live node has job types `{}`: they wait for a node that has", several.join("`, `")))
+        }
+    })
 }
 
 /// Stores both unless a request of this id was taken before; says which job and trigger stand for
@@ -72,7 +98,7 @@ fn once(store: &JobStore, output: Output, id: &str, job: JobDetail, trigger: Tri
     };
     let stored = store.catalogue().trigger(&taken.trigger)?;
     let next = stored.and_then(|trigger| trigger.next_fire_time()).map(|time| time.timestamp_millis());
-    let warning = if taken.is_new { nobody_runs(store, job.job_type())? } else { None };
+    let warning = if taken.is_new { doubts(store, &job)? } else { None };
     let what = if taken.is_new { "scheduled" } else { "taken before:" };
     let line = format!("{what} {} for {}: fires at {}", taken.trigger, taken.job, time(next));
     warning.iter().for_each(|warning| output.warn(warning));
@@ -223,7 +249,7 @@ fn refuse_a_difference(stored: &JobDetail, wanted: &JobDetail) -> Outcome {
         return Ok(());
     }
     Err(Failure::Refused(format!(
-        "job `{}` exists with another {}: give the same definition, or --replace",
+        "job `{}` exists already, and differs in: {}; give the same definition, or --replace",
         stored.key(),
         differing.join(", ")
     )))

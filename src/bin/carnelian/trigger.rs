@@ -25,7 +25,7 @@ pub fn run(store: &JobStore, output: Output, command: &TriggerCommand) -> Outcom
         TriggerCommand::Show { trigger } => show(store, output, trigger),
         TriggerCommand::Delete { trigger } => {
             if store.catalogue().unschedule(std::slice::from_ref(trigger))? == 0 {
-                return Err(missing(trigger));
+                return Err(missing(store, trigger));
             }
             done(output, trigger, "deleted")
         }
@@ -56,15 +56,14 @@ fn done(output: Output, trigger: &TriggerKey, what: &str) -> Outcome {
     output.done(json!({"trigger": trigger.to_string(), "done": what}), &format!("{what} {trigger}"))
 }
 
-/// The error for a trigger that is not there.
-pub fn missing(trigger: &TriggerKey) -> Failure {
-    Failure::missing("trigger", trigger.group(), trigger.name())
+fn missing(store: &JobStore, trigger: &TriggerKey) -> Failure {
+    Failure::missing(store, "trigger", trigger)
 }
 
 fn existing(store: &JobStore, trigger: &TriggerKey) -> Outcome {
     match store.catalogue().trigger_state(trigger)? {
         Some(_) => Ok(()),
-        None => Err(missing(trigger)),
+        None => Err(missing(store, trigger)),
     }
 }
 
@@ -154,8 +153,8 @@ fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
 }
 
 fn show(store: &JobStore, output: Output, key: &TriggerKey) -> Outcome {
-    let trigger = store.catalogue().trigger(key)?.ok_or_else(|| missing(key))?;
-    let state = store.catalogue().trigger_state(key)?.ok_or_else(|| missing(key))?;
+    let trigger = store.catalogue().trigger(key)?.ok_or_else(|| missing(store, key))?;
+    let state = store.catalogue().trigger_state(key)?.ok_or_else(|| missing(store, key))?;
     let (start, end) = (epoch_ms(trigger.start_time()), trigger.end_time().map(epoch_ms));
     let options: Vec<_> = trigger.schedule().options().into_iter().map(TriggerOption::name).collect();
     let (next, previous) = (trigger.next_fire_time().map(epoch_ms), trigger.previous_fire_time().map(epoch_ms));

@@ -38,7 +38,7 @@ fn jobs_and_triggers_are_listed_by_what_they_are_known_by() {
     let again = "schedule --job g.mail --type demo.sleep --durable --at 2040-01-01T00:00:00Z";
     place.fine(&format!("{again} --trigger g.m1 --tag billing"));
     let complaint = place.refused(1, &format!("{again} --trigger g.m2 --tag other"));
-    assert!(complaint.contains("another marks"), "{complaint}");
+    assert!(complaint.contains("differs in: marks;"), "{complaint}");
     let complaint = place.refused(2, &format!("job add g.x --type demo.sleep --owner {}", "x".repeat(191)));
     assert!(complaint.contains("at most 190"), "{complaint}");
     assert_eq!(place.json("doctor --invariants"), json!({"findings": []}));

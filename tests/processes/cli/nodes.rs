@@ -37,6 +37,9 @@ fn a_node_is_shown_with_everything_it_says() {
     assert!(table.contains("gpu=yes, zone=eu") && table.contains("0 of 4") && table.contains("rack7"), "{table}");
     let shown = place.fine("cluster n1");
     assert!(shown.contains("3.1.4") && shown.contains("4, 4 of them free"), "{shown}");
+    let column = |line: &str| line.find(':').map(|at| line[at..].find(|c| c != ':' && c != ' ').unwrap_or(0) + at);
+    let widths: std::collections::BTreeSet<_> = shown.lines().map(column).collect();
+    assert_eq!(widths.len(), 1, "one block: {shown}");
 
     // The command shows the node, also if somebody has written nonsense into its row by hand.
     super::configuration::sql(

@@ -32,11 +32,13 @@ fn parked_work_is_listed_named_by_doctor_retried_and_deleted() {
     }
     let parked = place.json("parked list");
     assert_eq!(parked.as_array().unwrap().len(), 2);
-    let expected = json!({"key": "g.a", "job": "g.a", "fire_id": "f-1", "reason": "taken over 10 times", "takeovers": 10,
+    let expected = json!({"key": "g.a", "trigger": "g.a", "job": "g.a", "fire_id": "f-1", "reason": "taken over 10 times", "takeovers": 10,
         "since_ms": 1_234_567_890_123_i64});
     assert_eq!(parked[0], expected);
     assert_eq!(place.json("parked show g.a"), expected);
     assert!(place.fine("parked list").contains("taken over 10 times"));
+    let reasons = place.json("explain g.a")["reasons"].to_string();
+    assert!(reasons.contains("it is parked: taken over 10 times") && reasons.contains("parked retry"), "{reasons}");
 
     let doctor = place.run(&["doctor", "--json"]).with(1, "doctor");
     let doctor: Value = serde_json::from_str(&doctor.out).unwrap();

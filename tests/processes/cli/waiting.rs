@@ -75,7 +75,10 @@ fn what_is_watched_is_shown_again_and_again() {
     let mut watching = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut shown = BufReader::new(watching.stdout.take().unwrap()).lines();
     for _ in 0..3 {
-        assert_eq!(shown.next().unwrap().unwrap(), "nothing is running");
+        let mut line = || shown.next().unwrap().unwrap();
+        let (time, what, end) = (line(), line(), line());
+        assert!(time.starts_with("20") && time.ends_with('Z'), "{time}");
+        assert_eq!((what.as_str(), end.as_str()), ("nothing is running", ""));
     }
     watching.kill().unwrap();
     watching.wait().unwrap();

@@ -49,9 +49,11 @@ pub fn completions(shell: clap_complete::Shell) -> Outcome {
 
 /// Writes a man page for the command and for each command below.
 pub fn man(output: Output, folder: &Path) -> Outcome {
-    let failed = |error: std::io::Error| Failure::Refused(format!("{}: {error}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
+    let cannot = |what: &'static str| {
+        move |error: std::io::Error| Failure::Usage(format!("{what} `{}`: {error}", folder.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(cannot("this folder for the man pages cannot be made:"))?;
+    clap_mangen::generate_to(Cli::command(), folder).map_err(cannot("the man pages cannot be written to"))?;
     let folder = folder.display().to_string();
     output.done(json!({"folder": folder}), &format!("wrote man pages to {folder}"))
 }

@@ -142,11 +142,11 @@ pub struct When {
     #[arg(long, value_name = "RULE")]
     pub rrule: Option<String>,
     /// Fires again and again after this time: `500ms 30s 5m 2h 1d`
-    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    #[arg(long, value_name = "DUR", value_parser = value::duration, allow_hyphen_values = true)]
     pub every: Option<Duration>,
     /// Fires this long after the end of the run before it, however that ended; the first time at
     /// the start. Not beside nodes of Quartz
-    #[arg(long, value_name = "DUR", value_parser = value::duration)]
+    #[arg(long, value_name = "DUR", value_parser = value::duration, allow_hyphen_values = true)]
     pub fixed_delay: Option<Duration>,
     /// Fires after so many units of the calendar, such as 1month or 2weeks; the first time at the
     /// start
@@ -154,7 +154,7 @@ pub struct When {
     pub calendar_interval: Option<CalendarInterval>,
     /// Fires after this time again and again, but between --from and --to on --days only; they are
     /// read in the scheduler's zone (carnelian.scheduler.timeZone)
-    #[arg(long, value_name = "DUR", value_parser = when::whole_seconds)]
+    #[arg(long, value_name = "DUR", value_parser = when::whole_seconds, allow_hyphen_values = true)]
     pub daily_every: Option<Duration>,
     /// Fires once: ISO 8601 with offset, `now`, or `+30s`
     #[arg(long, value_name = "TIME", value_parser = value::moment)]
