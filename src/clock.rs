@@ -132,6 +132,11 @@ impl Ticker {
 
 /// A clock that stands still until it is told to go on; for tests of jobs and of this crate.
 ///
+/// Everything that waits goes by this clock: a shutdown that waits for a job, and a lock that is
+/// waited for, return only when the test moves the clock, or when the job ends. A jump over the
+/// time of a trigger by more than the misfire threshold is a misfire, as on a node that stood
+/// still. [`SimulatedCluster`](crate::testing::SimulatedCluster) fires at the times between.
+///
 /// ```
 /// use carnelian::clock::{Clock, ManualClock};
 /// use std::time::Duration;

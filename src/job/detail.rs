@@ -251,13 +251,14 @@ impl JobDetailBuilder {
         self
     }
 
-    /// Adds one entry of data.
+    /// Adds one entry of data. All data together take at most 65,535 bytes as they are stored: keep a
+    /// reference to what is larger.
     pub fn data(mut self, key: impl Into<String>, value: impl Into<DataValue>) -> Self {
         self.detail.data.put(key, value);
         self
     }
 
-    /// Replaces all data.
+    /// Replaces all data: at most 65,535 bytes as they are stored.
     pub fn data_map(mut self, data: JobDataMap) -> Self {
         self.detail.data = data;
         self

@@ -168,7 +168,7 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Adds a job type.
+    /// Adds a job type. Another one of the same name is replaced.
     pub fn job(self, job_type: impl Into<String>, job: impl Job) -> Self {
         self.job_type(job_type, JobType::new(job))
     }
@@ -186,7 +186,7 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Adds a job type whose code is a function.
+    /// Adds a job type whose code is a function. Another one of the same name is replaced.
     pub fn job_fn<F, O>(self, job_type: impl Into<String>, run: F) -> Self
     where
         F: Fn(&mut JobContext) -> Result<O, JobError> + Send + Sync + 'static,

@@ -112,6 +112,9 @@ impl Scheduler {
     /// As [`Scheduler::shutdown_and_wait`], but running jobs are told at once and have a second to
     /// stop. The property `scheduler.interruptJobsOnShutdown` has them interrupted instead. In
     /// Quartz: `shutdown(false)`.
+    ///
+    /// A job that calls it is not recorded by its own node any more: if it requests recovery, it
+    /// runs again.
     pub fn shutdown_now(&self) -> ShutdownReport {
         self.end(false)
     }

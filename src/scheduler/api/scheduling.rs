@@ -188,7 +188,8 @@ impl Scheduler {
     }
 
     /// Puts `trigger` in the place of the trigger `key` and returns when it fires first; none if
-    /// there is no such trigger.
+    /// there is no such trigger. The job stays that of the old trigger, whichever `trigger` was
+    /// built for, as in Quartz.
     ///
     /// # Errors
     /// [`Error::NeverFires`], and what can go wrong with the store.

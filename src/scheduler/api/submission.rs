@@ -77,7 +77,7 @@ impl Submission {
 
     /// Work that is done once when this work has succeeded. If this work ends otherwise, or is
     /// deleted, the next is dropped, with all that follows it. There may be several next ones, and
-    /// each may have next ones of its own. Default: none.
+    /// each may have next ones of its own, up to 100 works in a row. Default: none.
     ///
     /// All are stored in one transaction, each with a request id of its own, if it has one. A next
     /// one is a [continuation](crate::Continuation): it sees the run before it by
@@ -137,7 +137,7 @@ impl Submission {
         self
     }
 
-    /// A value for the job.
+    /// A value for the job. All of them take at most 65,535 bytes as they are stored.
     pub fn data(mut self, key: impl Into<String>, value: impl Into<DataValue>) -> Self {
         self.data.put(key, value);
         self

@@ -344,7 +344,8 @@ impl JobContext {
     ///
     /// Call it as the last step of the transaction, and return from the job soon after the commit.
     /// If the transaction is rolled back the fire goes on; a job that then returns an error fails
-    /// as usual.
+    /// as usual. After the commit return `Ok`: an error or a panic then is told to listeners, log
+    /// and metrics as a failure, while the history has the end that was committed.
     ///
     /// ```
     /// use carnelian::{JobContext, JobError};
