@@ -18,6 +18,7 @@ use super::services::listener_thread::ListenerThread;
 use super::services::misfire_handler::MisfireHandler;
 use super::services::monitor::Monitor;
 use super::services::notification_listener::NotificationListener;
+use super::services::run_watch::{GivenUp, RunWatch};
 use super::services::service::{LoopParts, Service, ServiceThread, spawn};
 use super::shutdown::Threads;
 use crate::error::Result;
@@ -101,7 +102,9 @@ pub(super) fn services<'a>(
         Arc::clone(&leftovers),
     );
     let completer = Completer::new(Arc::clone(node), queue, leftovers);
-    let heartbeat = HeartbeatKeeper::new(Arc::clone(node), Arc::clone(pool), sender);
+    let given_up = Arc::new(GivenUp::default());
+    let heartbeat = HeartbeatKeeper::new(Arc::clone(node), Arc::clone(pool), Arc::clone(&given_up));
+    let run_watch = RunWatch::new(Arc::clone(node), Arc::clone(pool), sender, given_up);
     let monitor = Monitor::new(Arc::clone(node), Arc::clone(pool));
     let posts = &node.services;
     let mut services: Vec<(&ServicePost, Box<dyn Service>)> = vec![
@@ -111,6 +114,7 @@ pub(super) fn services<'a>(
         (&posts.dispatcher, Box::new(dispatcher)),
         (&posts.acquirer, Box::new(acquirer)),
         (&posts.heartbeat, Box::new(heartbeat)),
+        (&posts.run_watch, Box::new(run_watch)),
         (&posts.clean_up, Box::new(CleanUp::new(Arc::clone(node)))),
         (&posts.monitor, Box::new(monitor)),
         (&posts.audit, Box::new(Auditor::new(Arc::clone(node)))),

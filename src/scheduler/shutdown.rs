@@ -105,8 +105,8 @@ impl Steps<'_> {
             for fire in node.running_fires.all() {
                 fire.stop(StopReason::Shutdown, now);
             }
-            // The heartbeat asks again, and ends in their place the runs that do not end.
-            node.services.heartbeat.wake();
+            // The watch asks again, and ends in their place the runs that do not end.
+            node.services.run_watch.wake();
         }
         node.running_fires.begin_stopping();
         // A job that is waited for goes on to its end, as in Quartz.
@@ -118,7 +118,9 @@ impl Steps<'_> {
             self.await_jobs(pool, wait_for_jobs, interrupts) && pool.wait_ended(&*node.clock, self.deadline);
 
         node.enter_stop_step(Some(StopStep::Records));
-        // The heartbeat goes on as long as jobs may end, and holds a way to the completer.
+        // Both go on as long as jobs may end. The watch holds a way to the completer, and the
+        // heartbeat gives away what the watch has given up.
+        self.end("run-watch");
         self.end("heartbeat");
         self.await_records();
         self.end("completer");

@@ -442,6 +442,7 @@ fn the_activities_show_when_they_ran_and_how_long() {
             "cluster",
             "completer",
             "heartbeat",
+            "run-watch",
             "monitor",
             "clean-up",
             "audit",

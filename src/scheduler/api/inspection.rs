@@ -230,7 +230,7 @@ impl Scheduler {
     pub(crate) fn stop_here(&self, fire: &RunHandle, reason: StopReason) {
         let node = &self.inner.node;
         fire.stop(reason, node.clock.ticks());
-        node.services.heartbeat.wake();
+        node.services.run_watch.wake();
     }
 
     /// Asks one run to stop, wherever in the cluster it is; false if it does not run, or if it runs

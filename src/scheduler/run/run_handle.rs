@@ -181,6 +181,11 @@ impl RunHandle {
         self.phase.swap(ABANDONED, Ordering::SeqCst) != ABANDONED
     }
 
+    /// True if the fire was ended, or given away, in the job's place.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.phase.load(Ordering::SeqCst) == ABANDONED
+    }
+
     /// The fire, to end it in the job's place.
     pub(crate) fn bundle(&self) -> Option<&FireBundle> {
         self.bundle.as_deref()

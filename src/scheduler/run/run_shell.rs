@@ -141,7 +141,7 @@ impl RunShell {
         node.metrics.worker_wait.observe(wait);
         if handle.has_limits() {
             // The watch over the run has a new time to look at.
-            node.services.heartbeat.wake();
+            node.services.run_watch.wake();
         }
         lifecycle_log::fired(&ctx.event());
         let is_vetoed = node.listeners.trigger_fired(&ctx.event());

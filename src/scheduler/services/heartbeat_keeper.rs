@@ -1,22 +1,19 @@
-//! `HeartbeatKeeper`: says for the running fires of this node that they are alive, watches over
-//! them, and has those of the cluster recovered that have fallen silent.
+//! `HeartbeatKeeper`: says for the running fires of this node that they are alive, gives away those
+//! that were given up, and has those of the cluster recovered that have fallen silent.
 
+use super::run_watch::GivenUp;
 use super::service::{Next, Service};
 use crate::error::Result;
 use crate::hash::HashMap;
 use crate::job::FireOutcome;
-use crate::job::StuckAction;
-use crate::listener::{FireEnd, FireEvent, SchedulerListener, lifecycle_log};
-use crate::rules::watch::{self, Due, Limits};
+use crate::listener::lifecycle_log;
+use crate::rules::watch;
 use crate::scheduler::node::Node;
-use crate::scheduler::run::completion_queue::OwnedCompletion;
 use crate::scheduler::run::heartbeat_entry::{heartbeat_entry, longest_silence};
 use crate::scheduler::run::run_handle::{FireTask, RunHandle};
-use crate::scheduler::run::run_result::{ending, outcome_of_stop, rerun_in_its_place};
 use crate::scheduler::run::stop_reason::StopReason;
 use crate::scheduler::run::worker_pool::WorkerPool;
-use crate::store::{CompletionInstruction, FireHeartbeat, Heartbeats};
-use crossbeam_channel::Sender;
+use crate::store::{FireHeartbeat, Heartbeats};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,135 +22,19 @@ use std::time::Duration;
 /// since other nodes look too.
 const MOST_SHARED_LOOKS: u32 = 6;
 
-/// The shortest pause after a beat that failed.
-const SHORTEST_RETRY: Duration = Duration::from_millis(100);
-
 /// The heartbeat service, which goes on in standby, and while jobs end during a shutdown.
 pub(crate) struct HeartbeatKeeper {
     node: Arc<Node>,
     pool: Arc<WorkerPool<FireTask>>,
-    completions: Sender<OwnedCompletion>,
+    given_up: Arc<GivenUp>,
     seen: Heartbeats,
     /// The time of the last heartbeat, in ticks.
     last: Option<Duration>,
-    /// The time at which a run is looked after next, in ticks.
-    next_watch: Option<Duration>,
 }
 
 impl HeartbeatKeeper {
-    pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>, completions: Sender<OwnedCompletion>) -> Self {
-        Self { node, pool, completions, seen: Heartbeats::default(), last: None, next_watch: None }
-    }
-
-    /// Looks after every run; returns when to look again at the latest.
-    fn watch(&self) -> Option<Duration> {
-        let now = self.node.clock.ticks();
-        self.node.running_fires.all().iter().filter_map(|fire| self.watch_one(fire, now)).min()
-    }
-
-    fn watch_one(&self, fire: &Arc<RunHandle>, now: Duration) -> Option<Duration> {
-        if fire.is_lost() {
-            fire.begin_grace(now);
-        }
-        let (run, reports_progress) = fire.run()?;
-        let limits = self.limits(fire, reports_progress);
-        match watch::look(&run, &limits, now) {
-            Due::Nothing(until) => return until,
-            Due::TimedOut => {
-                fire.stop(StopReason::TimedOut, now);
-                lifecycle_log::timed_out(&fire.job, fire.fire_id(), now.saturating_sub(run.begun));
-            }
-            Due::AskAgain => {
-                fire.ask_again();
-                lifecycle_log::asked_again(&fire.job, fire.fire_id());
-            }
-            Due::Stuck(action) => {
-                fire.note_stuck();
-                let silence = now.saturating_sub(run.progress);
-                lifecycle_log::stuck(&fire.job, fire.fire_id(), silence, action);
-                self.node.counters.stuck.add(1);
-                self.node.services.monitor.wake();
-                if action != StuckAction::Log {
-                    self.tell_of(fire, "fire_stuck", move |listener, fire| listener.fire_stuck(fire, silence));
-                }
-                self.act_on(fire, action, now);
-            }
-            Due::Silent => {
-                fire.note_silent();
-                let silence = now.saturating_sub(run.progress);
-                lifecycle_log::silent(&fire.job, fire.fire_id(), silence, limits.silence.unwrap_or_default());
-                self.tell_of(fire, "fire_silent", move |listener, fire| listener.fire_silent(fire, silence));
-            }
-            Due::GiveUp => {
-                match fire.is_lost() {
-                    true => self.let_go(fire, now),
-                    false => self.end_in_its_place(fire, now),
-                }
-                // If the completer is behind, or the worker is just coming back.
-                return Some(now.saturating_add(self.node.settings.executions.heartbeat_interval));
-            }
-        }
-        Some(now)
-    }
-
-    /// Has the scheduler listeners told of a run whose job has a policy.
-    fn tell_of(
-        &self,
-        fire: &Arc<RunHandle>,
-        event: &'static str,
-        tell: impl Fn(&dyn SchedulerListener, &FireEvent<'_>) + Send + 'static,
-    ) {
-        let (fire, instance) = (Arc::clone(fire), Arc::clone(&self.node.instance));
-        self.node.listeners.announce(event, move |listener| {
-            if let Some(bundle) = fire.watched() {
-                tell(listener, &FireEvent::new(bundle, &instance, 0, &fire.values));
-            }
-        });
-    }
-
-    fn limits(&self, fire: &RunHandle, reports_progress: bool) -> Limits {
-        let settings = &self.node.settings.executions;
-        let (attempts, grace) = self.patience(fire);
-        let policy = fire.watched().map(|bundle| bundle.job.policy());
-        let stuck = policy.and_then(|policy| policy.stuck_limit());
-        let default = reports_progress.then_some((settings.stuck_after, StuckAction::Log));
-        Limits {
-            timeout: policy.and_then(|policy| policy.timeout_limit()),
-            stuck: stuck.or(default),
-            silence: policy.and_then(|policy| policy.max_silence()),
-            grace,
-            attempts,
-        }
-    }
-
-    /// The number of times that a run is asked to stop, and the time that it has in all (LT-90).
-    fn patience(&self, fire: &RunHandle) -> (u32, Duration) {
-        let (executions, shutdown) = (&self.node.settings.executions, &self.node.settings.shutdown);
-        match fire.stop_reason() {
-            Some(StopReason::Shutdown) => (shutdown.stop_attempts, shutdown.grace()),
-            _ => (executions.stop_attempts, executions.grace()),
-        }
-    }
-
-    fn act_on(&self, fire: &Arc<RunHandle>, action: StuckAction, now: Duration) {
-        match action {
-            StuckAction::Cancel => {
-                fire.stop(StopReason::Stuck, now);
-            }
-            StuckAction::FailOver => {
-                if self.abandon(fire) {
-                    lifecycle_log::given_up(&fire.job, fire.fire_id(), "it makes no progress");
-                    self.give_away(&[Arc::clone(fire)]);
-                }
-            }
-            StuckAction::Log | StuckAction::Tell => {}
-        }
-    }
-
-    /// Gives up a run with its worker, if it has one; false if the run has ended.
-    fn abandon(&self, fire: &RunHandle) -> bool {
-        let claim = || fire.abandon();
-        fire.worker().map_or_else(claim, |(worker, _)| self.pool.abandon(worker, claim))
+    pub(crate) fn new(node: Arc<Node>, pool: Arc<WorkerPool<FireTask>>, given_up: Arc<GivenUp>) -> Self {
+        Self { node, pool, given_up, seen: Heartbeats::default(), last: None }
     }
 
     /// A worker whose thread is gone will never end its fire (DS-115).
@@ -206,61 +87,6 @@ impl HeartbeatKeeper {
         node.services.acquirer.wake();
     }
 
-    /// Gives up the worker of a run that is another node's, or was declared failed, and does not
-    /// end: nothing is recorded for it here.
-    fn let_go(&self, fire: &Arc<RunHandle>, now: Duration) {
-        if self.abandon(fire) {
-            lifecycle_log::given_up(&fire.job, fire.fire_id(), "it lost its fire and did not end");
-            self.node.count_fire(&fire.job, FireOutcome::Lost, fire.running_for(now));
-            self.node.running_fires.remove(fire.fire_id());
-        }
-    }
-
-    /// Ends the fire of a job that does not: the run is recorded by the reason of the
-    /// stop, and its worker is given up.
-    fn end_in_its_place(&self, fire: &Arc<RunHandle>, now: Duration) {
-        let Some(bundle) = fire.bundle().filter(|_| !self.completions.is_full()) else { return };
-        if !self.abandon(fire) {
-            return;
-        }
-        // The thread goes on without the fire.
-        fire.revoke();
-        let node = &*self.node;
-        let run_time = fire.running_for(now).unwrap_or_default();
-        let reason = fire.stop_reason().unwrap_or(StopReason::TimedOut);
-        let outcome = outcome_of_stop(reason);
-        let rerun = rerun_in_its_place(bundle, outcome);
-        let why = format!("{reason}: it did not end within {:?} after it was asked to", self.patience(fire).1);
-        lifecycle_log::given_up(&fire.job, fire.fire_id(), &why);
-        let event = FireEvent::new(bundle, &node.instance, 0, &fire.values);
-        let end = FireEnd { outcome, error: Some(why), run_time, result: None };
-        lifecycle_log::ended(&event, &end);
-        let (abandoned, instance, told) = (Arc::clone(fire), Arc::clone(&node.instance), end.clone());
-        node.listeners.later(move |listeners| {
-            let Some(bundle) = abandoned.bundle() else { return };
-            let event = FireEvent::new(bundle, &instance, 0, &abandoned.values);
-            listeners.job_was_executed(&event, &told);
-            listeners.trigger_complete(&event, CompletionInstruction::NoInstruction);
-        });
-        node.count_fire(&fire.job, end.outcome, Some(run_time));
-
-        let mut completion = bundle.completion(CompletionInstruction::NoInstruction, None);
-        (completion.has_heartbeat, completion.has_stop_order) = (fire.has_heartbeats(), fire.has_stop_order());
-        // The thread may be in a transaction of its own that depends on the fire.
-        completion.guarded = true;
-        completion.by_job = fire.ended_by_job.is_set();
-        completion.failed = outcome == FireOutcome::TimedOut && rerun.is_none();
-        completion.rerun = rerun;
-        completion.log = fire.lines().map(|lines| lines.lines()).unwrap_or_default();
-        completion.ending = ending(end, now);
-        node.completions.add(fire);
-        node.running_fires.remove(fire.fire_id());
-        if self.completions.send(OwnedCompletion { owner: Arc::clone(&fire.owner), completion }).is_err() {
-            lifecycle_log::completion_abandoned(fire.fire_id());
-        }
-        node.services.completer.wake();
-    }
-
     /// The time at which the next beat is due, in ticks. A node without runs has none to give. As
     /// long as it misses none of others, it looks after those half as often, and less where many
     /// nodes do.
@@ -280,7 +106,7 @@ impl HeartbeatKeeper {
         let fires = self.node.running_fires.all();
         if !fires.is_empty() {
             let cancelled = self.node.store.upkeep().cancels(&self.node.instance)?;
-            cancel(&fires, &cancelled, self.node.clock.ticks());
+            self.cancel(&fires, &cancelled, self.node.clock.ticks());
         }
         Ok(())
     }
@@ -329,15 +155,28 @@ impl HeartbeatKeeper {
             if fire.revoke() {
                 lifecycle_log::fire_lost(&fire.job, fire.fire_id());
                 node.counters.failed_out.add(1);
+                node.services.run_watch.wake();
             }
         }
-        cancel(&fires, &pass.cancelled, now);
+        self.cancel(&fires, &pass.cancelled, now);
         for recovered in &pass.recovered {
             lifecycle_log::fell_silent(&node.instance, &recovered.instance);
             node.note_recovered(recovered);
             node.services.acquirer.wake();
         }
         Ok(())
+    }
+
+    fn cancel(&self, fires: &[Arc<RunHandle>], cancelled: &[(String, String)], now: Duration) {
+        for (fire_id, who) in cancelled {
+            for fire in fires.iter().filter(|fire| fire.fire_id() == fire_id) {
+                if fire.stop(StopReason::of_order(who), now) {
+                    lifecycle_log::cancelled(&fire.job, fire_id, who);
+                    // From now on the run has its time to end.
+                    self.node.services.run_watch.wake();
+                }
+            }
+        }
     }
 
     /// Obeys cancels, and sends the beats if it is time.
@@ -373,34 +212,21 @@ impl HeartbeatKeeper {
     }
 }
 
-fn cancel(fires: &[Arc<RunHandle>], cancelled: &[(String, String)], now: Duration) {
-    for (fire_id, who) in cancelled {
-        for fire in fires.iter().filter(|fire| fire.fire_id() == fire_id) {
-            if fire.stop(StopReason::of_order(who), now) {
-                lifecycle_log::cancelled(&fire.job, fire_id, who);
-            }
-        }
-    }
-}
-
 impl Service for HeartbeatKeeper {
     fn run_once(&mut self) -> Result<Next> {
         let now = self.node.clock.ticks();
-        // The beat first: listeners that are told of a run may take their time. A beat that has
-        // failed keeps nobody from watching over runs.
-        self.next_watch = None;
-        let told = self.ask_and_beat(now);
-        self.next_watch = self.watch();
-        told?;
-        let next_heartbeat = self.next_heartbeat().unwrap_or(now);
-        Ok(Next::At(self.next_watch.map_or(next_heartbeat, |again| again.min(next_heartbeat))))
+        self.give_away(&self.given_up.take());
+        self.ask_and_beat(now)?;
+        Ok(Next::At(self.next_heartbeat().unwrap_or(now)))
     }
 
-    /// A failed beat is tried again well before the fires of this node are missed, and a run is
-    /// looked after at its time.
+    /// A failed beat is tried again well before the fires of this node are missed.
     fn longest_retry(&self, settings: Duration) -> Duration {
-        let until_watch = self.next_watch.map(|at| at.saturating_sub(self.node.clock.ticks()));
-        let longest = settings.min(self.node.settings.executions.heartbeat_interval / 2);
-        until_watch.map_or(longest, |until| longest.min(until.max(SHORTEST_RETRY)))
+        settings.min(self.node.settings.executions.heartbeat_interval / 2)
+    }
+
+    /// Fires that the watch has given up since the last pass.
+    fn stopped(&mut self) {
+        self.give_away(&self.given_up.take());
     }
 }

@@ -18,4 +18,5 @@ pub(crate) mod notification_listener;
 mod orphan_watch;
 mod recovery_mode_watch;
 mod reporter;
+pub(crate) mod run_watch;
 pub(crate) mod service;

@@ -160,6 +160,33 @@ fn a_run_is_told_of_its_timeout_while_the_database_refuses() {
     assert!(node.shutdown_and_wait().is_clean());
 }
 
+/// A heartbeat may wait for a connection or an answer for half a minute: runs are watched
+/// meanwhile.
+#[test]
+fn a_run_is_told_of_its_timeout_while_a_heartbeat_waits_for_its_answer() {
+    let mut cluster = Cluster::new();
+    cluster.tolerance = Duration::from_secs(60);
+    let (comes, go) = cluster.database.hold_answer_of("beat");
+    let (told, tells) = bounded(1);
+    let slow = move |ctx: &mut JobContext| {
+        // The run takes too long only once its heartbeat waits.
+        comes.recv_timeout(LONG)?;
+        while !ctx.should_stop() {
+            ctx.wait(Duration::from_millis(20));
+        }
+        Ok(told.send(ctx.stop_reason())?)
+    };
+    let node =
+        cluster.node_with("a", "carnelian.scheduler.heartbeatInterval = 100ms\n").job_fn("slow", slow).build().unwrap();
+    node.start().unwrap();
+    let policy = JobPolicy::new().timeout(Duration::from_millis(500));
+    let job = JobDetail::builder(JobKey::named("j"), "slow").policy(policy).build().unwrap();
+    node.schedule_job(job.clone(), now("t", &job)).unwrap();
+    assert_eq!(tells.recv_timeout(LONG).unwrap(), Some(StopReason::TimedOut));
+    go.send(()).unwrap();
+    assert!(node.shutdown_and_wait().is_clean());
+}
+
 /// DS-98: an audit goes through all triggers, and may hang. Check-ins do not wait for it, so the
 /// node that audits is not declared dead for it.
 #[test]

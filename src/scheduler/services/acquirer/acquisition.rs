@@ -178,7 +178,7 @@ impl Acquirer {
             }
         }
         if was_idle {
-            // From now on there are heartbeats to give, and runs to watch.
+            // From now on there are heartbeats to give.
             node.services.heartbeat.wake();
         }
         self.hand_over.pool.submit(&mut self.hand_over.tasks);
