@@ -17,12 +17,22 @@ use std::time::Duration;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Stands still until it is moved, or somebody waits on it.
-#[derive(Debug, Default)]
-struct StageClock(Mutex<Duration>);
+#[derive(Default)]
+struct StageClock {
+    ticks: Mutex<Duration>,
+    /// Happens before each wait.
+    meanwhile: Mutex<Option<Box<dyn FnMut() + Send>>>,
+}
+
+impl std::fmt::Debug for StageClock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("StageClock").field(&self.ticks()).finish()
+    }
+}
 
 impl StageClock {
     fn advance(&self, by: Duration) {
-        *self.0.lock() += by;
+        *self.ticks.lock() += by;
     }
 }
 
@@ -32,12 +42,17 @@ impl Clock for StageClock {
     }
 
     fn ticks(&self) -> Duration {
-        *self.0.lock()
+        *self.ticks.lock()
     }
 
     fn wait(&self, signal: &Signal, until: Option<Duration>) -> Woken {
+        let meanwhile = self.meanwhile.lock().take();
+        if let Some(mut happens) = meanwhile {
+            happens();
+            *self.meanwhile.lock() = Some(happens);
+        }
         signal.take_news().unwrap_or_else(|| {
-            let mut now = self.0.lock();
+            let mut now = self.ticks.lock();
             *now = now.max(until.unwrap_or_default());
             Woken::TimedOut
         })
@@ -128,6 +143,46 @@ fn a_fire_that_others_may_find_silent_is_not_held_though_its_node_has_its_lease(
     assert!(!run.context().holds_fire(), "others may find it silent");
     node.passes("heartbeat");
     assert!(run.context().holds_fire(), "nobody has, and now they will not");
+}
+
+/// A process stood still after a worker had taken a fire, and longer than its lease lasts. Then the
+/// node is told to end: the fire has not begun, and somebody else is to do its work.
+#[test]
+fn a_fire_that_waits_for_the_lease_of_a_node_that_ends_goes_on_elsewhere() {
+    let stage = Stage::new();
+    let mut node = stage.enters("a");
+    let job = JobDetail::builder(JobKey::named("j"), "work").build().unwrap();
+    let trigger = Trigger::builder(TriggerKey::named("t"), job.key().clone()).build().unwrap();
+    node.scheduler.schedule_job(job, trigger).unwrap();
+    node.passes("acquirer");
+    let fire = node.stepped.take().expect("a fire");
+    stage.clock.advance(60 * SECOND);
+    let Began::Later(fire) = node.stepped.begin(fire) else { panic!("its lease is over") };
+    let Actor { mut stepped, scheduler, .. } = node;
+    let (end, mut waiting) = (stepped.end(), Some(fire));
+    let clock = Arc::clone(&stage.clock);
+    *stage.clock.meanwhile.lock() = Some(Box::new(move || {
+        waiting = waiting.take().and_then(|fire| match stepped.begin(fire) {
+            Began::Later(fire) => Some(fire),
+            Began::Not => None,
+            Began::Run(_) => panic!("it begins without a lease"),
+        });
+        let names: Vec<_> = stepped.services().collect();
+        for (service, name) in names.into_iter().enumerate() {
+            // No check-in comes between.
+            let is_free = name != "cluster" || waiting.is_none();
+            if is_free && stepped.due(service).is_some_and(|at| at <= clock.ticks()) {
+                stepped.pass(service);
+            }
+        }
+    }));
+    let report = scheduler.shut_down_stepped(end, true);
+    *stage.clock.meanwhile.lock() = None;
+    assert!(report.is_clean(), "{report:?}");
+    let mut other = stage.enters("b");
+    let run = other.begins();
+    assert_eq!(run.context().trigger().key().group(), "INTERRUPTED_JOBS");
+    other.stepped.finish(run);
 }
 
 /// A recovery was taken, could neither begin nor be given back, and goes on: it still is one, with

@@ -112,15 +112,12 @@ impl RunShell {
     pub(crate) fn begin(&self, task: FireTask, mut entry: InTable, permission: Permission) -> Option<Run> {
         let node = &*self.node;
         let handle = Arc::clone(&task.handle);
-        if let Err(why) = permission {
-            entry.is_accounted = true;
-            lifecycle_log::not_started(handle.fire_id(), why);
-            node.count_fire(&handle.job, FireOutcome::Lost, None);
-            return None;
-        }
-        if handle.stop_reason().is_some() {
-            // The fire has waited for this worker, and somebody wanted it to stop meanwhile.
-            let ended = end_unbegun(node, &task, "it was asked to stop before");
+        // The fire has waited for this worker, and somebody may have wanted it to stop meanwhile.
+        let is_stopped = handle.stop_reason().is_some();
+        let refusal = permission.err().or(is_stopped.then_some("it was asked to stop before"));
+        if let Some(why) = refusal {
+            // A fire that is still in the store goes on elsewhere; the completer finds out.
+            let ended = end_unbegun(node, &task, why);
             entry.is_accounted = true;
             ended.into_iter().for_each(|ended| self.hand_to_completer(ended));
             return None;
