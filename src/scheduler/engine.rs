@@ -9,9 +9,9 @@ use super::services::job_file_watcher::JobFileWatcher;
 use super::services::service::ServiceThread;
 use super::shutdown::{ShutdownReport, Threads, shut_down};
 use crate::error::{Error, Result};
-use crate::listener::lifecycle_log;
+use crate::listener::{guarded, lifecycle_log};
 use crate::signal::Signal;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::ThreadId;
@@ -24,6 +24,8 @@ const DROP_LIMIT: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(crate) struct Engine {
     phase: Mutex<Phase>,
+    /// Held by a start. A listener that starts the node once more does not wait for itself.
+    start: ReentrantMutex<()>,
     /// The thread that ends the node, while it does.
     ending: Mutex<Option<ThreadId>>,
     /// Set when the first start succeeded.
@@ -71,8 +73,10 @@ impl Engine {
         }
     }
 
-    /// Lets the node fire; true if this was its first start.
+    /// Lets the node fire; true if this was its first start. Another start waits for the first: the
+    /// node fires nothing before its job files are loaded.
     pub(crate) fn start(&self, node: &Arc<Node>, registry: &Arc<Registry>) -> Result<bool> {
+        let _other_starts_wait = self.start.lock();
         let is_first = self.launch(node, registry)?;
         // Before anything fires, as in Quartz; not under the lock, since listeners hear of it.
         #[cfg(feature = "job-files")]
@@ -122,6 +126,7 @@ impl Engine {
             match launch(node, registry, workers, &self.delayed) {
                 Ok(threads) => *phase = Phase::Started(Box::new(threads)),
                 Err(error) => {
+                    take_back_row(node);
                     node.listeners.close();
                     if node.services.completer.signal.is_stopped() {
                         // Some threads were had and told to end: this node cannot be started any
@@ -175,4 +180,16 @@ impl Engine {
             self.end(node, false, node.settings.shutdown.deadline.min(DROP_LIMIT));
         }
     }
+}
+
+/// Takes back the row of a node whose start has failed, if it has registered: others would take it
+/// for a member until its window is over.
+fn take_back_row(node: &Node) {
+    let Some(owner) = node.lease.owner() else { return };
+    let why = match guarded(|| node.store.upkeep().leave(&owner)) {
+        Ok(Ok(_)) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(panic) => format!("panic: {panic}"),
+    };
+    lifecycle_log::leave_failed(&node.instance, &why);
 }

@@ -7,6 +7,7 @@ use carnelian::{Error, JobContext, JobKey, Scheduler, SchedulerBuilder, TriggerK
 use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
 
 /// A folder with job files, and nodes that load them.
@@ -26,6 +27,10 @@ impl SchedulerListener for Recorder {
 
     fn scheduler_error(&self, message: &str) {
         self.0.lock().push(message.to_owned());
+    }
+
+    fn scheduler_starting(&self) {
+        self.0.lock().push("starting".to_owned());
     }
 
     fn job_added(&self, job: &carnelian::JobDetail) {
@@ -115,6 +120,28 @@ fn files_are_loaded_before_the_start_returns_and_as_quartz_does_anew_at_each_sta
         assert!(node.shutdown_and_wait().is_clean());
     }
     place.cluster.assert_sound();
+}
+
+/// A start returns when the files are loaded, also if another start loads them.
+#[test]
+fn a_second_start_waits_until_the_first_has_loaded_the_files() {
+    let place = Place::new();
+    place.write("a.xml", &[("t", 5)]);
+    let (comes, go) = place.cluster.database.hold_answer_of("import a job file");
+    let node = place.builder("n1", "").build().unwrap();
+    let is_released = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| node.start());
+        comes.recv_timeout(LONG).unwrap();
+        let second = scope.spawn(|| node.start().map(|()| is_released.load(Ordering::SeqCst)));
+        let both = || place.heard.lock().iter().filter(|heard| *heard == "starting").count() == 2;
+        wait_until("the second has come", LONG, both);
+        is_released.store(true, Ordering::SeqCst);
+        go.send(()).unwrap();
+        first.join().unwrap().unwrap();
+        assert!(second.join().unwrap().unwrap(), "it has not waited");
+    });
+    assert!(place.has("t") && node.shutdown_and_wait().is_clean());
 }
 
 #[test]

@@ -12,6 +12,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+/// Others would take its row for a member that takes work, until its window is over.
+#[test]
+fn a_start_that_fails_after_it_has_registered_leaves_no_row() {
+    let cluster = Cluster::new();
+    let node = cluster.node("n1", 1).job_fn("none", |_: &mut JobContext| Ok(())).build().unwrap();
+    cluster.database.refuse(Some("look at the cluster"));
+    assert!(node.start().unwrap_err().is_transient());
+    cluster.database.refuse(None);
+    assert!(node.instances().unwrap().is_empty());
+    node.start().unwrap();
+    assert!(node.shutdown_and_wait().is_clean());
+}
+
 #[test]
 fn a_start_whose_check_in_fails_says_so_and_starts_nothing() {
     let cluster = Cluster::new();
