@@ -283,13 +283,16 @@ impl Completer {
         if self.held.is_empty() || self.node.clock.ticks() < self.held_until {
             return;
         }
-        for ended in std::mem::take(&mut self.held) {
+        let held = std::mem::take(&mut self.held);
+        let left = until_away(held, |ended| {
             match self.complete_one(&ended.owner, ended.completion.clone()) {
                 Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
-                Err(error) if error.is_transient() => self.held.push(ended),
+                Err(error) if error.is_transient() => return Err(ended),
                 Err(_) => self.park(ended),
             }
-        }
+            Ok(())
+        });
+        self.held.extend(left);
         self.held_until = self.node.clock.ticks().saturating_add(HOLDING_TIME);
     }
 
@@ -299,6 +302,14 @@ impl Completer {
         let held = (!self.held.is_empty()).then_some(self.held_until);
         parked.into_iter().chain(held).min()
     }
+}
+
+/// Tries one after the other; returns the one that found no store, and those behind it. The store
+/// is away for them as well, and new ends wait for them.
+fn until_away<T>(all: Vec<T>, mut attempt: impl FnMut(T) -> std::result::Result<(), T>) -> Vec<T> {
+    let mut all = all.into_iter();
+    let first = all.by_ref().find_map(|one| attempt(one).err());
+    first.into_iter().chain(all).collect()
 }
 
 /// The report on fires that belonged to another node by then.
@@ -346,5 +357,22 @@ impl Service for Completer {
         while let Some(ended) = self.queue.next_of_all() {
             lifecycle_log::completion_abandoned(&ended.completion.fire_id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each attempt without a store takes as long as a connection is waited for.
+    #[test]
+    fn a_store_that_is_away_is_tried_once_for_all_ends_that_are_held() {
+        let mut tried = Vec::new();
+        let left = until_away(vec![1, 2, 3, 4], |end| {
+            tried.push(end);
+            if end < 2 { Ok(()) } else { Err(end) }
+        });
+        assert_eq!((tried, left), (vec![1, 2], vec![2, 3, 4]));
+        assert!(until_away(vec![1], |_| Ok(())).is_empty());
     }
 }
