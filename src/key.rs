@@ -197,6 +197,23 @@ pub(crate) fn check_name(what: &'static str, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// The most characters of the id of an instance: a node of Quartz names the triggers of its
+/// recoveries after the dead one, in columns of [`MAX_NAME_CHARS`], and recovers nobody if one
+/// fails.
+pub(crate) const MAX_INSTANCE_CHARS: usize = MAX_NAME_CHARS - "recover__".len() - 13;
+
+/// The reason for that length.
+pub(crate) const WHY_SO_SHORT: &str = "nodes of Quartz name the triggers of their recoveries after it";
+
+/// Checks the id of an instance.
+pub(crate) fn check_instance_id(id: &str) -> Result<()> {
+    if id.chars().count() > MAX_INSTANCE_CHARS {
+        let expected = format!("expected at most {MAX_INSTANCE_CHARS} characters: {WHY_SO_SHORT}");
+        return Err(Error::invalid("instance id", id, expected));
+    }
+    check_name("instance id", id)
+}
+
 /// Checks a text that is stored in a column of `limit` characters.
 pub(crate) fn check_text(what: &'static str, text: &str, limit: usize) -> Result<()> {
     if text.chars().count() > limit {

@@ -103,7 +103,7 @@ pub(super) const BATCH: u32 = 500;
 pub enum InstanceIdSetting {
     /// Made when the scheduler starts, different each time.
     Auto,
-    /// This one; at most 190 characters, unique in the cluster.
+    /// This one; at most 168 characters, unique in the cluster.
     Fixed(String),
 }
 

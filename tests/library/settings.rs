@@ -184,8 +184,9 @@ fn instance_ids() {
     assert_eq!(id("scheduler.instanceId=${env:POD_NAME}"), fixed("node-7"));
     assert_eq!(id("jobStore.isClustered=true\nscheduler.instanceId=${env:EMPTY:AUTO}"), InstanceIdSetting::Auto);
     let long = |length: usize| format!("scheduler.instanceId={}", "x".repeat(length));
-    assert_eq!(id(&long(190)), fixed(&"x".repeat(190)));
-    assert!(only_error(&long(191)).contains("1 to 190 characters"));
+    assert_eq!(id(&long(168)), fixed(&"x".repeat(168)));
+    let error = only_error(&long(169));
+    assert!(error.contains("1 to 168 characters") && error.contains("nodes of Quartz name"), "{error}");
     assert_eq!(warnings(&with_database("jobStore.isClustered=true\nscheduler.instanceId=NON_CLUSTERED")).len(), 1);
 }
 

@@ -19,7 +19,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
 use crate::hash::HashMap;
 use crate::job::{ExecutionStrategy, JobDefinition};
-use crate::key::check_name;
+use crate::key::check_instance_id;
 use crate::listener::{
     JobListener, ListenerManager, Listeners, SchedulerListener, TriggerListener, guarded, lifecycle_log,
 };
@@ -337,7 +337,7 @@ impl SchedulerBuilder {
             (None, InstanceIdSetting::Fixed(name)) => name.clone(),
             (None, InstanceIdSetting::Auto) => instance_id::automatic(clock.wall_time().timestamp_millis())?,
         };
-        check_name("instance id", &instance)?;
+        check_instance_id(&instance)?;
         #[cfg(feature = "job-files")]
         JobFileWatcher::check(&settings.plugins)?;
         let (listeners, declared) = (self.listeners, self.declared);

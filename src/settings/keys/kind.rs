@@ -2,6 +2,7 @@
 
 use super::super::duration;
 use crate::epoch::whole_millis;
+use crate::key::{MAX_INSTANCE_CHARS, WHY_SO_SHORT};
 use crate::node::Labels;
 use chrono_tz::Tz;
 use std::net::SocketAddr;
@@ -45,6 +46,8 @@ pub enum Kind {
         /// Most characters.
         most: usize,
     },
+    /// The id of an instance.
+    InstanceId,
     /// Any text.
     Text,
     /// One word of this list.
@@ -83,6 +86,9 @@ impl Kind {
             Kind::Name { most } => {
                 format!("expected 1 to {most} characters without control characters")
             }
+            Kind::InstanceId => {
+                format!("{}: {WHY_SO_SHORT}", Kind::Name { most: MAX_INSTANCE_CHARS }.accepted())
+            }
             Kind::Text => "expected a text".to_owned(),
             Kind::Choice(words) => format!("expected {}", words.join(" or ")),
             Kind::Class => "expected the name of a Java class".to_owned(),
@@ -102,7 +108,7 @@ impl Kind {
             Kind::Duration { .. } => "ms, or `30s` `5m` …".to_owned(),
             Kind::Count { least, most } => format!("{least} to {most}"),
             Kind::Bool => "true, false".to_owned(),
-            Kind::Name { .. } => "name".to_owned(),
+            Kind::Name { .. } | Kind::InstanceId => "name".to_owned(),
             Kind::Text => "text".to_owned(),
             Kind::Choice(words) => words.join(", "),
             Kind::Class => "class".to_owned(),
@@ -144,6 +150,9 @@ impl Kind {
             }
             Kind::Name { most } => {
                 !value.is_empty() && value.chars().count() <= most && !value.chars().any(char::is_control)
+            }
+            Kind::InstanceId => {
+                return Kind::Name { most: MAX_INSTANCE_CHARS }.check(value).map_err(|_| self.accepted());
             }
             Kind::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(value)),
             Kind::Class => {

@@ -20,7 +20,7 @@ pub const KEYS: &[Key] = &[
     // Scheduler
     key("scheduler.instanceName", Kind::Name { most: 120 }, "QuartzScheduler",
         "The name of the scheduler (SCHED_NAME); equal on all nodes of a cluster."),
-    optional("scheduler.instanceId", Kind::Name { most: 190 },
+    optional("scheduler.instanceId", Kind::InstanceId,
         "The name of this node, unique in the cluster; `AUTO` makes one, `${env:POD_NAME}` takes one from the environment.")
         .derived("`AUTO` in a cluster, else `NON_CLUSTERED`"),
     key("scheduler.instanceIdGenerator.class", Kind::Class, "org.quartz.simpl.SimpleInstanceIdGenerator",
