@@ -198,6 +198,11 @@ impl Catalogue<'_> {
         })
     }
 
+    /// An error that says what is wrong with the row of a job, if the row cannot be read.
+    pub(in crate::store) fn check_job_row(&self, row: &JobRow) -> Result<()> {
+        self.store.job_detail(row).map(drop)
+    }
+
     /// An error that says what is wrong with the row of a trigger, if the row cannot be read.
     pub fn check_trigger_row(&self, row: &TriggerRow) -> Result<()> {
         self.store.trigger_value(row).map(drop)

@@ -60,7 +60,9 @@ impl Diagnosis<'_> {
         let now_ms = store.now_ms()?;
         let mut sieve = Sieve::new(store, invariants, now_ms, work::UNTAKEN_AFTER_MS)?;
         let snapshot = store.upkeep().look_through(|snapshot| sieve.sift(snapshot))?;
-        let late = sieve.late;
+        let Sieve { mut late, damaged, .. } = sieve;
+        // Damaged jobs are named as such, and not for their lateness.
+        late.jobs.retain(|job, _| !damaged.contains_key(job));
         let members = nodes::Members::of(store, &snapshot, now_ms);
         let parked = store.catalogue().parked()?;
         let orphans = store.job_types().orphans()?;
@@ -71,6 +73,7 @@ impl Diagnosis<'_> {
         findings.extend(states::overdue_reservations(&snapshot, now_ms));
         findings.extend(members.silent());
         findings.extend(members.none_alive(store, &late));
+        findings.extend(rows::damaged_jobs(&damaged));
         findings.extend(store.upkeep().fence_behind()?.map(|lost| rows::fence_behind(store, lost)));
         findings.extend(work::unknown_types(&orphans));
         findings.extend(unplaceable.iter().map(work::no_place));

@@ -6,7 +6,7 @@ use crate::rules::fence::FENCES_TO_SPARE;
 use crate::store::row::{ScheduleRow, Snapshot};
 use crate::store::{JobStore, LostCommits, MissingPart};
 use crate::trigger::{Schedule, TriggerState};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A part of the tables that is gone.
 pub(super) fn missing_part(part: &MissingPart) -> Finding {
@@ -59,6 +59,12 @@ pub(super) fn unreadable(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> 
 fn calendars(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
     let stored: BTreeSet<&str> = snapshot.calendars.iter().map(|calendar| calendar.name.as_str()).collect();
     let unreadable = snapshot.calendars.iter().filter_map(|calendar| {
+/// Jobs that cannot be read, each with the reason.
+pub(super) fn damaged_jobs(damaged: &BTreeMap<JobKey, String>) -> impl Iterator<Item = Finding> {
+    let finding = |(key, why)| Finding::new("unreadable_row", key, format!("{why}; nodes leave it alone"));
+    damaged.iter().map(finding)
+}
+
         let error = store.catalogue().check_calendar_row(calendar).err()?;
         let detail = format!("{error}; it stays as it is, and triggers that name it are left alone");
         Some(Finding::new("unreadable_calendar", &calendar.name, detail))

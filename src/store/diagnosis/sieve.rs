@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::key::{JobKey, distinct};
 use crate::store::JobStore;
-use crate::store::row::{InstanceSelection, ScheduleRow, Snapshot, TriggerRow};
+use crate::store::row::{InstanceSelection, JobRow, JobSelection, ScheduleRow, Snapshot, TriggerRow};
 use crate::trigger::TriggerState;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +51,8 @@ pub(super) struct Sieve<'s> {
     /// The jobs of triggers that have stayed.
     of_triggers: BTreeSet<JobKey>,
     pub(super) late: Late,
+    /// The jobs whose rows cannot be read, each with the reason.
+    pub(super) damaged: BTreeMap<JobKey, String>,
 }
 
 impl<'s> Sieve<'s> {
@@ -67,6 +69,7 @@ impl<'s> Sieve<'s> {
             jobs: 0,
             of_triggers: BTreeSet::new(),
             late: Late::default(),
+            damaged: BTreeMap::new(),
         })
     }
 
@@ -84,12 +87,26 @@ impl<'s> Sieve<'s> {
             self.of_triggers.extend(snapshot.triggers.iter().skip(self.triggers).map(|trigger| trigger.job.clone()));
         }
         self.triggers = snapshot.triggers.len();
-        if !self.keeps_all {
-            // The triggers are read first.
-            let page = snapshot.jobs.split_off(self.jobs);
-            let is_wanted = |key: &JobKey| self.late.jobs.contains_key(key) || self.of_triggers.contains(key);
-            snapshot.jobs.extend(page.into_iter().filter(|job| is_wanted(&job.key)));
-            self.jobs = snapshot.jobs.len();
+        // The triggers are read first.
+        let page = snapshot.jobs.split_off(self.jobs);
+        self.look_at_jobs(&page)?;
+        let is_wanted =
+            |key: &JobKey| self.keeps_all || self.late.jobs.contains_key(key) || self.of_triggers.contains(key);
+        snapshot.jobs.extend(page.into_iter().filter(|job| is_wanted(&job.key)));
+        self.jobs = snapshot.jobs.len();
+        Ok(())
+    }
+
+    /// Notes the jobs that cannot be read. The rows of a look are without the data of the jobs.
+    fn look_at_jobs(&mut self, page: &[JobRow]) -> Result<()> {
+        if page.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<JobKey> = page.iter().map(|job| job.key.clone()).collect();
+        for job in self.store.glance("look for damaged jobs", |s| s.jobs(JobSelection::Whole(&keys)))? {
+            if let Err(error) = self.store.catalogue().check_job_row(&job) {
+                self.damaged.insert(job.key, error.to_string());
+            }
         }
         Ok(())
     }
@@ -97,8 +114,9 @@ impl<'s> Sieve<'s> {
     /// Tells whether a finding may come of a trigger, be it late or not.
     fn is_remarkable(&self, trigger: &TriggerRow) -> bool {
         let is_usual = [TriggerState::Waiting, TriggerState::Paused].iter().any(|usual| trigger.state == usual.name());
-        let is_astray = |name: &String| trigger.next_ms.is_none() || !self.calendars.contains(name);
+        let is_astray = |name: &String| !self.calendars.contains(name);
         !is_usual
+            || trigger.next_ms.is_none()
             || trigger.schedule == ScheduleRow::Missing
             || trigger.calendar.as_ref().is_some_and(is_astray)
             || self.is_quartz_there && (trigger.options.is_some() || trigger.kind == "RRULE")

@@ -54,6 +54,29 @@ fn a_trigger_that_waits_without_a_time_is_named() {
     cluster.schedule(job("a"), [minutely("t", "a", NOW + MINUTE)]);
     break_trigger(&cluster, "t", |row| row.next_ms = None);
     assert_eq!(kinds(&cluster), ["no_time_left"]);
+    let without_invariants = cluster.store.diagnosis().doctor(false).unwrap();
+    assert_eq!(without_invariants.iter().map(|one| one.kind).collect::<Vec<_>>(), ["no_time_left"]);
+}
+
+on_each_database!(a_job_that_cannot_be_read_is_named_before_it_is_due);
+fn a_job_that_cannot_be_read_is_named_before_it_is_due() {
+    let cluster = Cluster::new(open());
+    let mut node = cluster.node("A");
+    cluster.schedule(job("a"), [minutely("t", "a", NOW + MINUTE)]);
+    cluster.schedule(job("b"), [minutely("u", "b", NOW + MINUTE)]);
+    // Neither a Java object stream that ends, nor properties.
+    cluster.tamper(|s| s.write_job_data(&[(job_key("a"), vec![0xac, 0xed, 0, 5])]));
+    let named = || {
+        let found = cluster.store.diagnosis().doctor(false).unwrap();
+        found.into_iter().map(|one| (one.kind, one.subject)).collect::<Vec<_>>()
+    };
+    let expected = [("unreadable_row", "jobs.a".to_owned())];
+    assert_eq!(named(), expected);
+    // No worker is blamed for it when it is due.
+    cluster.advance(MINUTE + 11 * SECOND);
+    node.check_in();
+    let late: Vec<_> = named().into_iter().filter(|(_, subject)| subject.ends_with(".a")).collect();
+    assert_eq!(late, expected);
 }
 
 on_each_database!(a_cluster_whose_nodes_are_all_drained_is_named_once);
