@@ -406,6 +406,44 @@ fn loses_its_function(store: &JobStore, other: &mut Other, prefix: &str) {
     store.catalogue().clear().unwrap();
 }
 
+/// Drops the views and all side tables but `gone`.
+fn drop_side_tables(other: &mut Other, prefix: &str, gone: &str) {
+    let ours = "CN_MIGRATIONS CN_FENCES CN_INSTANCES CN_PROCESSES CN_NODES CN_RECOVERIES CN_PARKED CN_COMMITS CN_TRIGGER_OPTIONS CN_CHECKPOINTS CN_REQUESTS \
+                CN_RECURRENCES CN_JOB_POLICIES CN_CONTINUATIONS CN_JOB_MARKS CN_TAGS CN_BEATS CN_CANCELS CN_JOB_TYPES CN_JOB_VERSIONS CN_ORPHANS \
+                CN_HISTORY CN_HISTORY_LOG CN_BLACKLIST CN_GROUP_LIMITS CN_DEFINITIONS CN_DEFINED_TRIGGERS CN_CHANGES CN_LOCKS CN_ACTIONS \
+                CN_INCARNATIONS CN_LAST_RUNS CN_TYPE_POLICIES CN_TICK_PARTS CN_AHEAD CN_BEGUN CN_OUTAGES CN_RECOVERY_MODE";
+    for view in ["NODES", "RUNNING", "DUE", "THROUGHPUT", "LAST_RUNS"] {
+        other.execute(&format!("DROP VIEW {prefix}CN_VIEW_{view}"));
+    }
+    for table in ours.split_whitespace().filter(|table| *table != gone) {
+        other.execute(&format!("DROP TABLE {prefix}{table}"));
+    }
+}
+
+/// A table that somebody has dropped: whoever looks names it, all else is mended, and the advice
+/// works.
+fn side_tables_that_are_gone_are_named(store: &JobStore, other: &mut Other, prefix: &str) {
+    let gone = format!("{prefix}CN_ACTIONS");
+    other.execute(&format!("DROP TABLE {gone}; DELETE FROM {prefix}LOCKS WHERE LOCK_NAME = 'STATE_ACCESS'"));
+    let error = store.database().migrate().unwrap_err().to_string();
+    for part in [&gone, "backup", "drop the views and all tables", "carnelian migrate"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    let found = || {
+        let found = store.diagnosis().doctor(false).unwrap();
+        found.into_iter().map(|one| (one.kind, one.subject, one.is_repairable)).collect::<Vec<_>>()
+    };
+    let table = ("missing_table", gone.clone(), false);
+    assert_eq!(found(), [table.clone(), ("missing_lock", "STATE_ACCESS".to_owned(), true)]);
+    let mended = store.diagnosis().repair().unwrap();
+    assert_eq!(mended.iter().map(|one| one.kind).collect::<Vec<_>>(), ["missing_lock"]);
+    assert_eq!(found(), [table]);
+    drop_side_tables(other, prefix, "CN_ACTIONS");
+    assert!(!store.database().migrate().unwrap().is_empty());
+    store.database().check_schema().unwrap();
+    assert_eq!(found(), []);
+}
+
 /// Tables that an older version made get what it did not know.
 fn older_tables_are_upgraded(url: &str, mut other: Other) {
     let name = support::fresh_name("older");
@@ -451,6 +489,7 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
     store.database().check_schema().unwrap();
     assert_eq!(store.upkeep().fence_behind().unwrap(), None);
     other.execute(&format!("DELETE FROM {prefix}CN_HISTORY"));
+    side_tables_that_are_gone_are_named(&store, &mut other, &prefix);
     // A newer program adds what this one does not need, unless it says otherwise.
     other.execute(&format!("INSERT INTO {prefix}CN_MIGRATIONS (VERSION) VALUES ('9998_newer')"));
     store.database().check_schema().unwrap();
@@ -468,14 +507,8 @@ fn older_tables_are_upgraded(url: &str, mut other: Other) {
     drop(store);
     let quartz = "FIRED_TRIGGERS PAUSED_TRIGGER_GRPS SCHEDULER_STATE LOCKS SIMPLE_TRIGGERS SIMPROP_TRIGGERS CRON_TRIGGERS \
                   BLOB_TRIGGERS TRIGGERS JOB_DETAILS CALENDARS";
-    let ours = "CN_MIGRATIONS CN_FENCES CN_INSTANCES CN_PROCESSES CN_NODES CN_RECOVERIES CN_PARKED CN_COMMITS CN_TRIGGER_OPTIONS CN_CHECKPOINTS CN_REQUESTS \
-                CN_RECURRENCES CN_JOB_POLICIES CN_CONTINUATIONS CN_JOB_MARKS CN_TAGS CN_BEATS CN_CANCELS CN_JOB_TYPES CN_JOB_VERSIONS CN_ORPHANS \
-                CN_HISTORY CN_HISTORY_LOG CN_BLACKLIST CN_GROUP_LIMITS CN_DEFINITIONS CN_DEFINED_TRIGGERS CN_CHANGES CN_LOCKS CN_ACTIONS \
-                CN_INCARNATIONS CN_LAST_RUNS CN_TYPE_POLICIES CN_TICK_PARTS";
-    for view in ["NODES", "RUNNING", "DUE", "THROUGHPUT", "LAST_RUNS"] {
-        other.execute(&format!("DROP VIEW {prefix}CN_VIEW_{view}"));
-    }
-    for table in quartz.split(' ').chain(ours.split(' ')).filter(|table| !table.is_empty()) {
+    drop_side_tables(&mut other, &prefix, "");
+    for table in quartz.split(' ').filter(|table| !table.is_empty()) {
         other.execute(&format!("DROP TABLE {prefix}{table}"));
     }
     if let Other::Postgres(_) = other {

@@ -2,6 +2,7 @@
 //! invariants.
 
 use super::finding::Finding;
+use super::rows::MISSING_TABLE;
 use super::sieve::Sieve;
 use super::{nodes, rows, states, work};
 use crate::error::{Error, Result};
@@ -35,7 +36,11 @@ impl Diagnosis<'_> {
             Err(error) => return Err(error),
         };
         let mut findings: Vec<Finding> = parts.iter().map(rows::missing_part).collect();
-        findings.extend(self.what_stays(invariants)?);
+        match self.what_stays(invariants) {
+            // Nothing more can be found without the table.
+            Err(Error::Schema(_)) if findings.iter().any(|finding| finding.kind == MISSING_TABLE) => {}
+            stays => findings.extend(stays?),
+        }
         Ok(findings)
     }
 
@@ -68,12 +73,12 @@ impl Diagnosis<'_> {
         let orphans = store.job_types().orphans()?;
         let unplaceable = store.placement().unplaceable_jobs()?;
         let mut findings = rows::unreadable(store, &snapshot);
+        findings.extend(rows::damaged_jobs(&damaged));
         findings.extend(parked.iter().map(work::parked));
         findings.extend(states::stuck(&snapshot, &parked.into_iter().map(|work| work.key).collect()));
         findings.extend(states::overdue_reservations(&snapshot, now_ms));
         findings.extend(members.silent());
         findings.extend(members.none_alive(store, &late));
-        findings.extend(rows::damaged_jobs(&damaged));
         findings.extend(store.upkeep().fence_behind()?.map(|lost| rows::fence_behind(store, lost)));
         findings.extend(work::unknown_types(&orphans));
         findings.extend(unplaceable.iter().map(work::no_place));

@@ -2,7 +2,8 @@
 //! the same.
 
 use super::finding::{Finding, Repair};
-use crate::error::Result;
+use super::rows::MISSING_TABLE;
+use crate::error::{Error, Result};
 use crate::key::TriggerKey;
 use crate::store::action_log::Action;
 use crate::store::{Diagnosis, Recovered};
@@ -52,15 +53,20 @@ impl Diagnosis<'_> {
             let keys: BTreeSet<TriggerKey> = deleted.into_iter().collect();
             done.extend(keys.iter().map(|key| Repair::new("stray_schedule", key, "deleted")));
         }
+        // A table that is gone keeps nothing from being mended that is in the others.
+        let is_whole = !findings.iter().any(|finding| finding.kind == MISSING_TABLE);
         // Stray side rows harm nobody, and the next audit of a node deletes them: no finding.
-        let swept = store.upkeep().sweep()?;
+        let swept = if is_whole { store.upkeep().sweep()? } else { 0 };
         if swept > 0 {
             let scheduler = &store.settings.scheduler.instance_name;
             done.push(Repair::new("stray_side_rows", scheduler, format!("{swept} rows of side tables deleted")));
         }
         for repair in &done {
             let detail = format!("{}: {}", repair.kind, repair.detail);
-            store.note_lone_action(Action::new("repair", "finding").detail(&detail), &repair.subject)?;
+            match store.note_lone_action(Action::new("repair", "finding").detail(&detail), &repair.subject) {
+                Err(Error::Schema(_)) if !is_whole => {}
+                noted => noted?,
+            }
         }
         Ok(done)
     }

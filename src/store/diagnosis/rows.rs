@@ -8,9 +8,13 @@ use crate::store::{JobStore, LostCommits, MissingPart};
 use crate::trigger::{Schedule, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A part of the tables that is gone.
+/// The kind of the finding of a side table that somebody has dropped.
+pub(super) const MISSING_TABLE: &str = "missing_table";
+
+/// A part of the tables that is gone. The rows of a table only a backup has.
 pub(super) fn missing_part(part: &MissingPart) -> Finding {
-    Finding::new(part.kind, &part.name, &part.detail).repairable()
+    let finding = Finding::new(part.kind, &part.name, &part.detail);
+    if part.kind == MISSING_TABLE { finding } else { finding.repairable() }
 }
 
 /// Rows that cannot be read, or that point nowhere.
@@ -55,16 +59,16 @@ pub(super) fn unreadable(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> 
     unreadable.chain(kindless).chain(damaged).chain(stray).chain(jobless).collect()
 }
 
-/// Calendars that cannot be read, and triggers whose calendar is not there or leaves them no time.
-fn calendars(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
-    let stored: BTreeSet<&str> = snapshot.calendars.iter().map(|calendar| calendar.name.as_str()).collect();
-    let unreadable = snapshot.calendars.iter().filter_map(|calendar| {
 /// Jobs that cannot be read, each with the reason.
 pub(super) fn damaged_jobs(damaged: &BTreeMap<JobKey, String>) -> impl Iterator<Item = Finding> {
     let finding = |(key, why)| Finding::new("unreadable_row", key, format!("{why}; nodes leave it alone"));
     damaged.iter().map(finding)
 }
 
+/// Calendars that cannot be read, and triggers whose calendar is not there or leaves them no time.
+fn calendars(store: &JobStore, snapshot: &Snapshot) -> Vec<Finding> {
+    let stored: BTreeSet<&str> = snapshot.calendars.iter().map(|calendar| calendar.name.as_str()).collect();
+    let unreadable = snapshot.calendars.iter().filter_map(|calendar| {
         let error = store.catalogue().check_calendar_row(calendar).err()?;
         let detail = format!("{error}; it stays as it is, and triggers that name it are left alone");
         Some(Finding::new("unreadable_calendar", &calendar.name, detail))

@@ -4,6 +4,7 @@
 use super::backend::Backend;
 use super::by_place::by_place;
 use super::connection::Connection;
+use super::dropped_tables::{advice_on_dropped, made_tables};
 use super::failure::{Failure, MAKE_TABLES};
 use super::failure_class;
 use super::harness::{Filled, Scripts};
@@ -122,6 +123,12 @@ pub(super) fn side_tables() -> impl Iterator<Item = &'static str> {
     ["CN_CHANGES", "CN_INSTANCES", "CN_HISTORY"].into_iter().chain(DECLARED.iter().map(|table| table.name))
 }
 
+/// The side tables that the scripts make for this backend.
+pub(super) fn side_tables_made(backend: Backend) -> BTreeSet<&'static str> {
+    let scripts = SCRIPTS.iter().filter(|script| script.version != QUARTZ);
+    made_tables(scripts.map(|script| script.text(backend)))
+}
+
 by_place! {
     pub(super) struct VersionRow {
         pub version: String as Text,
@@ -138,7 +145,7 @@ by_place! {
 pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<String>> {
     let mut work = Work { connection, options };
     let mut done = work.locked(Work::migrate)?;
-    work.ensure_scheduler_rows(&mut done)?;
+    work.ensure_scheduler_rows(&mut done, &BTreeSet::new())?;
     Ok(done)
 }
 
@@ -146,7 +153,7 @@ pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> 
 pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<()> {
     let mut work = Work { connection, options };
     check_versions(&mut work)?;
-    work.ensure_scheduler_rows(&mut Vec::new())
+    work.ensure_scheduler_rows(&mut Vec::new(), &BTreeSet::new())
 }
 
 /// The end of the name of a script after which programs that do not know it cannot work. There is
@@ -246,6 +253,10 @@ impl Work<'_, '_> {
         let pending = SCRIPTS.iter().filter(|script| !applied.contains(script.version));
         let scripts = Scripts { scripts: pending.map(fill).collect(), applied: applied.iter().cloned().collect() };
         let made = self.connection.run_pending(&scripts).map_err(error)?;
+        let gone = self.dropped_tables()?;
+        if !gone.is_empty() {
+            return Err(Error::Schema(advice_on_dropped(&gone, &self.options.table_prefix)));
+        }
         // Some scripts make nothing any more, and those of the function nothing but on PostgreSQL.
         let is_said = |script: &&Script| {
             !script.makes.starts_with("no ") && (script.version != SCHEDULING || backend == Backend::Postgres)
@@ -316,19 +327,36 @@ impl Work<'_, '_> {
     fn missing_tables(&mut self) -> Result<Vec<&'static str>> {
         let mut missing = Vec::new();
         for table in QUARTZ_TABLES {
-            if self.lacks_table(table)? {
+            if !self.has_table(table)? {
                 missing.push(table);
-                continue;
-            }
-            let text = format!("SELECT sched_name AS version FROM {{p}}{table} WHERE 1 = 0");
-            let statement = Statement { text: &text, prefix: &self.options.table_prefix, values: &[] };
-            match self.connection.load::<VersionRow>(statement) {
-                Ok(_) => {}
-                Err(failure) if failure_class::is_missing_table(&failure) => missing.push(table),
-                Err(failure) => return Err(error(failure)),
             }
         }
         Ok(missing)
+    }
+
+    /// The side tables that the scripts have made and that are not there, without their prefix.
+    pub(super) fn dropped_tables(&mut self) -> Result<BTreeSet<&'static str>> {
+        let mut gone = BTreeSet::new();
+        for table in side_tables_made(self.connection.backend()) {
+            if !self.has_table(table)? {
+                gone.insert(table);
+            }
+        }
+        Ok(gone)
+    }
+
+    /// True if the table is there.
+    fn has_table(&mut self, table: &str) -> Result<bool> {
+        if self.lacks_table(table)? {
+            return Ok(false);
+        }
+        let text = format!("SELECT COUNT(*) AS n FROM {{p}}{table} WHERE 1 = 0");
+        let statement = Statement { text: &text, prefix: &self.options.table_prefix, values: &[] };
+        match self.connection.load::<Count>(statement) {
+            Ok(_) => Ok(true),
+            Err(failure) if failure_class::is_missing_table(&failure) => Ok(false),
+            Err(failure) => Err(error(failure)),
+        }
     }
 
     /// True if the table is known not to be there without trying it.

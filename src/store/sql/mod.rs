@@ -8,6 +8,7 @@ mod by_place;
 mod connect_attempts;
 mod connection;
 mod dialect;
+mod dropped_tables;
 #[cfg(any(test, feature = "test-util"))]
 mod explain;
 mod failure;

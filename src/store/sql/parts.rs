@@ -4,6 +4,7 @@
 use super::backend::Backend;
 use super::connection::Connection;
 use super::dialect;
+use super::dropped_tables::advice_on_dropped;
 use super::migrations::{QUARTZ, SCHEDULING, SCRIPTS, Work, check_versions, error};
 use super::sql_options::SqlOptions;
 use super::statement::{Name, Statement};
@@ -32,8 +33,10 @@ struct Index {
 pub(super) fn examine(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<MissingPart>> {
     let mut work = Work { connection, options };
     check_versions(&mut work)?;
-    let mut missing: Vec<MissingPart> = missing_indexes(&mut work)?.iter().map(|index| part(&work, index)).collect();
-    missing.extend(work.missing_rows()?.into_iter().map(|(table, name)| MissingPart {
+    let gone = work.dropped_tables()?;
+    let mut missing: Vec<MissingPart> = gone.iter().map(|table| missing_table(options, table)).collect();
+    missing.extend(missing_indexes(&mut work, &gone)?.iter().map(|index| part(&work, index)));
+    missing.extend(work.missing_rows(&gone)?.into_iter().map(|(table, name)| MissingPart {
         kind: if table == "LOCKS" { "missing_lock" } else { "missing_row" },
         detail: format!("{}{table} has no such row of this scheduler: no node can work", options.table_prefix),
         name: name.to_owned(),
@@ -52,17 +55,28 @@ pub(super) fn examine(connection: &mut Connection<'_>, options: &SqlOptions) -> 
 /// Makes the parts that are missing; returns them.
 pub(super) fn mend(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<MissingPart>> {
     let mut work = Work { connection, options };
-    let made = work.locked(|work| {
+    let (made, gone) = work.locked(|work| {
         let missing = examine(work.connection, options)?;
-        make(work)?;
-        Ok(missing)
+        let gone = work.dropped_tables()?;
+        make(work, &gone)?;
+        Ok((missing, gone))
     })?;
-    work.ensure_scheduler_rows(&mut Vec::new())?;
-    Ok(made)
+    work.ensure_scheduler_rows(&mut Vec::new(), &gone)?;
+    let of_table = |part: &MissingPart| gone.iter().any(|table| part.name == missing_table(options, table).name);
+    Ok(made.into_iter().filter(|part| !of_table(part)).collect())
 }
 
-fn make(work: &mut Work<'_, '_>) -> Result<()> {
-    for Index { name, table, columns, .. } in missing_indexes(work)? {
+fn missing_table(options: &SqlOptions, table: &str) -> MissingPart {
+    let prefix = &options.table_prefix;
+    MissingPart {
+        kind: "missing_table",
+        name: format!("{prefix}{table}"),
+        detail: advice_on_dropped(&BTreeSet::from([table]), prefix),
+    }
+}
+
+fn make(work: &mut Work<'_, '_>, gone: &BTreeSet<&str>) -> Result<()> {
+    for Index { name, table, columns, .. } in missing_indexes(work, gone)? {
         let text = work.fill(&format!("CREATE INDEX {name} ON {table} {columns}"));
         work.run(&text)?;
     }
@@ -83,9 +97,9 @@ fn part(work: &Work<'_, '_>, index: &Index) -> MissingPart {
     }
 }
 
-/// The indexes that the scripts make and that are not there. Tables that Quartz made have Quartz's
-/// indexes, or those that their owner wants.
-fn missing_indexes(work: &mut Work<'_, '_>) -> Result<Vec<Index>> {
+/// The indexes that the scripts make and that are not there, of the tables that are not `gone`.
+/// Tables that Quartz made have Quartz's indexes, or those that their owner wants.
+fn missing_indexes(work: &mut Work<'_, '_>, gone: &BTreeSet<&str>) -> Result<Vec<Index>> {
     let backend = work.connection.backend();
     let indexes = indexes(SCRIPTS.iter().map(|script| (script.version == QUARTZ, script.text(backend))));
     let tables: BTreeSet<&String> = indexes.values().map(|index| &index.table).collect();
@@ -100,7 +114,9 @@ fn missing_indexes(work: &mut Work<'_, '_>) -> Result<Vec<Index>> {
     let is_there = |index: &Index| there.contains(&work.fill(&index.name).to_ascii_lowercase());
     let is_ours = !there.contains(&work.fill(OF_QUARTZ_ALONE).to_ascii_lowercase())
         || indexes.values().any(|index| index.is_of_quartz && index.name != QUARTZ_TOO && is_there(index));
+    let has_table = |index: &&Index| !gone.contains(index.table.trim_start_matches("{p}"));
     let missing = indexes.values().filter(|index| !is_there(index) && (is_ours || !index.is_of_quartz));
+    let missing = missing.filter(has_table);
     Ok(missing.cloned().collect())
 }
 
@@ -166,6 +182,16 @@ fn on(create: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::sql::migrations::{side_tables, side_tables_made};
+
+    #[test]
+    fn all_backends_have_the_same_side_tables() {
+        let tables = side_tables_made(Backend::Sqlite);
+        let missing: Vec<_> = side_tables().filter(|table| !tables.contains(table)).collect();
+        assert_eq!(missing, Vec::<&str>::new());
+        assert_eq!(side_tables_made(Backend::Postgres), tables);
+        assert_eq!(side_tables_made(Backend::Mysql), tables);
+    }
 
     #[test]
     fn each_script_has_the_indexes_that_it_leaves() {

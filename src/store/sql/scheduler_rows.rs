@@ -5,6 +5,7 @@ use super::sql_options::SqlOptions;
 use super::statement::{Count, Statement, Value};
 use crate::error::{FailureClass, Result};
 use crate::rules::fence::{FENCES_TO_SPARE, own_fence};
+use std::collections::BTreeSet;
 
 /// A row that every scheduler name needs: one of the two locks, the fence, or the counters of
 /// changes.
@@ -35,9 +36,9 @@ impl NeededRow {
 
 impl Work<'_, '_> {
     /// Makes the rows every scheduler name needs, in their own statements, since two nodes that
-    /// make them on demand can deadlock.
-    pub(super) fn ensure_scheduler_rows(&mut self, done: &mut Vec<String>) -> Result<()> {
-        for needed in &NEEDED_ROWS {
+    /// make them on demand can deadlock. Tables that are `gone` have none.
+    pub(super) fn ensure_scheduler_rows(&mut self, done: &mut Vec<String>, gone: &BTreeSet<&str>) -> Result<()> {
+        for needed in NEEDED_ROWS.iter().filter(|needed| !gone.contains(needed.table)) {
             if self.ensure_row(needed)? {
                 done.extend(
                     needed
@@ -49,10 +50,11 @@ impl Work<'_, '_> {
         Ok(())
     }
 
-    /// The rows every scheduler name needs that are not there: table and name.
-    pub(super) fn missing_rows(&mut self) -> Result<Vec<(&'static str, &'static str)>> {
+    /// The rows every scheduler name needs that are not there, of the tables that are not `gone`:
+    /// table and name.
+    pub(super) fn missing_rows(&mut self, gone: &BTreeSet<&str>) -> Result<Vec<(&'static str, &'static str)>> {
         let mut missing = Vec::new();
-        for needed in &NEEDED_ROWS {
+        for needed in NEEDED_ROWS.iter().filter(|needed| !gone.contains(needed.table)) {
             if !self.has_row(needed)? {
                 missing.push((needed.table, needed.lock.unwrap_or(needed.table)));
             }
