@@ -108,7 +108,7 @@ impl Action {
     /// Does it to one of the subjects; true if that changed something.
     ///
     /// # Errors
-    /// What the operation of the store reports.
+    /// The error of the operation of the store.
     pub(super) fn perform_on(&self, store: &JobStore, subject: &Subject, order: &Order<'_>) -> Stored<bool> {
         let done = (self.run)(store, std::slice::from_ref(subject), order);
         done.map(|changed| changed > 0).map_err(|stopped| stopped.error)

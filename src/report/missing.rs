@@ -31,7 +31,7 @@ pub fn missing(store: &JobStore, what: &str, key: &str) -> String {
 /// The group and the name of a text `group.name`, split at the first dot where that `is_there`.
 ///
 /// # Errors
-/// What `is_there` reports.
+/// The error of `is_there`.
 pub fn stored_split(text: &str, is_there: impl Fn(&str, &str) -> Result<bool>) -> Result<Option<(&str, &str)>> {
     for (at, _) in text.match_indices('.').take(MOST_DOTS) {
         let (group, name) = (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default());

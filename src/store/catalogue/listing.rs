@@ -37,7 +37,7 @@ impl Catalogue<'_> {
         Ok(!self.store.read("look for a job", |s| s.existing_jobs(std::slice::from_ref(key)))?.is_empty())
     }
 
-    /// Those of the keys of which there is a trigger, readable or not.
+    /// The keys, of these, of which there is a trigger, readable or not.
     pub fn existing_triggers(&self, keys: &[TriggerKey]) -> Result<Vec<TriggerKey>> {
         self.store.read("look for triggers", |s| s.trigger_keys(TriggerSelection::Keys(keys)))
     }

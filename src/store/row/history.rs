@@ -197,8 +197,8 @@ pub enum HistoryOf<'a> {
 }
 
 impl TrendSample {
-    /// The delay with which the fire began, in milliseconds; none for a misfire, and for a fire that
-    /// was late by intention: it stands for a time that was over when its trigger was made.
+    /// The delay with which the fire began, in milliseconds; none for a misfire, and for a fire
+    /// that was late by intention: its time was over when its trigger was made.
     pub fn late_ms(&self) -> Option<i64> {
         let is_late_by_intention =
             self.trigger_group == BACKFILL_GROUP || RERUN_GROUPS.contains(&self.trigger_group.as_str());

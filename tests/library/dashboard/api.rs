@@ -132,12 +132,12 @@ fn an_action_on_what_is_not_there_is_an_error_that_names_it() {
             let way_out = answer["error"].as_str().unwrap().to_owned();
             assert!(status == 404 && way_out.contains(r#"'["com.acme","t"]'"#), "{word}: {answer}");
         }
-        // What cannot be done to something that is there.
+        // An action that cannot be done to something that is there is refused.
         for (word, key) in [("trigger.reset", "plain.b"), ("node.undrain", "n")] {
             let (status, answer) = act(site, word, json!([key]));
             assert!(status == 409 && answer["error"].as_str().unwrap().contains(key), "{word}: {answer}");
         }
-        // What is so already is no error.
+        // A pause of a paused trigger is no error.
         for done in [1, 0] {
             assert_eq!(act(site, "trigger.pause", json!([["com.acme", "t"]])).1["done"], done);
         }

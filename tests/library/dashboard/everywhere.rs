@@ -85,8 +85,10 @@ fn every_page_is_there_on_every_store() {
             }
             let response = site.get(&page);
             let text = body(&response);
-            // The trigger of a run by hand goes with its fire: nothing leads to it any longer.
-            assert_eq!(response.status(), 200, "{page}: {text}");
+            // The trigger of a run by hand goes with its fire.
+            let may_be_gone = page.starts_with("trigger?group=DEFAULT&name=MT_");
+            let is_gone = may_be_gone && response.status() == 404;
+            assert!(response.status() == 200 || is_gone, "{page}: {text}");
             if page.starts_with("assets/") || page.starts_with("api/") {
                 continue;
             }

@@ -24,7 +24,7 @@ fn a_key_that_was_split_at_a_wrong_dot_is_named_as_it_must_be_written() {
         assert!(complaint.contains(r#"as '["com.acme","t"]'"#), "{line}: {complaint}");
     }
     assert!(place.refused(1, &format!("trigger backfill com.acme.t.1 {range}")).contains(r#"as '["com.acme","t.1"]'"#));
-    // Where nothing of that name is stored there is nothing to advise.
+    // No advice is given where nothing of that name is stored.
     assert_eq!(place.refused(1, "job show com.acme.x"), "carnelian: job `com.acme.x` does not exist\n");
 }
 
