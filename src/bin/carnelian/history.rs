@@ -116,7 +116,8 @@ pub enum HistoryCommand {
         #[arg(long, short)]
         follow: bool,
     },
-    /// Deletes what is too old or too much by the settings, as the longest-serving node does by itself
+    /// Deletes what is too old or too much by the settings, as the longest-serving node does by
+    /// itself
     Prune {
         /// Deletes what is older than this, whatever the settings say
         #[arg(long, value_name = "DUR", value_parser = value::duration)]

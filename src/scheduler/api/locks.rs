@@ -18,9 +18,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 impl Scheduler {
     /// Takes the lock of this name, or gives none if anybody holds it, even this very thread.
     ///
-    /// The lock holds for `ttl` (100 ms to 366 days). This node renews it at least every third of that
-    /// time as long as the guard lives. After the death of its holder the lock is free when its time is
-    /// over, by the store's clock.
+    /// The lock holds for `ttl` (100 ms to 366 days). This node renews it at least every third of
+    /// that time as long as the guard lives. After the death of its holder the lock is free when
+    /// its time is over, by the store's clock.
     ///
     /// ```
     /// use carnelian::Scheduler;

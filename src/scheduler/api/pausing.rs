@@ -33,7 +33,8 @@ impl Scheduler {
     /// with the reason [`StopReason::Paused`]; returns how many runs were asked. Other nodes learn
     /// it at once, or with their next poll.
     ///
-    /// These are two steps: if the second fails, the job stays paused, and its runs go on.
+    /// The pause and the stop are two steps: if the second fails, the job stays paused, and its
+    /// runs go on.
     pub fn pause_job_and_stop(&self, key: &JobKey) -> Result<usize> {
         self.pause_job(key)?;
         // Nothing of it begins from here on.

@@ -75,9 +75,9 @@ impl JobType {
         self
     }
 
-    /// Declares that the type is to end: what is stored of it still runs. This node refuses new jobs
-    /// of it, and a new trigger that is stored by itself for a job of it; `instead` says what to
-    /// use. [`JobDetailBuilder::even_if_deprecated`] forces it.
+    /// Declares that the type is to end: what is stored of it still runs. This node refuses new
+    /// jobs of it, and a new trigger that is stored by itself for a job of it; `instead` says what
+    /// to use. [`JobDetailBuilder::even_if_deprecated`] forces it.
     ///
     /// A trigger that is stored together with its job, by a definition, a file or
     /// [`IfExists::Replace`](crate::IfExists::Replace), is not refused if the job exists.
