@@ -22,12 +22,16 @@ mod java;
 mod jobs;
 #[path = "simulator/link.rs"]
 mod link;
+#[path = "simulator/misfires.rs"]
+mod misfires;
 #[path = "simulator/node.rs"]
 mod node;
 #[path = "simulator/operators.rs"]
 mod operators;
 #[path = "simulator/plan.rs"]
 mod plan;
+#[path = "simulator/program.rs"]
+mod program;
 #[path = "simulator/quartz.rs"]
 mod quartz;
 #[path = "simulator/replica.rs"]

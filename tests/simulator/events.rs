@@ -50,6 +50,10 @@ impl World {
             | Event::Away
             | Event::SetClock
             | Event::Operate => {
+                let is_by_java = event == Event::Operate && self.plan.has(Event::Visit);
+                if is_by_java && self.dice.borrow_mut().chance(6_000) {
+                    return self.java_program_acts();
+                }
                 let Some(node) = self.any_node() else { return };
                 self.happen_to(&node, event, time);
             }

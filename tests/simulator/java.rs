@@ -55,6 +55,9 @@ pub struct JavaNode {
     next_checkin: u64,
     /// The time at which it fires what it has reserved, or looks for more.
     next_look: u64,
+    /// A trigger that is so late is misfired, by the setting of this node.
+    pub threshold_ms: i64,
+    next_misfire: u64,
     /// The node takes nothing before, so that all others know of it.
     takes_from: u64,
     reserved: Option<Reserved>,
@@ -80,11 +83,16 @@ impl JavaNode {
             return self.next_peek;
         }
         let ends = self.runs.iter().map(|run| run.ends);
-        ends.chain([self.next_checkin, self.next_look]).min().unwrap_or(u64::MAX)
+        ends.chain([self.next_checkin, self.next_look, self.next_misfire]).min().unwrap_or(u64::MAX)
     }
 }
 
 impl Java {
+    /// A node that lives.
+    pub fn node(&self) -> Option<&JavaNode> {
+        self.node.as_ref()
+    }
+
     /// The true time at which the node does something next.
     pub fn due(&self) -> Option<u64> {
         self.node.as_ref().map(JavaNode::due)
@@ -92,6 +100,11 @@ impl Java {
 }
 
 impl World {
+    /// True if a node of Quartz lives of which all others know.
+    pub fn is_java_known(&self) -> bool {
+        self.java.borrow().node.as_ref().is_some_and(|node| self.now() > node.takes_from)
+    }
+
     /// A node of Quartz comes; or the one that is there dies, stands still for a moment, or is told
     /// to end.
     pub fn visit(&self) {
@@ -119,10 +132,10 @@ impl World {
     }
 
     fn java_comes(&self) {
-        let (ahead_ms, unblocks) = {
+        let (ahead_ms, unblocks, threshold_ms) = {
             let mut dice = self.dice.borrow_mut();
             let ahead_ms = i64::try_from(dice.below(4_000)).expect("small") - 2_000;
-            (ahead_ms.min(MOST_AHEAD_MS), dice.chance(5_000))
+            (ahead_ms.min(MOST_AHEAD_MS), dice.chance(5_000), dice.pick(&[1_000, 5_000, 60_000]))
         };
         let number = self.next_number();
         let mut java = self.java.borrow_mut();
@@ -138,6 +151,8 @@ impl World {
             checked_in: None,
             next_checkin: self.now(),
             next_look: self.now(),
+            threshold_ms,
+            next_misfire: self.now(),
             takes_from: self.now() + self.plan.longest_checkin() + LATE,
             reserved: None,
             runs: Vec::new(),
@@ -178,6 +193,7 @@ impl World {
             let until = self.now() + held_for + 1;
             node.next_checkin = node.next_checkin.max(until);
             node.next_look = node.next_look.max(until);
+            node.next_misfire = node.next_misfire.max(until);
             node.runs.iter_mut().for_each(|run| run.ends = run.ends.max(until));
         } else if node.next_checkin <= node.due() {
             let fails = node.checked_in.is_some() && self.dice.borrow_mut().chance(300);
@@ -191,6 +207,11 @@ impl World {
         } else if let Some(at) = node.runs.iter().position(|run| run.ends <= self.now()) {
             let run = node.runs.swap_remove(at);
             node.runs.extend(self.java_ends(&node, run));
+        } else if node.next_misfire <= self.now() {
+            let has_more = self.quartz_handles_misfires(&node);
+            // The interval between two passes is the threshold.
+            let threshold = u64::try_from(node.threshold_ms).expect("positive") * MS;
+            node.next_misfire = self.now() + if has_more { 50 * MS } else { threshold };
         } else if !node.is_ending {
             self.java_looks(&mut node);
         } else if node.runs.is_empty() {

@@ -4,6 +4,7 @@
 use super::java::first_trigger;
 use super::node::SimNode;
 use super::plan::{Event, Grid, MS, SECOND};
+use super::program::ONCE;
 use super::world::{World, world};
 use carnelian::{JobContext, JobDataMap, JobError, JobKey, TriggerKey};
 use serde_json::{Map, Value, json};
@@ -144,7 +145,8 @@ pub fn begin(world: &World, run: &Beginning<'_>) -> Begun {
     let due = Due { grid: facts["job"].to_string(), scheduled: facts["original_scheduled_ms"].to_string() };
     world.check_others(&job, &due, run.is_alone, run.fire_id);
     let series = world.plan.series.iter().find(|series| series.name == run.job.name());
-    let (length, ending) = drawn(world, grid, series.map_or(500 * MS, |series| series.length));
+    let length = if run.job.group() == ONCE { 4 * SECOND } else { 500 * MS };
+    let (length, ending) = drawn(world, grid, series.map_or(length, |series| series.length));
     let looks = world.plan.has(Event::ShutDown) && world.dice.borrow_mut().chance(5_000);
     world.log(&facts, "START", ("data", Value::Object(data)));
     world.running.borrow_mut().insert(run.fire_id.to_owned(), Running { node, job, due, ending, looks, facts });

@@ -2,10 +2,11 @@
 
 use super::jobs::{GRID, WORK};
 use super::node::SimNode;
-use super::plan::MS;
+use super::plan::{Event, MS};
 use super::world::World;
 use carnelian::{
-    GroupMatcher, IfExists, JobDataMap, JobDetail, JobKey, Scheduler, SimpleSchedule, Trigger, TriggerKey,
+    GroupMatcher, IfExists, JobDataMap, JobDetail, JobKey, MisfireInstruction, Scheduler, SimpleSchedule, Trigger,
+    TriggerKey,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,14 +25,24 @@ pub fn manual() -> JobKey {
     JobKey::new("manual", "m")
 }
 
-fn loose(at: u64) -> (JobDetail, Trigger) {
+/// Loose work, of which some may be missing. Beside Quartz some of it is not done when it is late.
+pub fn loose(world: &World, at: u64) -> (JobDetail, Trigger) {
     let (job, trigger) = (JobKey::new("loose", format!("l{at}")), TriggerKey::new("loose", format!("l{at}")));
     let detail = JobDetail::builder(job.clone(), WORK).build().expect("a job");
     let schedule = SimpleSchedule::every(Duration::from_millis(500 + 300 * at)).repeat(8);
-    (detail, Trigger::builder(trigger, job).schedule(schedule).build().expect("a trigger"))
+    let passes_over = at == 1 && world.plan.has(Event::Visit);
+    let misfire =
+        if passes_over { MisfireInstruction::RescheduleNextWithRemainingCount } else { MisfireInstruction::Smart };
+    (detail, Trigger::builder(trigger, job).schedule(schedule).misfire(misfire).build().expect("a trigger"))
 }
 
 impl Operators {
+    /// The ticket of the next work that is to be done once.
+    pub fn next_ticket(&mut self) -> String {
+        self.tickets += 1;
+        self.tickets.to_string()
+    }
+
     /// One operator does one thing beside this node.
     pub fn act(world: &World, node: &SimNode) {
         let other = world.any_name().unwrap_or_default();
@@ -41,11 +52,7 @@ impl Operators {
             (dice.below(13), world.plan.grids[grid].name.clone(), dice.below(3))
         };
         let (trigger, job) = (TriggerKey::new(GRID, &*grid), JobKey::new(GRID, &*grid));
-        let ticket = {
-            let mut operators = world.operators.borrow_mut();
-            operators.tickets += 1;
-            operators.tickets.to_string()
-        };
+        let ticket = world.operators.borrow_mut().next_ticket();
         let operate = |scheduler: &Scheduler| -> carnelian::Result<String> {
             Ok(match what {
                 0 => format!("pauses {trigger}: {}", scheduler.pause_trigger(&trigger)?),
@@ -61,13 +68,13 @@ impl Operators {
                     format!("triggers work by hand: {key}")
                 }
                 7 => {
-                    let (job, trigger) = loose(at);
+                    let (job, trigger) = loose(world, at);
                     let stored = scheduler.schedule_jobs(vec![(job, vec![trigger])], IfExists::Replace)?;
                     format!("schedules {at}: {}", stored.len())
                 }
-                8 => format!("deletes {at}: {}", scheduler.delete_job(loose(at).0.key())?),
+                8 => format!("deletes {at}: {}", scheduler.delete_job(loose(world, at).0.key())?),
                 9 => {
-                    let (_, trigger) = loose(at);
+                    let (_, trigger) = loose(world, at);
                     format!("reschedules {at}: {:?}", scheduler.reschedule(&trigger.key().clone(), trigger)?)
                 }
                 10 => {

@@ -25,9 +25,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Quartz acquires so long before the time of a trigger.
 const IDLE_WAIT_MS: i64 = 30_000;
 
-/// The misfire threshold.
-const MISFIRE_MS: i64 = 60_000;
-
 /// Nobody is taken for dead before this is over beside the interval.
 const TOLERANCE_MS: i64 = 7_500;
 
@@ -99,10 +96,28 @@ pub struct Known {
     /// that Quartz does not know, and the trigger stays `BLOCKED` until the next audit of ours.
     pub left_blocked: BTreeSet<JobKey>,
     /// `LeavesComplete`: its run is the last that ends of a trigger whose last fire was another, or
-    /// has no row, and the trigger stays `COMPLETE` until the next audit of ours.
+    /// has no row, or its misfire handler finds no time for a trigger (#586), and the trigger stays
+    /// `COMPLETE` until the next audit of ours.
     pub left_complete: BTreeSet<TriggerKey>,
+    /// `FiresAgain`: its misfire handler takes a trigger without a time, since its calendar was
+    /// stored anew while its last fire ran, for one that is late, and it fires once more. The fire
+    /// still runs then, or was interrupted.
+    pub again: BTreeSet<TriggerKey>,
+    /// `Revives`: a call stores the calendar of a trigger anew whose last fire runs, and the trigger
+    /// waits again, without a time. It stays if a fire of it that ran then, which are here, is
+    /// interrupted.
+    pub revived: BTreeMap<TriggerKey, BTreeSet<String>>,
+    /// `KnowsNoOptions`: a call resumes triggers without a look at the options that they have, such
+    /// as a delay that counts from the end of a run.
+    pub resumed: BTreeSet<TriggerKey>,
+    /// `LeavesWithoutTime`: a call stores the calendar of a trigger anew that has not fired yet, and
+    /// whose only time has come: it never has another.
+    pub without_time: BTreeSet<TriggerKey>,
     /// `LeavesLostRows`: it takes reservations from others, and leaves their rows.
     pub lost: BTreeSet<String>,
+    /// `LeavesReservations`: its calls leave the rows of those who have reserved a trigger, which
+    /// others may reserve then.
+    pub left_reserved: BTreeSet<TriggerKey>,
 }
 
 impl Known {
@@ -115,9 +130,15 @@ impl Known {
     pub fn excuses(&self, violation: &Violation) -> bool {
         let text = format!("{violation} ");
         let is_of = |job: &JobKey| text.contains(&format!("job {job} ")) || text.contains(&format!("job {job}:"));
+        let is_about = |triggers: &BTreeSet<TriggerKey>| {
+            triggers.iter().any(|trigger| text.contains(&format!("trigger {trigger}:")))
+        };
         match violation.invariant {
+            "I1" if is_about(&self.left_reserved) => true,
+            "I1" if self.left_reserved.iter().any(|key| text.contains(&format!("trigger {key}, "))) => true,
+            "I7" => is_about(&self.again) && text.contains("its previous fire time after its next"),
             "I1" => self.lost.iter().any(|fire_id| violation.subject.ends_with(fire_id.as_str())),
-            "I6" => self.left_complete.iter().any(|trigger| text.contains(&format!("trigger {trigger}:"))),
+            "I6" => is_about(&self.left_complete),
             "I2" if self.left_blocked.iter().any(is_of) => true,
             "I2" | "I3" | "I4" => self.overlapping.iter().any(is_of),
             _ => false,
@@ -126,7 +147,8 @@ impl Known {
 }
 
 impl World {
-    fn quartz(&self, lock: Lock, mut work: impl FnMut(&mut dyn Session) -> Result<()>) -> Tried {
+    /// A transaction of Quartz under a lock.
+    pub fn quartz(&self, lock: Lock, mut work: impl FnMut(&mut dyn Session) -> Result<()>) -> Tried {
         self.spend(MS / 10, MS);
         self.has_changed.set(true);
         self.database.transact("a node of Quartz", TxMode::Exclusive(lock), &mut work)
@@ -299,7 +321,7 @@ impl World {
         let mut reserved = None;
         let tried = self.quartz(Lock::TriggerAccess, |s| {
             reserved = None;
-            let misfired = |row: &TriggerRow, next_ms: i64| row.misfire != -1 && next_ms < now_ms - MISFIRE_MS;
+            let misfired = |row: &TriggerRow, next_ms: i64| row.misfire != -1 && next_ms < now_ms - node.threshold_ms;
             let is_due = |row: &TriggerRow| {
                 let is_kind = matches!(row.schedule, ScheduleRow::Simple { .. });
                 let due = |next_ms: i64| next_ms <= now_ms + IDLE_WAIT_MS && !misfired(row, next_ms);
@@ -504,7 +526,7 @@ fn unblock(s: &mut dyn Session, job: &JobKey) -> Result<usize> {
 }
 
 /// The times of a simple trigger from its next one up to another.
-fn times_between(row: &TriggerRow, end_ms: i64) -> Vec<i64> {
+pub fn times_between(row: &TriggerRow, end_ms: i64) -> Vec<i64> {
     let ScheduleRow::Simple { interval_ms, .. } = row.schedule else { return Vec::new() };
     let times = std::iter::successors(row.next_ms, |time_ms| Some(time_ms + interval_ms.max(1)));
     times.take_while(|time_ms| *time_ms < end_ms).collect()

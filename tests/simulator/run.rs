@@ -8,7 +8,8 @@ use super::jobs::{GRID, WORK};
 use super::link::{CONSOLE, Faulty, Link};
 use super::node;
 use super::operators::{PATIENCE, manual};
-use super::plan::{Grid, Place, Plan, SECOND, Series};
+use super::plan::{Event, Grid, Place, Plan, SECOND, Series};
+use super::program::{CALENDAR, ONCE, every_day};
 use super::quartz::QUARTZ_ATTEMPTS;
 use super::unrecovered;
 use super::world::{World, set_world};
@@ -122,7 +123,11 @@ fn database(place: Place, clock: &Arc<SimClock>, folder: &Path) -> Arc<dyn Fault
 fn store_work(world: &World) -> DateTime<Utc> {
     let start = DateTime::from_timestamp_millis(world.store_ms() + 1_000).expect("a time");
     let mut work: Vec<(JobDetail, Vec<Trigger>)> = Vec::new();
-    for grid in &world.plan.grids {
+    let beside_java = world.plan.has(Event::Visit);
+    if beside_java {
+        world.console.add_calendar(CALENDAR, &every_day(), IfExists::Refuse).expect("the calendar is stored");
+    }
+    for (at, grid) in world.plan.grids.iter().enumerate() {
         let mut job = JobDetail::builder(JobKey::new(GRID, &*grid.name), WORK)
             .requests_recovery(grid.recovers)
             .disallow_concurrent_execution(grid.alone);
@@ -135,6 +140,7 @@ fn store_work(world: &World) -> DateTime<Utc> {
                 .schedule(schedule(grid))
                 .data(GRID, name)
                 .misfire(MisfireInstruction::Ignore);
+            let trigger = if beside_java && at == 0 { trigger.calendar(CALENDAR) } else { trigger };
             trigger.build().expect("a trigger")
         };
         work.push((job.build().expect("a job"), grid.triggers().into_iter().map(trigger).collect()));
@@ -169,6 +175,7 @@ fn await_quiet(world: &World) {
         let until = world.now() + SECOND;
         while world.step(until) {}
         world.advance_to(until);
+        world.give_up();
         let snapshot = world.snapshot();
         if snapshot.triggers.is_empty() && snapshot.fired.is_empty() {
             return;
@@ -225,8 +232,9 @@ fn judge(world: &World, start_ms: i64) {
         }
     }
     judge_series(world, &history);
+    judge_once(world, &history);
     unrecovered::judge(world, &history, &rows, start_ms);
-    judge_runs(world, history);
+    judge_runs(world, history, start_ms);
     judge_work(world);
 }
 
@@ -234,8 +242,13 @@ fn judge(world: &World, start_ms: i64) {
 fn judge_series(world: &World, history: &History) {
     // Beside a node of Quartz a series is a grid, which ends when its last time has gone by.
     let is_judged = !world.has_lost_commits() && !world.java.borrow().has_been;
+    let is_resumed = |key: &TriggerKey| world.java.borrow().known.resumed.contains(key);
     for series in world.plan.series.iter().filter(|_| is_judged) {
-        let key = TriggerKey::new(GRID, &*series.name).to_string();
+        let key = TriggerKey::new(GRID, &*series.name);
+        if is_resumed(&key) {
+            continue;
+        }
+        let key = key.to_string();
         let chains: Vec<&[Run]> =
             history.chains.iter().filter(|((trigger, _), _)| *trigger == key).map(|(_, runs)| &**runs).collect();
         if chains.len() != usize::try_from(series.fires).expect("few fires") {
@@ -256,7 +269,32 @@ fn judge_series(world: &World, history: &History) {
     }
 }
 
-fn judge_runs(world: &World, history: History) {
+/// A trigger that fires once does so at one time.
+fn judge_once(world: &World, history: &History) {
+    let known = &world.java.borrow().known;
+    let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+    for ((trigger, _), runs) in &history.chains {
+        let is_fired = runs.iter().any(|run| !run.recovering && !run.resuming);
+        if is_fired && trigger.starts_with(ONCE) && !world.has_lost_commits() {
+            *times.entry(trigger).or_default() += 1;
+        }
+    }
+    let is_excused = |key: &TriggerKey| known.again.contains(key) || known.dropped.iter().any(|(of, _)| of == key);
+    for (trigger, times) in times.into_iter().filter(|(_, times)| *times > 1) {
+        let (group, name) = trigger.split_once('.').expect("a key");
+        if !is_excused(&TriggerKey::new(group, name)) {
+            world.problem(format!("{trigger} has fired at {times} times"));
+        }
+    }
+}
+
+fn judge_runs(world: &World, history: History, start_ms: i64) {
+    let end_of = |grid: &Grid| -> Vec<(String, i64)> {
+        let last_ms = i64::try_from(grid.every.as_millis()).expect("short") * i64::from(grid.fires - 1);
+        let end = |(name, later_ms)| (format!("{GRID}.{name}"), start_ms + later_ms + last_ms);
+        grid.triggers().into_iter().map(end).collect()
+    };
+    let ends: BTreeMap<String, i64> = world.plan.grids.iter().flat_map(end_of).collect();
     let of = |grid: &Grid| -> Vec<(String, Schedule)> {
         let key = |(name, _)| TriggerKey::new(GRID, String::as_str(&name)).to_string();
         grid.triggers().into_iter().map(|trigger| (key(trigger), schedule(grid).into())).collect()
@@ -283,6 +321,11 @@ fn judge_runs(world: &World, history: History) {
             dropped.iter().any(|(trigger, at)| trigger.to_string() == problem.due.0 && *at == problem.due.1);
         let is_excused = match problem.wrong {
             Wrong::NeverEnded => is_excused || is_lost && !comes_again || is_dropped,
+            // The grid is compared from the first fire that it had.
+            Wrong::Lost if problem.runs.is_empty() && problem.due.1 == 0 => {
+                known.without_time.iter().any(|trigger| trigger.to_string() == problem.due.0)
+            }
+            Wrong::Lost => is_dropped || ends.get(&problem.due.0).is_some_and(|end_ms| problem.due.1 > *end_ms),
             Wrong::FiredTwice => is_loose || world.is_repeated(&problem.runs),
             Wrong::RecoveredTwice => {
                 is_lost
@@ -320,7 +363,9 @@ fn judge_work(world: &World) {
         world.problem(format!("work by hand was taken and never ran, of the tickets {missing:?}"));
     }
     for grid in world.plan.grids.iter().filter(|grid| grid.counts && !world.has_lost_commits()) {
-        if world.java.borrow().known.overlapping.contains(&JobKey::new(GRID, &*grid.name)) {
+        let known = &world.java.borrow().known;
+        let is_dropped = known.dropped.iter().any(|(trigger, _)| grid.is_of(&trigger.to_string()));
+        if is_dropped || known.overlapping.contains(&JobKey::new(GRID, &*grid.name)) {
             continue;
         }
         let job = world.console.job(&JobKey::new(GRID, &*grid.name)).expect("an answer").expect("a durable job");
