@@ -1,11 +1,11 @@
 //! The node of Quartz in a simulation: when it does what. The node comes and goes as an event;
-//! while it is there it checks in, reserves one trigger at a time, fires it when its own clock says
-//! so, ends its runs, and recovers whom it takes for dead. `quartz` has what it writes.
+//! while it is there it checks in, reserves triggers, fires them when its own clock says so, ends its runs, and recovers whom it takes for dead. `quartz` has what it writes.
 
 use super::jobs::{self, Beginning, Ending};
 use super::plan::{MS, SECOND};
 use super::quartz::{Fired, Known, Reserved};
 use super::world::World;
+use carnelian::store::row::TriggerRow;
 use carnelian::{JobDataMap, TriggerKey};
 
 /// The mean time between two events of its life, in microseconds.
@@ -24,6 +24,9 @@ const PEEK: u64 = 200 * MS;
 /// The number of its workers.
 const WORKERS: usize = 3;
 
+/// The most nodes of Quartz at a time.
+const MOST_NODES: usize = 3;
+
 /// The most by which its wall clock is ahead of the store's. Others are convicted so much earlier,
 /// and a node of ours gives up its work 1.5 s before the end of its window.
 const MOST_AHEAD_MS: i64 = 1_400;
@@ -36,7 +39,9 @@ const LATE: u64 = 8 * SECOND;
 pub struct Java {
     /// The number of nodes so far; fire ids are counted too.
     pub count: u64,
-    node: Option<JavaNode>,
+    nodes: Vec<JavaNode>,
+    /// The names of those that have died. One that comes may have the name of one of them.
+    dead: Vec<String>,
     /// True if there was one at any time: options of triggers were suspended then.
     pub has_been: bool,
     pub known: Known,
@@ -60,7 +65,14 @@ pub struct JavaNode {
     next_misfire: u64,
     /// The node takes nothing before, so that all others know of it.
     takes_from: u64,
-    reserved: Option<Reserved>,
+    /// The most triggers that it reserves at a time, and by how many milliseconds their times may
+    /// differ.
+    pub batch: (usize, i64),
+    reserved: Vec<Reserved>,
+    /// The node takes no lock when it reserves. It reads a trigger, which is here, and takes it
+    /// later by its state alone.
+    is_unlocked: bool,
+    seen: Option<TriggerRow>,
     runs: Vec<JavaRun>,
     /// True if it was told to end, and waits for its runs.
     is_ending: bool,
@@ -90,25 +102,36 @@ impl JavaNode {
 impl Java {
     /// A node that lives.
     pub fn node(&self) -> Option<&JavaNode> {
-        self.node.as_ref()
+        self.nodes.first()
     }
 
-    /// The true time at which the node does something next.
+    /// Takes out the node that does something first, with its place.
+    fn take_first(&mut self) -> Option<(usize, JavaNode)> {
+        let at = (0..self.nodes.len()).min_by_key(|at| self.nodes[*at].due())?;
+        Some((at, self.nodes.remove(at)))
+    }
+
+    /// The true time at which one of the nodes does something next.
     pub fn due(&self) -> Option<u64> {
-        self.node.as_ref().map(JavaNode::due)
+        self.nodes.iter().map(JavaNode::due).min()
     }
 }
 
 impl World {
     /// True if a node of Quartz lives of which all others know.
     pub fn is_java_known(&self) -> bool {
-        self.java.borrow().node.as_ref().is_some_and(|node| self.now() > node.takes_from)
+        self.java.borrow().nodes.iter().any(|node| self.now() > node.takes_from)
     }
 
-    /// A node of Quartz comes; or the one that is there dies, stands still for a moment, or is told
-    /// to end.
+    /// A node of Quartz comes; or one that is there dies, stands still for a moment, or is told to
+    /// end.
     pub fn visit(&self) {
-        let Some(mut node) = self.java.borrow_mut().node.take() else { return self.java_comes() };
+        let there = self.java.borrow().nodes.len();
+        if there == 0 || there < MOST_NODES && self.dice.borrow_mut().chance(4_000) {
+            return self.java_comes();
+        }
+        let at = self.dice.borrow_mut().index(there);
+        let mut node = self.java.borrow_mut().nodes.remove(at);
         let what = self.dice.borrow_mut().below(4);
         match what {
             0 => {
@@ -128,7 +151,7 @@ impl World {
             }
             _ => return self.java_dies(&node),
         }
-        self.java.borrow_mut().node = Some(node);
+        self.java.borrow_mut().nodes.insert(at, node);
     }
 
     fn java_comes(&self) {
@@ -137,13 +160,20 @@ impl World {
             let ahead_ms = i64::try_from(dice.below(4_000)).expect("small") - 2_000;
             (ahead_ms.min(MOST_AHEAD_MS), dice.chance(5_000), dice.pick(&[1_000, 5_000, 60_000]))
         };
+        let (batch, is_unlocked, is_again) = {
+            let mut dice = self.dice.borrow_mut();
+            let batch = (dice.pick(&[1, 1, WORKERS]), dice.pick(&[0, 500]));
+            // More than one trigger at a time are always taken under the lock.
+            (batch, batch.0 == 1 && dice.chance(4_000), dice.chance(4_000))
+        };
         let number = self.next_number();
         let mut java = self.java.borrow_mut();
         java.count += 1;
         java.has_been = true;
-        let name = format!("java-{}", java.count);
+        let old = if is_again { java.dead.pop() } else { None };
+        let name = old.unwrap_or_else(|| format!("java-{}", java.count));
         self.say(format_args!("n{number} is {name}, a node of Quartz"));
-        java.node = Some(JavaNode {
+        java.nodes.push(JavaNode {
             name,
             number,
             ahead_ms,
@@ -154,7 +184,10 @@ impl World {
             threshold_ms,
             next_misfire: self.now(),
             takes_from: self.now() + self.plan.longest_checkin() + LATE,
-            reserved: None,
+            batch,
+            reserved: Vec::new(),
+            is_unlocked,
+            seen: None,
             runs: Vec::new(),
             is_ending: false,
             hangs_until: None,
@@ -162,26 +195,27 @@ impl World {
         });
     }
 
-    /// The node dies, so that nothing fails any more.
+    /// The nodes die, so that nothing fails any more.
     pub fn visit_no_more(&self) {
-        let node = self.java.borrow_mut().node.take();
-        node.iter().for_each(|node| self.java_dies(node));
+        let nodes = std::mem::take(&mut self.java.borrow_mut().nodes);
+        nodes.iter().for_each(|node| self.java_dies(node));
     }
 
     fn java_dies(&self, node: &JavaNode) {
         self.say(format_args!("{} dies", node.name));
         self.forget(node.number);
+        self.java.borrow_mut().dead.push(node.name.clone());
     }
 
-    /// The node does what is due first.
+    /// The node whose turn it is does what is due first.
     pub fn java_goes_on(&self) {
-        let Some(mut node) = self.java.borrow_mut().node.take() else { return };
+        let Some((at, mut node)) = self.java.borrow_mut().take_first() else { return };
         if let Some(until) = node.hangs_until {
             // The worst moment to go on is the one at which the trigger that it has reserved is
             // another's.
-            if self.now() < until && !node.reserved.as_ref().is_some_and(|reserved| self.is_of_another(reserved)) {
+            if self.now() < until && !node.reserved.iter().any(|reserved| self.is_of_another(reserved)) {
                 node.next_peek = until.min(self.now() + PEEK);
-                self.java.borrow_mut().node = Some(node);
+                self.java.borrow_mut().nodes.insert(at, node);
                 return;
             }
             self.say(format_args!("{} goes on", node.name));
@@ -220,7 +254,7 @@ impl World {
         } else {
             node.next_look = self.now() + SECOND;
         }
-        self.java.borrow_mut().node = Some(node);
+        self.java.borrow_mut().nodes.insert(at, node);
     }
 
     /// The time by its own clock.
@@ -228,7 +262,7 @@ impl World {
         self.store_ms() + node.ahead_ms
     }
 
-    /// Fires what it has reserved, or reserves a trigger.
+    /// Fires what it has reserved, or reserves triggers.
     fn java_looks(&self, node: &mut JavaNode) {
         /// The last milliseconds are not waited for.
         const SOON_MS: i64 = 2;
@@ -236,25 +270,34 @@ impl World {
             let wait_ms = next_ms - SOON_MS - self.java_ms(node);
             self.now() + u64::try_from(wait_ms.max(0)).expect("not negative") * MS
         };
-        if let Some(reserved) = node.reserved.take() {
-            let at = wait(node, reserved.next_ms);
+        if let Some(first) = node.reserved.first() {
+            let at = wait(node, first.next_ms);
             if at > self.now() {
                 // Somebody has set the clocks.
                 node.next_look = at;
-                node.reserved = Some(reserved);
                 return;
             }
             node.next_look = self.now();
-            match self.quartz_fires(node, &reserved) {
-                Some(fired) => self.java_begins(node, fired),
-                None => self.quartz_releases(node, &reserved),
+            for reserved in std::mem::take(&mut node.reserved) {
+                match self.quartz_fires(node, &reserved) {
+                    Some(fired) => self.java_begins(node, fired),
+                    None => self.quartz_releases(node, &reserved),
+                }
             }
             return;
         }
-        if node.runs.len() < WORKERS && self.now() > node.takes_from {
-            node.reserved = self.quartz_reserves(node);
+        if let Some(seen) = node.seen.take() {
+            node.reserved = self.quartz_takes(node, vec![seen]);
+        } else if node.runs.len() < WORKERS && self.now() > node.takes_from {
+            let mut due = self.quartz_sees(node, node.batch.0.min(WORKERS - node.runs.len()));
+            if node.is_unlocked {
+                node.seen = due.pop();
+                node.next_look = self.now() + self.dice.borrow_mut().between(MS, 400 * MS);
+                return;
+            }
+            node.reserved = self.quartz_takes(node, due);
         }
-        node.next_look = match &node.reserved {
+        node.next_look = match node.reserved.first() {
             Some(reserved) => wait(node, reserved.next_ms),
             None => self.now() + self.dice.borrow_mut().between(SECOND / 2, 4 * SECOND),
         };

@@ -50,6 +50,13 @@ pub struct Due {
     scheduled: String,
 }
 
+impl Due {
+    /// True if it is so of its trigger and time.
+    pub fn is_of(&self, is_so: impl Fn(&str, i64) -> bool) -> bool {
+        is_so(self.grid.trim_matches('"'), self.scheduled.parse().expect("milliseconds"))
+    }
+}
+
 /// A run that has begun and not ended.
 #[derive(Clone, Debug)]
 pub struct Running {

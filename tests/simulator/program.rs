@@ -26,6 +26,10 @@ pub const ONCE: &str = "once";
 /// that a trigger whose last fire runs may wait again, and it stays.
 const WITHOUT_A_NODE: bool = false;
 
+/// A trigger that was made to wait again behind its last fire has to go with the end of an earlier
+/// fire of it too. Nodes of ours look at the end of the last fire only, and it stays.
+const EARLIER_FIRES: bool = false;
+
 /// The calendar that excludes nothing.
 pub fn every_day() -> Calendar {
     Calendar::new(Weekdays::excluding([]))
@@ -201,6 +205,10 @@ impl World {
         let fires_of = |key: &TriggerKey| -> Vec<String> {
             fired.iter().filter(|fire| fire.trigger == *key).map(|fire| fire.fire_id.clone()).collect()
         };
+        // A fire that began before the last one ends after it.
+        let is_earlier = |row: &TriggerRow| {
+            fired.iter().any(|fire| fire.trigger == row.key && Some(fire.scheduled_ms) != row.previous_ms)
+        };
         self.call("stores the calendar anew", |s| {
             for row in s.triggers(TriggerSelection::OfCalendar(CALENDAR))? {
                 let next_ms = next_by_calendar(&row, now_ms, threshold_ms);
@@ -209,7 +217,11 @@ impl World {
                 known.dropped.extend(passed_over.into_iter().map(|at| (row.key.clone(), at)));
                 match (row.next_ms, next_ms) {
                     (Some(_), None) => drop(known.without_time.insert(row.key.clone())),
-                    (None, None) => known.revived.entry(row.key.clone()).or_default().extend(fires_of(&row.key)),
+                    (None, None) => {
+                        let ids = known.revived.entry(row.key.clone()).or_default();
+                        ids.extend(fires_of(&row.key));
+                        ids.extend((!EARLIER_FIRES && is_earlier(&row)).then(String::new));
+                    }
                     (_, Some(_)) => {}
                 }
                 let state = state_of_stored(s, &row.key, &row.job)?;

@@ -1,6 +1,6 @@
 //! Quartz's statements: a node of Quartz 2.x checks in, reserves, fires, completes, releases and
-//! recovers by these, in their order, with the lock for acquisition that its manual recommends
-//! beside others.
+//! recovers by these, in their order. Some nodes have the lock for acquisition that its manual
+//! recommends beside others.
 //!
 //! The faults of Quartz itself are noted by name in [`Known`], and excuse what follows from them.
 
@@ -11,8 +11,8 @@ use super::operators::manual;
 use super::plan::{Grid, MS};
 use super::world::World;
 use carnelian::store::row::{
-    Advance, Counts, Departure, FiredRow, FiredSelection, FiredState, InstanceRow, InstanceSelection, RecoveryRow,
-    ScheduleRow, Selection, TriggerRow, TriggerSelection,
+    Advance, Counts, Departure, FiredRow, FiredSelection, FiredState, InstanceRow, InstanceSelection, JobSelection,
+    RecoveryRow, ScheduleRow, Selection, TriggerRow, TriggerSelection,
 };
 use carnelian::store::{Lock, Session, TxMode, Violation};
 use carnelian::{
@@ -38,6 +38,8 @@ pub struct Reserved {
     pub next_ms: i64,
     /// The trigger as it was: the node fires it by memory, and writes what it remembers.
     row: TriggerRow,
+    /// The trigger had fired when the node took it.
+    is_outdated: bool,
     /// Reservations that others had lost before, and of which they do not know it yet.
     stale: BTreeSet<String>,
 }
@@ -85,6 +87,14 @@ pub struct Known {
     /// reservation that was taken back when it was declared dead, if the trigger is reserved again,
     /// by whomever; its run has no row then.
     pub dropped: BTreeSet<(TriggerKey, i64)>,
+    /// `TakesByStateAlone` (H1): without the lock it takes a trigger that has fired since it was
+    /// read, or fires one that another node of Quartz has reserved since, and writes back what it
+    /// remembers: times fire again.
+    pub rewound: BTreeSet<(TriggerKey, i64)>,
+    /// `DeletesTheJob` (H21): jobs that it deletes with their last triggers, though fires of them
+    /// run or wait to be recovered; that work is in `dropped`. `LeavesTheJob`: it ends or recovers
+    /// the last fire of a job whose triggers have gone before, and the job stays.
+    pub left_jobs: BTreeSet<JobKey>,
     /// `LosesData`: it recovers a prefetched fire whose trigger has gone with it, and knows nothing
     /// of the data that we have left for its recovery. The number of such runs of work by hand.
     pub without_data: usize,
@@ -126,6 +136,12 @@ impl Known {
         runs.iter().filter(|run| self.made.values().any(|made| made.of == run.fire_id)).count()
     }
 
+    /// True if this time of a trigger fires again by Quartz.
+    pub fn is_rewound(&self, trigger: &str, time_ms: i64) -> bool {
+        let is_it = |key: &TriggerKey| key.to_string() == trigger;
+        self.again.iter().any(is_it) || self.rewound.iter().any(|(key, at)| *at == time_ms && is_it(key))
+    }
+
     /// True if Quartz is to blame for it.
     pub fn excuses(&self, violation: &Violation) -> bool {
         let text = format!("{violation} ");
@@ -138,6 +154,7 @@ impl Known {
             "I1" if self.left_reserved.iter().any(|key| text.contains(&format!("trigger {key}, "))) => true,
             "I7" => is_about(&self.again) && text.contains("its previous fire time after its next"),
             "I1" => self.lost.iter().any(|fire_id| violation.subject.ends_with(fire_id.as_str())),
+            "I14" => self.left_jobs.iter().any(is_of),
             "I6" => is_about(&self.left_complete),
             "I2" if self.left_blocked.iter().any(is_of) => true,
             "I2" | "I3" | "I4" => self.overlapping.iter().any(is_of),
@@ -170,7 +187,10 @@ impl World {
                 }
             }
             if node.checked_in.is_none() {
-                let known = |name: &String| instances.iter().any(|one| one.name == *name) || *name == node.name;
+                // A row of its own name is of an earlier life.
+                let is_own = |one: &InstanceRow| one.name == node.name;
+                let known = |name: &String| instances.iter().any(|one| one.name == *name);
+                failed.extend(instances.iter().filter(|one| is_own(one)).map(|one| one.name.clone()));
                 let fired = s.fired(FiredSelection::All)?.into_iter().map(|fire| fire.instance);
                 failed.extend(fired.collect::<BTreeSet<_>>().into_iter().filter(|name| !known(name)));
             }
@@ -208,7 +228,10 @@ impl World {
             }
             let ids: Vec<String> = rows.iter().map(|row| row.fire_id.clone()).collect();
             s.delete_fired(&ids, Vec::new())?;
-            s.delete_instance(dead, Departure::Any).map(drop)
+            if dead != node.name {
+                s.delete_instance(dead, Departure::Any)?;
+            }
+            Ok(())
         });
         self.say(format_args!("{} recovers {dead}: {} fires, {tried:?}", node.name, rows.len()));
         if tried.is_err() {
@@ -222,13 +245,26 @@ impl World {
                 None => self.note_dropped(row),
             }
         }
-        let triggers: Vec<TriggerKey> = rows.iter().map(|row| row.trigger.clone()).collect();
-        let jobs: Vec<JobKey> = rows.into_iter().filter_map(|row| row.job).collect();
+        let jobs: BTreeSet<JobKey> = rows.iter().filter_map(|row| row.job.clone()).collect();
+        let triggers: BTreeSet<TriggerKey> = rows.into_iter().map(|row| row.trigger).collect();
+        let (mut lost, mut left) = (Vec::new(), Vec::new());
         let tidied = self.quartz(Lock::TriggerAccess, |s| {
-            s.delete_finished_triggers(&triggers)?;
-            s.delete_idle_jobs(&jobs).map(drop)
+            (lost.clear(), left.clear());
+            for trigger in &triggers {
+                let found = s.triggers(TriggerSelection::Keys(std::slice::from_ref(trigger)))?.pop();
+                if !s.delete_finished_triggers(std::slice::from_ref(trigger))?.is_empty() {
+                    lost.extend(delete_job_without_trigger(s, found.map(|row| row.job))?);
+                }
+            }
+            for job in &jobs {
+                let is_left = s.trigger_keys(TriggerSelection::OfJob(job))?.is_empty();
+                left.extend(is_left.then(|| job.clone()));
+            }
+            Ok(())
         });
         tidied.expect("nobody holds a trigger");
+        self.java.borrow_mut().known.left_jobs.extend(left);
+        lost.iter().for_each(|row| self.note_dropped(row));
     }
 
     /// Notes that the work of this fire is lost. A rerun has the work of one of the triggers of its
@@ -314,26 +350,48 @@ impl World {
         found.pop()
     }
 
-    /// Reserves the first trigger that is due within its idle wait.
-    pub fn quartz_reserves(&self, node: &JavaNode) -> Option<Reserved> {
+    /// The first triggers that are due within its idle wait.
+    pub fn quartz_sees(&self, node: &JavaNode, most: usize) -> Vec<TriggerRow> {
         let now_ms = self.java_ms(node);
-        let fire_id = self.java_fire_id(node);
-        let mut reserved = None;
+        let misfired = |row: &TriggerRow, next_ms: i64| row.misfire != -1 && next_ms < now_ms - node.threshold_ms;
+        let is_due = |row: &TriggerRow| {
+            let is_kind = matches!(row.schedule, ScheduleRow::Simple { .. });
+            // A trigger without a time has -1 there.
+            let next_ms = row.next_ms.unwrap_or(-1);
+            is_kind && row.state == "WAITING" && next_ms <= now_ms + IDLE_WAIT_MS && !misfired(row, next_ms)
+        };
+        let mut due: Vec<TriggerRow> = self.rows_of_triggers().into_iter().filter(is_due).collect();
+        due.sort_by_key(|row| (row.next_ms, -row.priority, row.key.clone()));
+        due.truncate(most);
+        due
+    }
+
+    /// Reserves triggers, by their states alone.
+    pub fn quartz_takes(&self, node: &JavaNode, due: Vec<TriggerRow>) -> Vec<Reserved> {
+        let now_ms = self.java_ms(node);
+        let is_alone = |job: &JobKey| {
+            self.console.job(job).expect("an answer").is_some_and(|job| job.disallows_concurrent_execution())
+        };
+        let due: Vec<_> = due.into_iter().map(|row| (self.java_fire_id(node), is_alone(&row.job), row)).collect();
+        let mut reserved = Vec::new();
         let tried = self.quartz(Lock::TriggerAccess, |s| {
-            reserved = None;
-            let misfired = |row: &TriggerRow, next_ms: i64| row.misfire != -1 && next_ms < now_ms - node.threshold_ms;
-            let is_due = |row: &TriggerRow| {
-                let is_kind = matches!(row.schedule, ScheduleRow::Simple { .. });
-                let due = |next_ms: i64| next_ms <= now_ms + IDLE_WAIT_MS && !misfired(row, next_ms);
-                is_kind && row.state == "WAITING" && row.next_ms.is_some_and(due)
-            };
-            let due = s.triggers(TriggerSelection::All)?.into_iter().filter(is_due);
-            let Some(row) = due.min_by_key(|row| (row.next_ms, -row.priority, row.key.clone())) else {
-                return Ok(());
-            };
-            let moves = [(TriggerState::Waiting, TriggerState::Acquired)];
-            if s.change_states(Selection::Triggers(std::slice::from_ref(&row.key)), &moves, false)? == 1 {
-                let next_ms = row.next_ms.expect("a time");
+            reserved.clear();
+            let (mut end_ms, mut jobs) = (i64::MAX, BTreeSet::new());
+            for (fire_id, is_alone, row) in &due {
+                let Some(next_ms) = row.next_ms else { continue };
+                if *is_alone && !jobs.insert(row.job.clone()) {
+                    continue;
+                }
+                if next_ms > end_ms {
+                    break;
+                }
+                let Some(found) = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&row.key)))?.pop() else {
+                    continue;
+                };
+                let moves = [(TriggerState::Waiting, TriggerState::Acquired)];
+                if s.change_states(Selection::Triggers(std::slice::from_ref(&row.key)), &moves, false)? == 0 {
+                    continue;
+                }
                 let stale = s.fired(FiredSelection::Acquired)?.into_iter().filter(|one| one.trigger == row.key);
                 let stale = stale.map(|one| one.fire_id).collect();
                 let begun = FiredRow {
@@ -349,13 +407,26 @@ impl World {
                     requests_recovery: false,
                 };
                 s.insert_fired(vec![begun], &BTreeMap::new())?;
-                reserved = Some(Reserved { fire_id: fire_id.clone(), trigger: row.key.clone(), next_ms, row, stale });
+                if reserved.is_empty() {
+                    end_ms = next_ms.max(now_ms) + node.batch.1;
+                }
+                reserved.push(Reserved {
+                    fire_id: fire_id.clone(),
+                    trigger: row.key.clone(),
+                    next_ms,
+                    is_outdated: found.next_ms != row.next_ms,
+                    row: row.clone(),
+                    stale,
+                });
             }
             Ok(())
         });
-        let reserved = reserved.filter(|_| tried.is_ok());
-        if let Some(Reserved { fire_id, trigger, .. }) = &reserved {
-            self.say(format_args!("{} reserves {trigger} as {fire_id}", node.name));
+        if tried.is_err() {
+            reserved.clear();
+        }
+        for Reserved { fire_id, trigger, is_outdated, .. } in &reserved {
+            let outdated = if *is_outdated { ", as it was before" } else { "" };
+            self.say(format_args!("{} reserves {trigger} as {fire_id}{outdated}", node.name));
         }
         reserved
     }
@@ -387,7 +458,8 @@ impl World {
         let job = self.console.job(trigger.job_key()).expect("an answer")?;
         let fired_ms = self.java_ms(node);
         let chain = self.chain_of(key);
-        let (mut fired, mut lost, mut is_reserved, mut passed_over) = (None, Vec::new(), false, Vec::new());
+        let (mut fired, mut lost, mut is_reserved) = (None, Vec::new(), false);
+        let (mut passed_over, mut rewound) = (Vec::new(), Vec::new());
         let tried = self.quartz(Lock::TriggerAccess, |s| {
             fired = None;
             let Some(row) = s.triggers(TriggerSelection::Keys(std::slice::from_ref(key)))?.pop() else { return Ok(()) };
@@ -398,12 +470,18 @@ impl World {
             others.retain(|one| one.trigger == *key && !reserved.stale.contains(&one.fire_id));
             is_reserved = others.iter().any(|one| one.fire_id == reserved.fire_id);
             others.retain(|one| one.fire_id != reserved.fire_id);
-            if is_reserved && !others.is_empty() {
+            // Among themselves nodes of Quartz do that.
+            let are_of_quartz = others.iter().all(|one| is_of_quartz(&one.instance));
+            if is_reserved && !are_of_quartz {
                 self.problem(format!("{key} is reserved by others beside {}, which fires it: {others:?}", node.name));
             }
             let known = &reserved.row;
             let (Some(next_ms), Some((after_ms, counts))) = (known.next_ms, after(known)) else { return Ok(()) };
             passed_over = times_between(&row, next_ms);
+            rewound = match reserved.is_outdated || are_of_quartz && !others.is_empty() {
+                true => times_between(known, row.next_ms.unwrap_or(next_ms)),
+                false => Vec::new(),
+            };
             let alone = job.disallows_concurrent_execution();
             let begun = FiredRow {
                 fire_id: reserved.fire_id.clone(),
@@ -449,6 +527,7 @@ impl World {
         let (scheduled_ms, is_last) = fired?;
         let known = &mut self.java.borrow_mut().known;
         known.lost.extend(lost);
+        known.rewound.extend(rewound.into_iter().map(|time_ms| (key.clone(), time_ms)));
         known.dropped.extend(passed_over.into_iter().map(|time_ms| (key.clone(), time_ms)));
         if !is_reserved {
             known.dropped.insert((key.clone(), scheduled_ms));
@@ -481,42 +560,65 @@ impl World {
     /// Records the end of a run, and the data that it leaves.
     pub fn quartz_completes(&self, fired: &Fired, has_succeeded: bool) -> Tried {
         let key = fired.job.key();
-        let (mut is_recorded, mut is_complete) = (false, false);
+        let (mut is_recorded, mut is_complete, mut is_left, mut lost) = (false, false, false, Vec::new());
         let tried = self.quartz(Lock::TriggerAccess, |s| {
             let rows = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&fired.trigger)))?;
             is_complete = !fired.is_last && rows.iter().any(|row| row.state == "COMPLETE");
+            lost.clear();
             if fired.is_last && rows.iter().any(|row| row.next_ms.is_none()) {
                 s.delete_triggers(std::slice::from_ref(&fired.trigger), None)?;
+                lost = delete_job_without_trigger(s, Some(key.clone()))?;
+                lost.retain(|row| row.fire_id != fired.fire_id);
             }
             if fired.job.disallows_concurrent_execution() {
                 unblock(s, key)?;
             }
             is_recorded = !s.delete_fired(std::slice::from_ref(&fired.fire_id), Vec::new())?.is_empty();
-            // Quartz looks for triggers only, and would take the job from a run of it (H21).
-            s.delete_idle_jobs(std::slice::from_ref(key)).map(drop)
+            is_left = s.trigger_keys(TriggerSelection::OfJob(key))?.is_empty();
+            Ok(())
         });
         self.say(format_args!("{} is completed: {is_recorded} {tried:?}", fired.fire_id));
         tried?;
-        if !is_recorded {
-            // The node was declared dead, or the store has lost the commit of its fire.
-            self.java.borrow_mut().known.overlapping.insert(key.clone());
-            return Ok(());
-        }
-        self.java.borrow_mut().known.recorded.insert(fired.fire_id.clone());
-        self.java.borrow_mut().known.left_complete.extend(is_complete.then(|| fired.trigger.clone()));
-        let may_be_waited_for = !fired.job.disallows_concurrent_execution();
-        self.java.borrow_mut().known.left_blocked.extend(may_be_waited_for.then(|| key.clone()));
+        lost.iter().for_each(|row| self.note_dropped(row));
+        // The data are those of the fire, whatever others have written since.
         let stored = self.console.job(key).expect("an answer");
-        if let Some((job, n)) =
-            stored.and_then(|job| Some((job, fired.job.data().integer("n")?))).filter(|_| has_succeeded)
-        {
-            let mut data = job.data().clone();
+        let counted = fired.job.data().integer("n").filter(|_| has_succeeded);
+        if let Some((job, n)) = stored.zip(counted) {
+            let mut data = fired.job.data().clone();
             data.put("n", n + 1);
             let job = job.to_builder().data_map(data).build().expect("a job");
             self.console.add_job(&job, IfExists::Replace).expect("nothing fails for it");
         }
+        let known = &mut self.java.borrow_mut().known;
+        known.left_jobs.extend(is_left.then(|| key.clone()));
+        if !is_recorded {
+            // The node was declared dead, or the store has lost the commit of its fire.
+            known.overlapping.insert(key.clone());
+            return Ok(());
+        }
+        known.recorded.insert(fired.fire_id.clone());
+        known.left_complete.extend(is_complete.then(|| fired.trigger.clone()));
+        let may_be_waited_for = !fired.job.disallows_concurrent_execution();
+        known.left_blocked.extend(may_be_waited_for.then(|| key.clone()));
         Ok(())
     }
+}
+
+/// True if this is the name of a node of Quartz.
+fn is_of_quartz(instance: &str) -> bool {
+    instance.starts_with("java-")
+}
+
+/// Deletes a job without a trigger, unless it is durable, whatever fires of it there are, which are
+/// returned.
+fn delete_job_without_trigger(s: &mut dyn Session, key: Option<JobKey>) -> Result<Vec<FiredRow>> {
+    let Some(key) = key else { return Ok(Vec::new()) };
+    let is_durable = s.jobs(JobSelection::Keys(std::slice::from_ref(&key)))?.iter().any(|job| job.durable);
+    if is_durable || !s.trigger_keys(TriggerSelection::OfJob(&key))?.is_empty() {
+        return Ok(Vec::new());
+    }
+    s.delete_jobs(std::slice::from_ref(&key))?;
+    Ok(s.fired(FiredSelection::All)?.into_iter().filter(|row| row.job.as_ref() == Some(&key)).collect())
 }
 
 /// Lets the triggers of a job go on that runs once at a time.

@@ -227,7 +227,8 @@ fn judge(world: &World, start_ms: i64) {
     let history = told(world, &recorded);
     // A loose trigger that was replaced may be due in the same millisecond as the one before.
     for (due, runs) in history.chains.iter().filter(|((trigger, _), _)| !trigger.starts_with("loose.")) {
-        if runs.iter().filter(|run| recorded.contains(&run.fire_id)).count() > 1 && !is_lost(world, runs) {
+        let is_twice = runs.iter().filter(|run| recorded.contains(&run.fire_id)).count() > 1;
+        if is_twice && !is_lost(world, runs) && !world.java.borrow().known.is_rewound(&due.0, due.1) {
             world.problem(format!("the end of {due:?} is recorded more than once: {runs:?}"));
         }
     }
@@ -326,7 +327,9 @@ fn judge_runs(world: &World, history: History, start_ms: i64) {
                 known.without_time.iter().any(|trigger| trigger.to_string() == problem.due.0)
             }
             Wrong::Lost => is_dropped || ends.get(&problem.due.0).is_some_and(|end_ms| problem.due.1 > *end_ms),
-            Wrong::FiredTwice => is_loose || world.is_repeated(&problem.runs),
+            Wrong::FiredTwice => {
+                is_loose || world.is_repeated(&problem.runs) || known.is_rewound(&problem.due.0, problem.due.1)
+            }
             Wrong::RecoveredTwice => {
                 is_lost
                     || problem.runs.iter().any(|run| run.attempt > QUARTZ_ATTEMPTS)
@@ -364,8 +367,9 @@ fn judge_work(world: &World) {
     }
     for grid in world.plan.grids.iter().filter(|grid| grid.counts && !world.has_lost_commits()) {
         let known = &world.java.borrow().known;
-        let is_dropped = known.dropped.iter().any(|(trigger, _)| grid.is_of(&trigger.to_string()));
-        if is_dropped || known.overlapping.contains(&JobKey::new(GRID, &*grid.name)) {
+        let is_of = |(trigger, _): &(TriggerKey, i64)| grid.is_of(&trigger.to_string());
+        let counts_otherwise = known.dropped.iter().chain(&known.rewound).any(is_of);
+        if counts_otherwise || known.overlapping.contains(&JobKey::new(GRID, &*grid.name)) {
             continue;
         }
         let job = world.console.job(&JobKey::new(GRID, &*grid.name)).expect("an answer").expect("a durable job");

@@ -56,7 +56,8 @@ fn is_explained(
     (trigger, scheduled_ms): (&TriggerKey, i64),
 ) -> bool {
     let fired = runs.iter().filter(|run| !run.recovering && !run.resuming).count();
-    if fired > 1 && !world.is_repeated(runs) {
+    let is_rewound = world.java.borrow().known.is_rewound(&trigger.to_string(), scheduled_ms);
+    if fired > 1 && !is_rewound && !world.is_repeated(runs) {
         return false;
     }
     let has_end = |run: &Run| run.ended.as_ref().is_some_and(|(_, outcome)| ENDS.contains(&&**outcome));

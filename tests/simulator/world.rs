@@ -445,7 +445,8 @@ impl World {
         // A loose trigger that was replaced may be due in the same millisecond as the one before.
         // Two operators may trigger work by hand in one.
         let is_work = !["loose.", "manual."].iter().any(|group| job.starts_with(group));
-        let is_same = |run: &Running| run.due == *due && is_work;
+        let is_again = due.is_of(|trigger, time_ms| self.java.borrow().known.is_rewound(trigger, time_ms));
+        let is_same = |run: &Running| run.due == *due && is_work && !is_again;
         // A node of Quartz has let the others of the job go.
         let is_let_go = self.java.borrow().known.overlapping.iter().any(|key| key.to_string() == job);
         let is_alone = is_alone && !is_let_go;
