@@ -100,6 +100,10 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     (1_800_400_335, "calm=703,no-crash"),
     (1_800_501_470, "calm=28350,no-crash"),
     (1_804_101_511, "calm=30375,no-answer"),
+    (40_622, ""),
+    (251_900_102_350, ""),
+    (251_900_106_551, ""),
+    (251_900_205_278, ""),
 ];
 
 /// Puts what the nodes log into the history.

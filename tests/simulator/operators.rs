@@ -6,7 +6,7 @@ use super::plan::{Event, MS};
 use super::world::World;
 use carnelian::{
     GroupMatcher, IfExists, JobDataMap, JobDetail, JobKey, MisfireInstruction, Scheduler, SimpleSchedule, Trigger,
-    TriggerKey,
+    TriggerKey, TriggerState,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,9 +25,12 @@ pub fn manual() -> JobKey {
     JobKey::new("manual", "m")
 }
 
+/// The group of loose work.
+pub const LOOSE: &str = "loose";
+
 /// Loose work, of which some may be missing. Beside Quartz some of it is not done when it is late.
 pub fn loose(world: &World, at: u64) -> (JobDetail, Trigger) {
-    let (job, trigger) = (JobKey::new("loose", format!("l{at}")), TriggerKey::new("loose", format!("l{at}")));
+    let (job, trigger) = (JobKey::new(LOOSE, format!("l{at}")), TriggerKey::new(LOOSE, format!("l{at}")));
     let detail = JobDetail::builder(job.clone(), WORK).build().expect("a job");
     let schedule = SimpleSchedule::every(Duration::from_millis(500 + 300 * at)).repeat(8);
     let passes_over = at == 1 && world.plan.has(Event::Visit);
@@ -96,6 +99,10 @@ impl Operators {
     pub fn put_right(&mut self, world: &World) {
         // As in Quartz, a group that has no trigger now stays paused when all are resumed.
         world.console.resume_triggers(&GroupMatcher::Any).expect("everything goes on");
+        // Ends of runs of Quartz put triggers in error.
+        for row in world.rows_of_triggers().iter().filter(|row| row.state == TriggerState::Error.name()) {
+            world.console.reset_trigger_from_error_state(&row.key).expect("nothing fails for it");
+        }
         for name in std::mem::take(&mut self.drained) {
             world.console.undrain(&name).expect("the drain ends");
         }

@@ -190,7 +190,9 @@ impl World {
     fn quartz_deletes(&self, job: &JobDetail) {
         let key = job.key().clone();
         for trigger in self.rows_of_triggers_where(|row| row.job == key) {
-            self.call(&format!("deletes {trigger}"), |s| s.delete_triggers(&[trigger.clone()], None).map(drop));
+            self.call(&format!("deletes {trigger}"), |s| {
+                s.delete_triggers(std::slice::from_ref(&trigger), None).map(drop)
+            });
         }
         self.call(&format!("deletes {key}"), |s| s.delete_jobs(std::slice::from_ref(&key)).map(drop));
     }
@@ -251,9 +253,19 @@ impl World {
         self.java.borrow().known.revived.get(trigger).is_none_or(|ids| ids.iter().all(is_recorded))
     }
 
-    /// Deletes the triggers that wait for ever, by calls of Java programs.
+    /// Deletes the triggers that wait for ever, by calls of Java programs, and resumes those that
+    /// had no time when all was resumed, and whose fires were given back since.
     pub fn give_up(&self) {
         let snapshot = self.snapshot();
+        let is_left = |row: &&TriggerRow| {
+            let is_revived = self.java.borrow().known.revived.contains_key(&row.key);
+            is_revived && row.next_ms.is_some() && row.state == TriggerState::Paused.name()
+        };
+        for row in snapshot.triggers.iter().filter(is_left) {
+            self.has_changed.set(true);
+            self.console.resume_trigger(&row.key).expect("nothing fails for it");
+            self.say(format_args!("an operator resumes {} again", row.key));
+        }
         let is_over =
             |row: &&TriggerRow| row.next_ms.is_none() && !snapshot.fired.iter().any(|fire| fire.trigger == row.key);
         for key in snapshot.triggers.iter().filter(is_over).map(|row| &row.key) {

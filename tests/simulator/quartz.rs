@@ -7,7 +7,7 @@
 use super::history::Run;
 use super::java::{CHECKIN, JavaNode, first_trigger};
 use super::jobs::GRID;
-use super::operators::manual;
+use super::operators::{LOOSE, manual};
 use super::plan::{Grid, MS};
 use super::world::World;
 use carnelian::store::row::{
@@ -106,7 +106,8 @@ pub struct Known {
     /// that Quartz does not know, and the trigger stays `BLOCKED` until the next audit of ours.
     pub left_blocked: BTreeSet<JobKey>,
     /// `LeavesComplete`: its run is the last that ends of a trigger whose last fire was another, or
-    /// has no row, or its misfire handler finds no time for a trigger (#586), and the trigger stays
+    /// has no row, or says that it is complete, or its misfire handler finds no time for a trigger
+    /// (#586), and the trigger stays
     /// `COMPLETE` until the next audit of ours.
     pub left_complete: BTreeSet<TriggerKey>,
     /// `FiresAgain`: its misfire handler takes a trigger without a time, since its calendar was
@@ -152,6 +153,9 @@ impl Known {
         match violation.invariant {
             "I1" if is_about(&self.left_reserved) => true,
             "I1" if self.left_reserved.iter().any(|key| text.contains(&format!("trigger {key}, "))) => true,
+            "I7" if text.contains("is ACQUIRED without a next fire time") => {
+                self.rewound.iter().any(|(trigger, _)| text.contains(&format!("trigger {trigger}:")))
+            }
             "I7" => is_about(&self.again) && text.contains("its previous fire time after its next"),
             "I1" => self.lost.iter().any(|fire_id| violation.subject.ends_with(fire_id.as_str())),
             "I14" => self.left_jobs.iter().any(is_of),
@@ -249,7 +253,8 @@ impl World {
         let triggers: BTreeSet<TriggerKey> = rows.into_iter().map(|row| row.trigger).collect();
         let (mut lost, mut left) = (Vec::new(), Vec::new());
         let tidied = self.quartz(Lock::TriggerAccess, |s| {
-            (lost.clear(), left.clear());
+            lost.clear();
+            left.clear();
             for trigger in &triggers {
                 let found = s.triggers(TriggerSelection::Keys(std::slice::from_ref(trigger)))?.pop();
                 if !s.delete_finished_triggers(std::slice::from_ref(trigger))?.is_empty() {
@@ -424,7 +429,10 @@ impl World {
         if tried.is_err() {
             reserved.clear();
         }
-        for Reserved { fire_id, trigger, is_outdated, .. } in &reserved {
+        for Reserved { fire_id, trigger, is_outdated, next_ms, .. } in &reserved {
+            if *is_outdated {
+                self.java.borrow_mut().known.rewound.insert((trigger.clone(), *next_ms));
+            }
             let outdated = if *is_outdated { ", as it was before" } else { "" };
             self.say(format_args!("{} reserves {trigger} as {fire_id}{outdated}", node.name));
         }
@@ -557,11 +565,34 @@ impl World {
         self.java.borrow_mut().known.overlapping.extend(unblocked);
     }
 
+    /// The end of loose work may say that its trigger is complete, or that all triggers of its job
+    /// are, or are in error.
+    fn told_at_end(&self, fired: &Fired) -> Option<(Vec<TriggerKey>, TriggerState)> {
+        let key = fired.job.key();
+        if key.group() != LOOSE || !self.dice.borrow_mut().chance(2_000) {
+            return None;
+        }
+        let what = self.dice.borrow_mut().below(3);
+        let of_job = self.rows_of_triggers().into_iter().filter(|row| row.job == *key).map(|row| row.key);
+        Some(match what {
+            0 => (vec![fired.trigger.clone()], TriggerState::Complete),
+            1 => (of_job.collect(), TriggerState::Complete),
+            _ => (of_job.collect(), TriggerState::Error),
+        })
+    }
+
     /// Records the end of a run, and the data that it leaves.
     pub fn quartz_completes(&self, fired: &Fired, has_succeeded: bool) -> Tried {
         let key = fired.job.key();
         let (mut is_recorded, mut is_complete, mut is_left, mut lost) = (false, false, false, Vec::new());
+        let told = self.told_at_end(fired);
         let tried = self.quartz(Lock::TriggerAccess, |s| {
+            if let Some((triggers, state)) = &told {
+                // Whoever has them.
+                use TriggerState::{Acquired, Blocked, Paused, PausedBlocked, Waiting};
+                let moves = [Waiting, Acquired, Blocked, Paused, PausedBlocked].map(|from| (from, *state));
+                s.change_states(Selection::Triggers(triggers), &moves, false)?;
+            }
             let rows = s.triggers(TriggerSelection::Keys(std::slice::from_ref(&fired.trigger)))?;
             is_complete = !fired.is_last && rows.iter().any(|row| row.state == "COMPLETE");
             lost.clear();
@@ -577,8 +608,9 @@ impl World {
             is_left = s.trigger_keys(TriggerSelection::OfJob(key))?.is_empty();
             Ok(())
         });
-        self.say(format_args!("{} is completed: {is_recorded} {tried:?}", fired.fire_id));
+        self.say(format_args!("{} is completed: {is_recorded} {tried:?} {told:?}", fired.fire_id));
         tried?;
+        self.java.borrow_mut().known.left_complete.extend(told.into_iter().flat_map(|(triggers, _)| triggers));
         lost.iter().for_each(|row| self.note_dropped(row));
         // The data are those of the fire, whatever others have written since.
         let stored = self.console.job(key).expect("an answer");

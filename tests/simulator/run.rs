@@ -330,8 +330,10 @@ fn judge_runs(world: &World, history: History, start_ms: i64) {
             Wrong::FiredTwice => {
                 is_loose || world.is_repeated(&problem.runs) || known.is_rewound(&problem.due.0, problem.due.1)
             }
+            // Each of its fires may be interrupted.
             Wrong::RecoveredTwice => {
                 is_lost
+                    || known.is_rewound(&problem.due.0, problem.due.1)
                     || problem.runs.iter().any(|run| run.attempt > QUARTZ_ATTEMPTS)
                     || most_of_an_attempt(&problem.runs) <= known.recoveries_of(&problem.runs) + 1
             }
