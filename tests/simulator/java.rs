@@ -1,5 +1,6 @@
-//! The node of Quartz in a simulation: when it does what. The node comes and goes as an event;
-//! while it is there it checks in, reserves triggers, fires them when its own clock says so, ends its runs, and recovers whom it takes for dead. `quartz` has what it writes.
+//! The nodes of Quartz in a simulation: when they do what. A node comes and goes as an event; while
+//! it is there it checks in, reserves triggers, fires them when its own clock says so, ends its runs,
+//! and recovers whom it takes for dead. `quartz` has what it writes.
 
 use super::jobs::{self, Beginning, Ending};
 use super::plan::{MS, SECOND};
@@ -40,7 +41,7 @@ pub struct Java {
     /// The number of nodes so far; fire ids are counted too.
     pub count: u64,
     nodes: Vec<JavaNode>,
-    /// The names of those that have died. One that comes may have the name of one of them.
+    /// The names of those that have died. A node that comes may have such a name.
     dead: Vec<String>,
     /// True if there was one at any time: options of triggers were suspended then.
     pub has_been: bool,
@@ -65,13 +66,16 @@ pub struct JavaNode {
     next_misfire: u64,
     /// The node takes nothing before, so that all others know of it.
     takes_from: u64,
+    /// All others know of it from then on, as long as it stays a member.
+    pub known_from: u64,
     /// The most triggers that it reserves at a time, and by how many milliseconds their times may
     /// differ.
     pub batch: (usize, i64),
     reserved: Vec<Reserved>,
-    /// The node takes no lock when it reserves. It reads a trigger, which is here, and takes it
-    /// later by its state alone.
+    /// The node takes no lock when it reserves: a trigger is read, and taken later by its state
+    /// alone.
     is_unlocked: bool,
+    /// The trigger as the node has read it.
     seen: Option<TriggerRow>,
     runs: Vec<JavaRun>,
     /// True if it was told to end, and waits for its runs.
@@ -118,9 +122,16 @@ impl Java {
 }
 
 impl World {
-    /// True if a node of Quartz lives of which all others know.
+    /// True if a node of Quartz is a member of which all others know.
     pub fn is_java_known(&self) -> bool {
-        self.java.borrow().nodes.iter().any(|node| self.now() > node.takes_from)
+        let members = self.snapshot().instances;
+        let is_member = |node: &&JavaNode| members.iter().any(|member| member.name == node.name);
+        self.java.borrow().nodes.iter().filter(is_member).any(|node| self.now() > node.known_from)
+    }
+
+    /// The time by which all others know of a node of Quartz that becomes a member now.
+    pub fn known_by(&self) -> u64 {
+        self.now() + self.plan.longest_checkin() + LATE
     }
 
     /// A node of Quartz comes; or one that is there dies, stands still for a moment, or is told to
@@ -183,7 +194,8 @@ impl World {
             next_look: self.now(),
             threshold_ms,
             next_misfire: self.now(),
-            takes_from: self.now() + self.plan.longest_checkin() + LATE,
+            takes_from: self.known_by(),
+            known_from: self.known_by(),
             batch,
             reserved: Vec::new(),
             is_unlocked,

@@ -1,5 +1,5 @@
-//! A Java program beside the cluster: it calls a scheduler of Quartz, which may fire as well or only
-//! be there for the calls.
+//! A Java program beside the cluster: it calls a scheduler of Quartz, which may fire as well or be
+//! there for the calls only.
 
 use super::jobs::{GRID, WORK};
 use super::misfires::{blocked_if_executing, state_of_stored};
@@ -16,14 +16,15 @@ use carnelian::{IfExists, JobDataMap, JobDetail, JobKey, Result, SimpleSchedule,
 use chrono::DateTime;
 use std::collections::BTreeSet;
 
-/// The calendar of some triggers. It excludes nothing; programs store it anew.
+/// The calendar of some triggers, which excludes nothing. Programs store it anew.
 pub const CALENDAR: &str = "calendar";
 
 /// The group of triggers that fire once.
 pub const ONCE: &str = "once";
 
-/// A calendar is stored anew though no node of Quartz is a member. Nodes of ours do not know then
-/// that a trigger whose last fire runs may wait again, and it stays.
+/// A calendar is stored anew though no node of Quartz is a member, or only one that was declared
+/// dead and lives. Nodes of ours that know of none leave a trigger there whose last fire runs here
+/// and that the call has made to wait again.
 const WITHOUT_A_NODE: bool = false;
 
 /// A trigger that was made to wait again behind its last fire has to go with the end of an earlier
@@ -134,7 +135,7 @@ impl World {
                 self.java.borrow_mut().known.resumed.insert(row.key.clone());
                 let state = blocked_if_executing(s, &row.job, TriggerState::Waiting)?;
                 match started {
-                    // Whatever the state is.
+                    // The state is not asked for.
                     Some((now_ms, threshold_ms)) if next_ms <= now_ms - threshold_ms => {
                         self.quartz_moves_misfired(s, (row, trigger), now_ms, Some(state))?;
                     }
@@ -355,7 +356,7 @@ fn job_row(job: &JobDetail) -> JobRow {
 }
 
 /// The next time of a simple trigger whose calendar, which excludes nothing, is stored anew: the
-/// first after its last one, or after now if there was none. One that is misfired is left out.
+/// first after its last one, or after now if there was none. A misfired one is left out.
 fn next_by_calendar(row: &TriggerRow, now_ms: i64, threshold_ms: i64) -> Option<i64> {
     let next_ms = after(row, row.previous_ms.unwrap_or(now_ms))?;
     if next_ms < now_ms && now_ms - next_ms >= threshold_ms { after(row, next_ms) } else { Some(next_ms) }

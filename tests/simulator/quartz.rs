@@ -114,15 +114,15 @@ pub struct Known {
     /// stored anew while its last fire ran, for one that is late, and it fires once more. The fire
     /// still runs then, or was interrupted.
     pub again: BTreeSet<TriggerKey>,
-    /// `Revives`: a call stores the calendar of a trigger anew whose last fire runs, and the trigger
-    /// waits again, without a time. It stays if a fire of it that ran then, which are here, is
-    /// interrupted.
+    /// `Revives`: a call stores the calendar of a trigger anew whose last fire runs, and the
+    /// trigger waits again, without a time. The trigger stays if a fire of it that ran then is
+    /// interrupted. These fires are here.
     pub revived: BTreeMap<TriggerKey, BTreeSet<String>>,
     /// `KnowsNoOptions`: a call resumes triggers without a look at the options that they have, such
     /// as a delay that counts from the end of a run.
     pub resumed: BTreeSet<TriggerKey>,
-    /// `LeavesWithoutTime`: a call stores the calendar of a trigger anew that has not fired yet, and
-    /// whose only time has come: it never has another.
+    /// `LeavesWithoutTime`: a call stores the calendar of a trigger anew that has not fired yet,
+    /// and whose only time has come: it never has another.
     pub without_time: BTreeSet<TriggerKey>,
     /// `LeavesLostRows`: it takes reservations from others, and leaves their rows.
     pub lost: BTreeSet<String>,
@@ -179,10 +179,11 @@ impl World {
     pub fn java_checks_in(&self, node: &mut JavaNode) {
         let (now, now_ms) = (self.now(), self.java_ms(node));
         let gap_ms = node.checked_in.map_or(0, |at| i64::try_from((now - at) / MS).expect("short"));
-        let mut failed = Vec::new();
+        let (mut failed, mut is_member) = (Vec::new(), false);
         let tried = self.quartz(Lock::StateAccess, |s| {
             failed.clear();
             let instances = s.instances(InstanceSelection::All)?;
+            is_member = instances.iter().any(|one| one.name == node.name);
             for one in instances.iter().filter(|one| one.name != node.name) {
                 let window_ms = one.checkin_interval_ms.max(gap_ms) + TOLERANCE_MS;
                 // `JudgesByTheClock`: a clock that was set makes all others dead.
@@ -207,6 +208,10 @@ impl World {
             })
         });
         if tried.is_ok() {
+            if !is_member {
+                // Nobody who came since it was declared dead knows of it.
+                node.known_from = self.known_by();
+            }
             node.checked_in = Some(now);
             failed.iter().for_each(|name| self.quartz_recovers(node, name));
         }
@@ -588,7 +593,7 @@ impl World {
         let told = self.told_at_end(fired);
         let tried = self.quartz(Lock::TriggerAccess, |s| {
             if let Some((triggers, state)) = &told {
-                // Whoever has them.
+                // The call asks for no owner.
                 use TriggerState::{Acquired, Blocked, Paused, PausedBlocked, Waiting};
                 let moves = [Waiting, Acquired, Blocked, Paused, PausedBlocked].map(|from| (from, *state));
                 s.change_states(Selection::Triggers(triggers), &moves, false)?;
