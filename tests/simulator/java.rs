@@ -1,6 +1,6 @@
 //! The nodes of Quartz in a simulation: when they do what. A node comes and goes as an event; while
-//! it is there it checks in, reserves triggers, fires them when its own clock says so, ends its runs,
-//! and recovers whom it takes for dead. `quartz` has what it writes.
+//! it is there it checks in, reserves triggers, fires them when its own clock says so, ends its
+//! runs, and recovers whom it takes for dead. `quartz` has what it writes.
 
 use super::jobs::{self, Beginning, Ending};
 use super::plan::{MS, SECOND};
