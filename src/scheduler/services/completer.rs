@@ -287,10 +287,10 @@ impl Completer {
         let left = until_away(held, |ended| {
             match self.complete_one(&ended.owner, ended.completion.clone()) {
                 Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
-                Err(error) if error.is_transient() => return Err(ended),
+                Err(error) if error.is_transient() => return Some(ended),
                 Err(_) => self.park(ended),
             }
-            Ok(())
+            None
         });
         self.held.extend(left);
         self.held_until = self.node.clock.ticks().saturating_add(HOLDING_TIME);
@@ -304,11 +304,11 @@ impl Completer {
     }
 }
 
-/// Tries one after the other; returns the one that found no store, and those behind it. The store
-/// is away for them as well, and new ends wait for them.
-fn until_away<T>(all: Vec<T>, mut attempt: impl FnMut(T) -> std::result::Result<(), T>) -> Vec<T> {
+/// Tries one after the other, up to the one that comes back; returns that and those behind it. The
+/// store is away for them as well, and new ends wait for them.
+fn until_away<T>(all: Vec<T>, attempt: impl FnMut(T) -> Option<T>) -> Vec<T> {
     let mut all = all.into_iter();
-    let first = all.by_ref().find_map(|one| attempt(one).err());
+    let first = all.by_ref().find_map(attempt);
     first.into_iter().chain(all).collect()
 }
 
@@ -370,9 +370,9 @@ mod tests {
         let mut tried = Vec::new();
         let left = until_away(vec![1, 2, 3, 4], |end| {
             tried.push(end);
-            if end < 2 { Ok(()) } else { Err(end) }
+            (end >= 2).then_some(end)
         });
         assert_eq!((tried, left), (vec![1, 2], vec![2, 3, 4]));
-        assert!(until_away(vec![1], |_| Ok(())).is_empty());
+        assert!(until_away(vec![1], |_| None).is_empty());
     }
 }
