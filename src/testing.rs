@@ -187,8 +187,8 @@ impl SimulatedCluster {
         })
     }
 
-    /// A scheduler that is no node of the cluster: the test stores and reads by it. It is not to be
-    /// started: its threads would go by themselves, beside the steps of the test.
+    /// A scheduler that is no node of the cluster: the test stores and reads by it. The test does
+    /// not start it: threads would go by themselves, beside the steps of the test.
     pub fn scheduler(&self) -> &Scheduler {
         &self.console
     }

@@ -58,7 +58,7 @@ fn after(store: &JobStore, action: &Action, subject: &Subject) -> Result<Option<
             Some(record) => Some(Reason::refused(format!("run `{name}` has ended: {}", record.run.outcome))),
             None => Some(Reason::missing(format!("run `{name}` does not exist"))),
         },
-        "node" if is_node(store, &name)? => Some(Reason::refused(format!("node `{name}` is not drained"))),
+        "node" if is_node(store, &name)? => None,
         "node" => Some(no_node(&name)),
         "group" => Some(Reason::missing(format!("group of triggers `{name}` does not exist, and is not paused"))),
         "parked" => Some(Reason::missing(format!("parked work `{name}` does not exist: /api/parked lists it"))),

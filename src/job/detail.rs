@@ -251,8 +251,8 @@ impl JobDetailBuilder {
         self
     }
 
-    /// Adds one entry of data. All data together take at most 65,535 bytes as they are stored: keep a
-    /// reference to what is larger.
+    /// Adds one entry of data. All data together take at most 65,535 bytes as they are stored: keep
+    /// a reference to what is larger.
     pub fn data(mut self, key: impl Into<String>, value: impl Into<DataValue>) -> Self {
         self.detail.data.put(key, value);
         self

@@ -30,7 +30,6 @@ pub(crate) fn count_from_end(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epoch::moment;
     use crate::key::{JobKey, TriggerKey};
     use crate::trigger::SimpleSchedule;
     use TriggerState::{Blocked, Complete, Error, Paused, PausedBlocked, Waiting};
@@ -40,8 +39,8 @@ mod tests {
 
     fn fired(schedule: SimpleSchedule, end_ms: Option<i64>) -> Trigger {
         let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j")).schedule(schedule);
-        let mut trigger = builder.start_at(moment(0)).build().unwrap();
-        trigger.end_ms = end_ms;
+        let mut trigger = builder.build().unwrap();
+        (trigger.start_ms, trigger.end_ms) = (0, end_ms);
         trigger.compute_first_ms(None, 0);
         trigger.move_on(None, 0);
         trigger

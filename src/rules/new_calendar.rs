@@ -64,7 +64,8 @@ mod tests {
     fn hourly(start_ms: i64, previous_ms: Option<i64>) -> Trigger {
         let builder = Trigger::builder(TriggerKey::named("t"), JobKey::named("j"));
         let every = SimpleSchedule::every(Duration::from_secs(3600));
-        let mut trigger = builder.schedule(every).start_at(moment(start_ms)).build().expect("a trigger");
+        let mut trigger = builder.schedule(every).build().expect("a trigger");
+        trigger.start_ms = start_ms;
         trigger.set_history(previous_ms.or(Some(start_ms)).map(moment), previous_ms.map(moment), 1);
         trigger
     }

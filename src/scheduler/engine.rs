@@ -187,7 +187,7 @@ impl Engine {
 fn take_back_row(node: &Node) {
     let Some(owner) = node.lease.owner() else { return };
     let why = match guarded(|| node.store.upkeep().leave(&owner)) {
-        Ok(Ok(_)) => return,
+        Ok(Ok(_)) => return node.lease.revoke(),
         Ok(Err(error)) => error.to_string(),
         Err(panic) => format!("panic: {panic}"),
     };

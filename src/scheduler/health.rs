@@ -42,7 +42,7 @@ words! {
 #[non_exhaustive]
 pub struct ServiceHealth {
     /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running
-    /// fires), `monitor`, `clean-up`, `audit` or `listeners` (what they are told in the
+    /// fires), `run-watch` (their limits of time), `dispatcher` (precommitted fires), `monitor`, `clean-up`, `audit` or `listeners` (what they are told in the
     /// background); `notification-listener` if the database sends
     /// notifications; `job-files` if the settings name some.
     pub name: &'static str,

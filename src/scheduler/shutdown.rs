@@ -187,14 +187,13 @@ impl Steps<'_> {
         }
     }
 
-    /// Why the node does not take its rows back; none if it does. While check-ins fail, or do not
+    /// Why the node does not take its rows back; none if it does. Where the last check-in does not
     /// come back, a database that is away would be waited for.
     fn reason_to_stay(&self, all_ended: bool) -> Option<&'static str> {
         let node = self.node;
         let now = node.clock.ticks();
         let left = self.deadline.saturating_sub(now);
-        let is_away =
-            self.report.overran.contains(&"cluster") || node.services.cluster.record.health(now).errors_in_a_row > 0;
+        let is_away = self.report.overran.contains(&"cluster");
         match node.settings.data_source.as_ref().filter(|_| is_away).map(|source| source.connection_timeout) {
             Some(wait) if left < wait => Some("the database is away, and no time was left to wait for it"),
             _ if all_ended || !left.is_zero() => None,

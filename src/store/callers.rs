@@ -1,8 +1,6 @@
 //! `CallersConnection`: a connection of the caller's with a transaction of the caller's open on it,
 //! and what is done in it.
 
-use diesel::r2d2::{ConnectionManager, PooledConnection};
-
 /// A diesel connection of the caller's, on which the caller has a transaction open.
 ///
 /// Work through this connection belongs to that transaction: both are committed, or neither is. The
@@ -24,22 +22,12 @@ pub enum CallersConnection<'c> {
     Mysql(&'c mut diesel::MysqlConnection),
 }
 
-/// A connection that a pool has lent.
-type Pooled<C> = PooledConnection<ConnectionManager<C>>;
-
 macro_rules! from_connection {
     ($feature:literal, $variant:ident, $connection:ty) => {
         #[cfg(feature = $feature)]
         impl<'c> From<&'c mut $connection> for CallersConnection<'c> {
             fn from(connection: &'c mut $connection) -> Self {
                 CallersConnection::$variant(connection)
-            }
-        }
-
-        #[cfg(feature = $feature)]
-        impl<'c> From<&'c mut Pooled<$connection>> for CallersConnection<'c> {
-            fn from(connection: &'c mut Pooled<$connection>) -> Self {
-                CallersConnection::$variant(&mut *connection)
             }
         }
     };

@@ -195,8 +195,8 @@ impl TriggerBuilder {
         self
     }
 
-    /// Adds one entry of data. All data together take at most 65,535 bytes as they are stored: keep a
-    /// reference to what is larger.
+    /// Adds one entry of data. All data together take at most 65,535 bytes as they are stored: keep
+    /// a reference to what is larger.
     pub fn data(mut self, key: impl Into<String>, value: impl Into<DataValue>) -> Self {
         self.trigger.data.put(key, value);
         self
@@ -220,8 +220,10 @@ impl TriggerBuilder {
             // As Quartz cuts the start of a cron trigger.
             trigger.start_ms = trigger.start_ms.div_euclid(1000) * 1000;
         }
-        // Quartz's tables have no earlier time: they read it as none, and the trigger never fires.
-        if trigger.start_ms <= 0 && !self.starts_when_stored {
+        // Quartz's tables have no earlier time: they read it as none, and the trigger never fires. The
+        // times of a cron expression begin in 1970.
+        let may_fire_before = !matches!(trigger.schedule, Schedule::Cron(_));
+        if trigger.start_ms <= 0 && may_fire_before && !self.starts_when_stored {
             let expected = "expected a time after 1970-01-01T00:00:00Z: leave the start out to begin at once";
             return Err(Error::invalid("start of a trigger", moment(trigger.start_ms), expected));
         }

@@ -159,7 +159,7 @@ impl World {
 
     /// True if nodes may still go by what the store's clock said before it was set back.
     pub fn was_store_set_back(&self) -> bool {
-        const GOES_BY_IT: u64 = 60 * SECOND;
+        const GOES_BY_IT: u64 = 120 * SECOND;
         self.lasting.borrow().set.iter().any(|(at, by)| *by < 0 && self.now() < at + GOES_BY_IT)
     }
 

@@ -112,7 +112,8 @@ pub struct Known {
     pub left_complete: BTreeSet<TriggerKey>,
     /// `FiresAgain`: its misfire handler takes a trigger without a time, since its calendar was
     /// stored anew while its last fire ran, for one that is late, and it fires once more. The fire
-    /// still runs then, or was interrupted.
+    /// still runs then, or was interrupted. A series that `TakesByStateAlone` has set back is here
+    /// too.
     pub again: BTreeSet<TriggerKey>,
     /// `Revives`: a call stores the calendar of a trigger anew whose last fire runs, and the
     /// trigger waits again, without a time. The trigger stays if a fire of it that ran then is
@@ -540,6 +541,8 @@ impl World {
         let (scheduled_ms, is_last) = fired?;
         let known = &mut self.java.borrow_mut().known;
         known.lost.extend(lost);
+        // The times of a series that goes on from another time are not those of before.
+        known.again.extend((!rewound.is_empty() && !is_last).then(|| key.clone()));
         known.rewound.extend(rewound.into_iter().map(|time_ms| (key.clone(), time_ms)));
         known.dropped.extend(passed_over.into_iter().map(|time_ms| (key.clone(), time_ms)));
         if !is_reserved {

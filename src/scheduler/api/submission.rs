@@ -248,9 +248,9 @@ impl Submission {
         let trigger = Trigger::builder(key, name).priority(self.priority);
         let trigger = match self.start {
             Start::WhenStored => trigger,
-            // What was to be done before there was a time is to be done now.
+            // Work that was due before 1970 is due now.
             Start::At(start) => trigger.start_at(start.max(moment(1))),
-            Start::After(delay) => trigger.start_at(moment(now_ms.saturating_add(millis(delay)))),
+            Start::After(delay) => trigger.start_at(moment(now_ms.saturating_add(millis(delay)).max(1))),
         };
         let next = |(on, next): (On, Self)| {
             next.check_follows()?;

@@ -28,6 +28,9 @@ const MOST_SHARED_AUDITS: u32 = 8;
 /// triggers.
 const SHARE_OF_AUDITS: u32 = 200;
 
+/// The longest pause after audits that fail one after the other.
+const LONGEST_RETRY: Duration = Duration::from_secs(300);
+
 /// The audit service, which goes on in standby.
 pub(crate) struct Auditor {
     node: Arc<Node>,
@@ -100,11 +103,16 @@ impl Service for Auditor {
         let share =
             if self.node.firing.longest_serving.is_set() { 1 } else { self.node.shared_among(MOST_SHARED_AUDITS) };
         let is_whole_due = is_over(CHECKINS_PER_IDLE_AUDIT * u64::from(share));
-        self.checkins = checkins;
-        // The next one follows with a later check-in, whether this one fails or not.
-        let audited = self.audit(is_whole_due);
+        let before = std::mem::replace(&mut self.checkins, checkins);
+        // An audit that fails is made again after a pause.
+        self.audit(is_whole_due).inspect_err(|_| self.checkins = before)?;
         let ended = self.node.clock.ticks();
         self.next_audit = ended.saturating_add(ended.saturating_sub(begun).saturating_mul(SHARE_OF_AUDITS));
-        audited.map(|()| Next::WhenSignalled)
+        Ok(Next::WhenSignalled)
+    }
+
+    /// An audit may have to go through all triggers before it fails.
+    fn longest_retry(&self, settings: Duration) -> Duration {
+        settings.max(LONGEST_RETRY)
     }
 }

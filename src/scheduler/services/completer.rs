@@ -166,13 +166,18 @@ impl Completer {
     }
 
     fn complete_singly(&mut self, owner: &Arc<Owner>) -> Result<()> {
-        while let Some(completion) = self.batch.pop() {
+        while !self.batch.is_empty() {
+            let completion = self.batch.remove(0);
             match self.complete_one(owner, completion.clone()) {
                 Ok(recorded) => self.settle(owner, vec![completion], recorded),
                 Err(error) if error.is_transient() => {
-                    // The others come first in the next try.
-                    self.batch.insert(0, completion);
-                    self.in_doubt = usize::from(error.failure_class() == Some(FailureClass::CommitUnknown));
+                    let is_unknown = error.failure_class() == Some(FailureClass::CommitUnknown);
+                    self.in_doubt = usize::from(is_unknown);
+                    match is_unknown {
+                        true => self.batch.insert(0, completion),
+                        // The others come first in the next try.
+                        false => self.batch.push(completion),
+                    }
                     return Err(error);
                 }
                 Err(error) => {
@@ -304,12 +309,12 @@ impl Completer {
     }
 }
 
-/// Tries one after the other, up to the one that comes back; returns that and those behind it. The
-/// store is away for them as well, and new ends wait for them.
+/// Tries one after the other, up to the one that comes back; returns those behind it and that one,
+/// which is the last of the next try. The store may be away for them as well, and new ends wait.
 fn until_away<T>(all: Vec<T>, attempt: impl FnMut(T) -> Option<T>) -> Vec<T> {
     let mut all = all.into_iter();
     let first = all.by_ref().find_map(attempt);
-    first.into_iter().chain(all).collect()
+    all.chain(first).collect()
 }
 
 /// The report on fires that belonged to another node by then.
@@ -372,7 +377,7 @@ mod tests {
             tried.push(end);
             (end >= 2).then_some(end)
         });
-        assert_eq!((tried, left), (vec![1, 2], vec![2, 3, 4]));
+        assert_eq!((tried, left), (vec![1, 2], vec![3, 4, 2]));
         assert!(until_away(vec![1], |_| None).is_empty());
     }
 }

@@ -185,6 +185,7 @@ enum Before {
 
 fn copy_of_transient(error: &Error) -> Option<Error> {
     let Error::Database(DatabaseError { operation, message, class }) = error else { return None };
-    let lasts = *class == FailureClass::Permanent;
+    // One trigger may need more room than there is, and the others less.
+    let lasts = matches!(class, FailureClass::Permanent | FailureClass::InsufficientResources);
     (!lasts).then(|| DatabaseError { operation: operation.clone(), message: message.clone(), class: *class }.into())
 }

@@ -3,7 +3,7 @@
 use super::backend::{Backend, backend_of};
 use super::dialect;
 use super::failure::Failure;
-use super::failure_class;
+use super::failure_class::{self, OUTDATED_PLAN};
 use super::harness::{self, Scripts};
 use super::held_connection::HeldConnection;
 use super::statement::Statement;
@@ -263,6 +263,11 @@ impl Connection<'_> {
         // A caller's transaction that reads only is so of the caller's will.
         if failure.class == FailureClass::Unavailable && each!(self, c => c.connection.is_callers()) {
             failure.class = FailureClass::Permanent;
+        }
+        // What a caller's connection has prepared goes with the connection, which is the caller's.
+        if failure.message.contains(OUTDATED_PLAN) && each!(self, c => c.connection.is_callers()) {
+            failure.class = FailureClass::Permanent;
+            failure.message.push_str(": a column has another type now: open the connection anew");
         }
         // A server that became a standby goes on answering: only a new connection leads to the one
         // that took its place.

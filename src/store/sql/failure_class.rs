@@ -7,6 +7,9 @@ use crate::error::FailureClass;
 use crate::settings::DataSourceUrl;
 use diesel::result::{DatabaseErrorKind, Error};
 
+/// PostgreSQL's words for a statement that it has prepared for columns of other types.
+pub(super) const OUTDATED_PLAN: &str = "cached plan must not change result type";
+
 /// Tells failures apart, by kind where diesel knows it and else by the server's words.
 pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
     use FailureClass::*;
@@ -37,7 +40,7 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
                 ("database or disk is full", InsufficientResources),
                 ("out of memory", InsufficientResources),
                 // The process has no file descriptors left, or the folder is away.
-                ("unable to open database file", InsufficientResources),
+                ("unable to open database file", Unavailable),
                 // At a commit it is not known what has reached the disk.
                 ("disk I/O error", ConnectionLost),
             ]
@@ -70,7 +73,7 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             // The transaction ids are used up.
             ("is not accepting commands", InsufficientResources),
             // A column has another type since this connection has prepared the statement.
-            ("cached plan must not change result type", ConnectionLost),
+            (OUTDATED_PLAN, ConnectionLost),
             // By an operator, who calls `pg_cancel_backend`.
             ("due to user request", ConnectionLost),
             // Words of PgBouncer.

@@ -160,7 +160,10 @@ impl SqlDatabase {
                 }
                 Ok(())
             }
-            Err(Error::Database(error)) if uses_fast_path && error.class == FailureClass::Permanent => {
+            Err(Error::Database(error))
+                if uses_fast_path
+                    && matches!(error.class, FailureClass::Permanent | FailureClass::InsufficientResources) =>
+            {
                 if self.fast_path.failed(self.context.clock.ticks()) {
                     log::warn!(
                         "new work is stored by several statements for a while: the one that would do has failed again and \

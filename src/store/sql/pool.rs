@@ -11,6 +11,7 @@ use super::silence::{answering_within, longest_wait};
 use crate::clock::Clock;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceSettings, DataSourceUrl, Synchronous};
+use crate::store::CallersConnection;
 use diesel::r2d2::ConnectionManager;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -63,6 +64,15 @@ macro_rules! from_pool {
         impl From<diesel::r2d2::Pool<ConnectionManager<$connection>>> for CallersPool {
             fn from(pool: diesel::r2d2::Pool<ConnectionManager<$connection>>) -> Self {
                 CallersPool::$variant(pool)
+            }
+        }
+
+        #[cfg(feature = $feature)]
+        impl<'c> From<&'c mut diesel::r2d2::PooledConnection<ConnectionManager<$connection>>>
+            for CallersConnection<'c>
+        {
+            fn from(lent: &'c mut diesel::r2d2::PooledConnection<ConnectionManager<$connection>>) -> Self {
+                CallersConnection::$variant(&mut *lent)
             }
         }
     };

@@ -5,7 +5,7 @@ use super::membership::Comeback;
 use super::recovery::FireHolder;
 use super::{Checkin, Membership, Recovered};
 use crate::epoch::{millis, moment};
-use crate::error::Result;
+use crate::error::{Error, FailureClass, Result};
 use crate::hash::HashMap;
 use crate::rules::failover::{Observations, window_end};
 use crate::rules::foresight::{foresight_ms, slowest_read};
@@ -203,8 +203,12 @@ impl Upkeep<'_> {
                 break;
             }
             let answer = self.recover_instance(&name, last_checkin_ms, None);
-            // An instance whose rows somebody has to mend first is dead all the same.
-            if name != me.instance && answer.as_ref().map_or_else(|error| !error.is_transient(), Option::is_some) {
+            // An instance whose rows somebody has to mend first is dead all the same, and so is one
+            // for whose recovery there is no room.
+            let lasts = |error: &Error| {
+                !error.is_transient() || error.failure_class() == Some(FailureClass::InsufficientResources)
+            };
+            if name != me.instance && answer.as_ref().map_or_else(lasts, Option::is_some) {
                 gone.insert(name.clone());
             }
             match checkin.note(&name, answer) {

@@ -133,11 +133,10 @@ fn an_action_on_what_is_not_there_is_an_error_that_names_it() {
             assert!(status == 404 && way_out.contains(r#"'["com.acme","t"]'"#), "{word}: {answer}");
         }
         // An action that cannot be done to something that is there is refused.
-        for (word, key) in [("trigger.reset", "plain.b"), ("node.undrain", "n")] {
-            let (status, answer) = act(site, word, json!([key]));
-            assert!(status == 409 && answer["error"].as_str().unwrap().contains(key), "{word}: {answer}");
-        }
-        // A pause of a paused trigger is no error.
+        let (status, answer) = act(site, "trigger.reset", json!(["plain.b"]));
+        assert!(status == 409 && answer["error"].as_str().unwrap().contains("plain.b"), "{answer}");
+        // A pause of a paused trigger is no error, nor that a node takes work which took it.
+        assert_eq!(act(site, "node.undrain", json!(["n"])).0, 200);
         for done in [1, 0] {
             assert_eq!(act(site, "trigger.pause", json!([["com.acme", "t"]])).1["done"], done);
         }

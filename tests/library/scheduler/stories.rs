@@ -213,7 +213,7 @@ fn with_a_job_at_work(cluster: &Cluster) -> (Scheduler, crossbeam_channel::Sende
     begins.recv_timeout(LONG).unwrap();
     if cfg!(target_os = "linux") {
         // A thread is named when it first runs.
-        wait_until("three workers and ten services have their names", LONG, || threads(cluster).len() == 3 + 10);
+        wait_until("three workers and eleven services have their names", LONG, || threads(cluster).len() == 3 + 11);
     }
     (node, go)
 }

@@ -97,8 +97,9 @@ impl Found<'_> {
 /// True if this form of the definition is noted already, or a later revision is.
 pub(super) fn is_noted(definition: &JobDefinition, before: Option<&DefinitionRow>) -> bool {
     let revision = i64::from(definition.revision);
-    before
-        .is_some_and(|row| row.revision > revision || (row.revision == revision && row.hash == form::hash(definition)))
+    before.is_some_and(|row| {
+        row.revision > revision || (row.revision == revision && form::is_of(&row.hash, &form::hash(definition)))
+    })
 }
 
 fn judge<'a>(
