@@ -42,9 +42,9 @@ words! {
 #[non_exhaustive]
 pub struct ServiceHealth {
     /// `cluster` (the check-in), `acquirer`, `misfire`, `completer`, `heartbeat` (of running
-    /// fires), `run-watch` (their limits of time), `dispatcher` (precommitted fires), `monitor`, `clean-up`, `audit` or `listeners` (what they are told in the
-    /// background); `notification-listener` if the database sends
-    /// notifications; `job-files` if the settings name some.
+    /// fires), `run-watch` (their limits of time), `dispatcher` (precommitted fires), `monitor`,
+    /// `clean-up`, `audit` or `listeners` (what they are told in the background); `notification-
+    /// listener` if the database sends notifications; `job-files` if the settings name some.
     pub name: &'static str,
     /// The state of the service.
     pub state: ServiceState,

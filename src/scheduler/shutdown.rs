@@ -187,8 +187,8 @@ impl Steps<'_> {
         }
     }
 
-    /// Why the node does not take its rows back; none if it does. Where the last check-in does not
-    /// come back, a database that is away would be waited for.
+    /// Why the node does not take its rows back; none if it does. A database whose answer to the
+    /// last check-in does not come would be waited for.
     fn reason_to_stay(&self, all_ended: bool) -> Option<&'static str> {
         let node = self.node;
         let now = node.clock.ticks();

@@ -109,9 +109,9 @@ impl TriggerBuilder {
         self
     }
 
-    /// The first moment it may fire, after the beginning of 1970. Default: when it is stored, by the
-    /// store's clock. A start that is longer ago than the misfire threshold (60 s by default) is a
-    /// misfire: the fire waits for the next look of the misfire handler.
+    /// The first moment it may fire, after the beginning of 1970. Default: when it is stored, by
+    /// the store's clock. A start that is longer ago than the misfire threshold (60 s by default)
+    /// is a misfire: the fire waits for the next look of the misfire handler.
     pub fn start_at(mut self, start: DateTime<Utc>) -> Self {
         self.trigger.start_ms = start.timestamp_millis();
         self.starts_when_stored = false;
@@ -220,8 +220,8 @@ impl TriggerBuilder {
             // As Quartz cuts the start of a cron trigger.
             trigger.start_ms = trigger.start_ms.div_euclid(1000) * 1000;
         }
-        // Quartz's tables have no earlier time: they read it as none, and the trigger never fires. The
-        // times of a cron expression begin in 1970.
+        // Quartz's tables have no earlier time: nodes read it as none, and the trigger never fires.
+        // The times of a cron expression begin in 1970.
         let may_fire_before = !matches!(trigger.schedule, Schedule::Cron(_));
         if trigger.start_ms <= 0 && may_fire_before && !self.starts_when_stored {
             let expected = "expected a time after 1970-01-01T00:00:00Z: leave the start out to begin at once";

@@ -56,7 +56,8 @@ impl CronSchedule {
     /// On these days of every week at this time on the clock.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if there is no day, [`Error::Cron`] if the hour or minute is out of range.
+    /// [`Error::Invalid`] if there is no day, [`Error::Cron`] if the hour or minute is out of
+    /// range.
     #[doc(alias("weeklyOnDayAndHourAndMinute", "atHourAndMinuteOnGivenDaysOfWeek"))]
     pub fn weekly_at(days: impl IntoIterator<Item = Weekday>, hour: u32, minute: u32) -> Result<Self> {
         let days: Vec<String> = days.into_iter().map(|day| day.to_string().to_uppercase()).collect();

@@ -264,7 +264,8 @@ impl Connection<'_> {
         if failure.class == FailureClass::Unavailable && each!(self, c => c.connection.is_callers()) {
             failure.class = FailureClass::Permanent;
         }
-        // What a caller's connection has prepared goes with the connection, which is the caller's.
+        // Statements that a caller's connection has prepared go with the connection, which is the
+        // caller's to close.
         if failure.message.contains(OUTDATED_PLAN) && each!(self, c => c.connection.is_callers()) {
             failure.class = FailureClass::Permanent;
             failure.message.push_str(": a column has another type now: open the connection anew");
