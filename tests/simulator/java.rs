@@ -25,8 +25,9 @@ const PEEK: u64 = 200 * MS;
 /// The number of its workers.
 const WORKERS: usize = 3;
 
-/// The most nodes of Quartz at a time. With several of them a node of ours has reserved a trigger
-/// that one of them had (seed 252400102921): the cause is not known.
+/// The most nodes of Quartz at a time. Several of them are declared dead, and check in again one
+/// after the other. A node of ours that has registered meanwhile knows each only with its next
+/// check-in, and reserves what they have (seed 252400102921); the checker does not follow that.
 const MOST_NODES: usize = 1;
 
 /// The most by which its wall clock is ahead of the store's. Others are convicted so much earlier,
