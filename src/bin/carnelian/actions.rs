@@ -82,8 +82,9 @@ pub fn by_person(store: JobStore, settings: &Settings) -> JobStore {
 
 /// The name of the person at this terminal.
 pub fn person(settings: &Settings) -> String {
-    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).filter(|user| !user.is_empty());
-    let at_host = || format!("{}@{}", user.as_deref().unwrap_or("unknown"), host());
+    let named = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).filter(|user| !user.is_empty());
+    let user = named.unwrap_or_else(|| format!("uid-{}", rustix::process::getuid().as_raw()));
+    let at_host = || format!("{user}@{}", host());
     settings.node.actor.clone().unwrap_or_else(at_host)
 }
 

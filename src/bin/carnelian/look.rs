@@ -27,6 +27,11 @@ pub fn look() -> Look {
 }
 
 fn width() -> Option<usize> {
+    window().map(|(columns, _)| columns)
+}
+
+/// The columns and rows of the terminal, as they are now, if it says.
+pub fn window() -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    Some((usize::from(size.ws_col), usize::from(size.ws_row))).filter(|(columns, rows)| *columns > 0 && *rows > 0)
 }

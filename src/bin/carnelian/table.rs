@@ -11,6 +11,11 @@ pub fn table<const N: usize>(heading: [&str; N], rows: impl IntoIterator<Item = 
     lay_out(heading, rows, look())
 }
 
+/// A table whose rows are a line each, however wide.
+pub fn unfolded<const N: usize>(heading: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    lay_out(heading, rows, Look { width: None, ..look() })
+}
+
 fn lay_out<const N: usize>(heading: [&str; N], rows: impl IntoIterator<Item = [String; N]>, look: Look) -> String {
     let rows: Vec<[String; N]> = rows.into_iter().map(|row| row.map(|cell| printable(&cell))).collect();
     let mut widths = heading.map(|title| title.chars().count());

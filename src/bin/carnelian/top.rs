@@ -1,10 +1,10 @@
 //! `top`: the overview in a terminal, drawn again and again.
 
 use crate::failure::Outcome;
-use crate::look::look;
+use crate::look::{look, window};
 use crate::output::{Output, ago, or_dash, write};
 use crate::shown::count;
-use crate::table::table;
+use crate::table::unfolded;
 use crate::value::{self, epoch_ms};
 use crate::watch::pause;
 use carnelian::history::{FireOutcome, HistoryQuery, HistoryRow};
@@ -13,7 +13,9 @@ use carnelian::report::{self, alarms_in_words, node_state, percent, progress_in_
 use carnelian::store::row::TrendSample;
 use carnelian::store::{ClusterLoad, FiredTrigger, JobStore, TriggerSummary, span};
 use clap::Args;
+use console::truncate_str;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// The minutes of the small charts.
@@ -54,12 +56,14 @@ struct Seen {
 pub fn run(store: &JobStore, output: Output, options: &Top) -> Outcome {
     if options.once || output.is_json() || !look().is_person {
         let seen = Seen::now(store)?;
-        return output.answer(seen.document(), || format!("{}\n", seen.text().trim_end()));
+        return output.answer(seen.document(), || format!("{}\n", seen.text(FEW).trim_end()));
     }
     write("\u{1b}[2J")?;
     loop {
         // The screen is overwritten line by line, so that it does not flicker.
-        let text = Seen::now(store)?.text().replace('\n', "\u{1b}[K\n");
+        let seen = Seen::now(store)?;
+        let window = window().unwrap_or((usize::MAX, usize::MAX));
+        let text = framed(&seen.text(rows_of_lists(window.1, seen.nodes.len())), window).join("\u{1b}[K\n");
         write(&format!("\u{1b}[H{text}\u{1b}[J"))?;
         pause(options.interval);
     }
@@ -101,12 +105,13 @@ impl Seen {
         })
     }
 
-    fn text(&self) -> String {
+    /// The overview, with at most so many rows in each list but that of nodes.
+    fn text(&self, rows: usize) -> String {
         let running = self.running().count();
         [
             self.head(running),
             self.charts(),
-            table(
+            unfolded(
                 ["NODE", "STATE", "CHECK-IN", "RUNS", "WORKERS", "CPU", "ALARMS"],
                 self.nodes.iter().map(|node| {
                     let info = node.node.as_ref().map(|row| &row.info);
@@ -121,9 +126,9 @@ impl Seen {
                     ]
                 }),
             ),
-            table(
+            unfolded(
                 ["RUNNING", "ON", "FOR", "PROGRESS"],
-                self.running().take(FEW).map(|fire| {
+                self.running().take(rows).map(|fire| {
                     [
                         or_dash(fire.job.as_ref()),
                         fire.instance.clone(),
@@ -132,17 +137,17 @@ impl Seen {
                     ]
                 }),
             ),
-            table(
+            unfolded(
                 ["DUE NEXT", "JOB", "IN"],
-                self.due.iter().map(|trigger| {
+                self.due.iter().take(rows).map(|trigger| {
                     let next = trigger.next_fire_time.map(|time| epoch_ms(time) - self.now_ms);
                     let late = |ms: i64| if ms < 0 { format!("{} ago", span(ms)) } else { span(ms) };
                     [trigger.key.to_string(), trigger.job.to_string(), or_dash(next.map(late))]
                 }),
             ),
-            table(
+            unfolded(
                 ["LAST FAILURES", "OUTCOME", "ENDED", "ERROR"],
-                self.failures.iter().map(|row| {
+                self.failures.iter().take(rows).map(|row| {
                     let error = row.error.as_deref().unwrap_or_default();
                     [
                         or_dash(row.job.as_ref()),
@@ -204,7 +209,7 @@ impl Seen {
         };
         let last = |minutes: &[u64]| minutes.iter().rev().nth(1).copied().unwrap_or(0);
         format!(
-            "fires a minute {} {}   not succeeded {} {}   late, last 5 min: {} typical; {} slowest of 100\n",
+            "fires a minute  {} {}\nnot succeeded   {} {}\nlate            {} typical, {} slowest of 100, in the last 5 min\n",
             bars(&fires),
             last(&fires),
             bars(&failed),
@@ -213,6 +218,18 @@ impl Seen {
             late(99)
         )
     }
+}
+
+/// The rows for each of the three lists in a window of so many lines: 13 lines are head, charts,
+/// headings and what is between them.
+fn rows_of_lists(lines: usize, nodes: usize) -> usize {
+    (lines.saturating_sub(13 + nodes) / 3).clamp(1, FEW)
+}
+
+/// The lines that a window shows whole, the last one without an end: what is wider is cut, and what
+/// comes after them is left out, since a screen that scrolls cannot be overwritten.
+fn framed(text: &str, (columns, rows): (usize, usize)) -> Vec<Cow<'_, str>> {
+    text.lines().take(rows).map(|line| truncate_str(line, columns, "…")).collect()
 }
 
 /// A bar for each value, the highest for the largest.
@@ -226,6 +243,14 @@ fn bars(values: &[u64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_frame_fits_into_the_window() {
+        let text = "a line\n\u{1b}[31mfailed\u{1b}[0m\nthe last\n";
+        assert_eq!(framed(text, (5, 2)), ["a li…", "\u{1b}[31mfail…\u{1b}[0m"]);
+        assert_eq!(framed(text, (80, 24)).len(), 3);
+        assert_eq!((rows_of_lists(24, 3), rows_of_lists(10, 3), rows_of_lists(usize::MAX, 3)), (2, 1, FEW));
+    }
 
     #[test]
     fn bars_are_as_high_as_their_values() {

@@ -3,6 +3,7 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, now};
 use crate::support::wait_until;
+use carnelian::history::HistoryQuery;
 use carnelian::{
     DataValue, GroupMatcher, IfExists, JobContext, JobDataMap, JobDetail, JobDetailBuilder, JobKey, Scheduler,
     SimpleSchedule, Trigger, TriggerKey, TriggerState,
@@ -257,7 +258,7 @@ fn a_hundred_counters_are_raised_by_every_fire(cluster: Cluster) {
     let count = move |ctx: &mut JobContext| {
         let n = ctx.job_data().integer("n").unwrap_or(0);
         ctx.job_data_mut().put("n", DataValue::Long(n + 1));
-        Ok(ran.send((ctx.job().key().clone(), ctx.attempt()))?)
+        Ok(ran.send((ctx.job().key().clone(), n, ctx.attempt(), ctx.fire_id().to_owned()))?)
     };
     let node = cluster.node("n1", 8).job_fn("count", count).build().unwrap();
     let details: Vec<JobDetail> = (0..JOBS)
@@ -280,14 +281,16 @@ fn a_hundred_counters_are_raised_by_every_fire(cluster: Cluster) {
         node.triggers(&GroupMatcher::Any).unwrap().is_empty()
     });
     cluster.await_quiet();
-    let counters: Vec<i64> =
-        details.iter().map(|detail| node.job(detail.key()).unwrap().unwrap().data().integer("n").unwrap()).collect();
-    assert_eq!(counters, [FIRES; JOBS]);
     let runs: Vec<_> = runs.try_iter().collect();
-    assert_eq!(runs.len(), JOBS * FIRES as usize);
+    for detail in &details {
+        let counted = node.job(detail.key()).unwrap().unwrap().data().integer("n").unwrap();
+        let own: Vec<_> = runs.iter().filter(|run| run.0 == *detail.key()).collect();
+        let rows = || node.history(&HistoryQuery::new().job(detail.key().clone()));
+        assert_eq!((counted, own.len()), (FIRES, FIRES as usize), "{own:?}: {:#?}", rows());
+    }
     println!(
         "{} of {} runs stood for a fire whose beginning was not known",
-        runs.iter().filter(|(_, n)| *n > 0).count(),
+        runs.iter().filter(|(_, _, attempt, _)| *attempt > 0).count(),
         runs.len()
     );
     end(&cluster, &node);
