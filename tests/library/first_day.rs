@@ -78,6 +78,18 @@ fn a_server_that_refuses_is_told_at_once() {
     }
 }
 
+/// MariaDB's client library knows no `ssl_mode`, and connected in clear text whatever the URL said.
+#[test]
+fn encryption_that_cannot_be_had_is_refused() {
+    for (mode, reasons) in [
+        ("required", ["session is not encrypted", "SSL is required"]),
+        ("verify_identity", ["cannot be told to verify the server", "SSL is required"]),
+    ] {
+        let error = refused_at_once(&format!("{}?ssl_mode={mode}", support::mysql_url()));
+        assert!(reasons.iter().any(|reason| error.contains(reason)), "{error}");
+    }
+}
+
 #[test]
 fn a_server_that_does_not_answer_is_in_the_log_at_the_first_try() {
     if !support::is_alone(module_path!(), "a_server_that_does_not_answer_is_in_the_log_at_the_first_try") {

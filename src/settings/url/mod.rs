@@ -92,7 +92,7 @@ impl DataSourceUrl {
                 let rest = mysql::without_balancing(rest, &mut warnings);
                 let mut parts = Parts::split(rest, jdbc)?;
                 parts.take_login(user, password, &mut warnings);
-                Self::MySql { url: Secret::new(mysql::url(parts, jdbc, &mut warnings)?) }
+                Self::MySql { url: Secret::new(mysql::url(parts, jdbc.then_some(&scheme), &mut warnings)?) }
             }
             _ => return Err(DataSourceUrlError::UnknownScheme),
         };

@@ -18,13 +18,21 @@ pub(super) fn without_balancing<'a>(rest: &'a str, warnings: &mut Vec<String>) -
     }
 }
 
-/// Builds the URL; parameters that diesel does not take over are left out with a warning.
-pub(super) fn url(parts: Parts, jdbc: bool, warnings: &mut Vec<String>) -> Result<String, Error> {
-    let mut query: Vec<(&str, String)> = Vec::new();
+/// Builds the URL; parameters that diesel does not take over are left out with a warning. `jdbc` is
+/// the scheme of a URL of JDBC.
+pub(super) fn url(parts: Parts, jdbc: Option<&str>, warnings: &mut Vec<String>) -> Result<String, Error> {
+    let flags = TlsFlags::of(&parts.parameters)?;
+    let jdbc_mode = jdbc.and_then(|scheme| flags.mode(scheme == "mariadb"));
+    let jdbc = jdbc.is_some();
+    let mut query: Vec<(&str, String)> = jdbc_mode.map(|mode| ("ssl_mode", mode.to_owned())).into_iter().collect();
     for (name, value) in &parts.parameters {
+        if jdbc && TlsFlags::NAMES.contains(&name.as_str()) {
+            continue;
+        }
         let known = if jdbc { from_jdbc(name, value)? } else { native(name, value)? };
         match known {
             Some((name, value)) => {
+                // Of several the last counts, and `sslMode` before all flags.
                 query.retain(|(other, _)| *other != name);
                 query.push((name, value));
             }
@@ -89,30 +97,83 @@ fn native(name: &str, value: &str) -> Result<Option<(&'static str, String)>, Err
 
 /// One parameter of the JDBC drivers of MySQL and MariaDB in the words of diesel.
 fn from_jdbc(name: &str, value: &str) -> Result<Option<(&'static str, String)>, Error> {
-    let flag = |name: &'static str| match value.to_ascii_lowercase().as_str() {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(Error::Parameter { name, expected: "true or false" }),
-    };
     Ok(match name {
         "sslMode" => Some(("ssl_mode", ssl_mode(value)?)),
-        "useSSL" | "useSsl" => Some(("ssl_mode", if flag("useSSL")? { "preferred" } else { "disabled" }.to_owned())),
-        "requireSSL" if flag("requireSSL")? => Some(("ssl_mode", "required".to_owned())),
-        "verifyServerCertificate" if flag("verifyServerCertificate")? => Some(("ssl_mode", "verify_ca".to_owned())),
         "serverSslCert" => Some(("ssl_ca", value.to_owned())),
         "localSocket" => Some(("unix_socket", value.to_owned())),
         _ => None,
     })
 }
 
+/// The flags by which the JDBC drivers asked for TLS before they had `sslMode`, which counts alone
+/// where it is given.
+#[derive(Default)]
+struct TlsFlags {
+    uses: Option<bool>,
+    requires: Option<bool>,
+    verifies: Option<bool>,
+    trusts_all: Option<bool>,
+    any_host: Option<bool>,
+}
+
+impl TlsFlags {
+    const NAMES: [&str; 6] = [
+        "useSSL",
+        "useSsl",
+        "requireSSL",
+        "verifyServerCertificate",
+        "trustServerCertificate",
+        "disableSslHostnameVerification",
+    ];
+
+    fn of(parameters: &[(String, String)]) -> Result<Self, Error> {
+        let mut flags = Self::default();
+        for (name, value) in parameters {
+            let Some(name) = Self::NAMES.into_iter().find(|known| known == name) else { continue };
+            let flag = match value.to_ascii_lowercase().as_str() {
+                "true" | "1" => true,
+                "false" | "0" => false,
+                _ => return Err(Error::Parameter { name, expected: "true or false" }),
+            };
+            *match name {
+                "requireSSL" => &mut flags.requires,
+                "verifyServerCertificate" => &mut flags.verifies,
+                "trustServerCertificate" => &mut flags.trusts_all,
+                "disableSslHostnameVerification" => &mut flags.any_host,
+                _ => &mut flags.uses,
+            } = Some(flag);
+        }
+        Ok(flags)
+    }
+
+    /// The mode that the flags mean together: `useSSL` alone is encryption if the server has it,
+    /// with the driver of MySQL, and a verified name of the server with that of MariaDB.
+    fn mode(&self, is_mariadb: bool) -> Option<&'static str> {
+        let is_set = |flag: Option<bool>| flag == Some(true);
+        if self.uses == Some(false) {
+            return Some("disabled");
+        }
+        if is_mariadb && is_set(self.uses) && !is_set(self.trusts_all) {
+            return Some(if is_set(self.any_host) { "verify_ca" } else { "verify_identity" });
+        }
+        if is_set(self.verifies) {
+            return Some("verify_ca");
+        }
+        if is_set(self.requires) || is_mariadb && is_set(self.uses) {
+            return Some("required");
+        }
+        self.uses.map(|_| "preferred")
+    }
+}
+
 /// The modes of MySQL, and those of MariaDB's driver.
 fn ssl_mode(value: &str) -> Result<String, Error> {
     Ok(match value.to_ascii_lowercase().replace('-', "_").as_str() {
-        "disabled" | "disable" | "false" => "disabled",
+        "disabled" | "disable" | "false" | "0" => "disabled",
         "preferred" => "preferred",
-        "required" | "trust" | "true" => "required",
+        "required" | "trust" => "required",
         "verify_ca" => "verify_ca",
-        "verify_identity" | "verify_full" => "verify_identity",
+        "verify_identity" | "verify_full" | "true" | "1" => "verify_identity",
         _ => {
             return Err(Error::Parameter {
                 name: "sslMode",
@@ -141,7 +202,6 @@ mod tests {
             ("jdbc:mysql:///jobs", "mysql://127.0.0.1/jobs"),
             ("jdbc:mysql://a:b@[::1]:1/jobs", "mysql://a:b@[::1]:1/jobs"),
             ("jdbc:mysql://h/j?useSSL=false", "mysql://h/j?ssl_mode=disabled"),
-            ("jdbc:mysql://h/j?useSSL=true&requireSSL=true", "mysql://h/j?ssl_mode=required"),
             (
                 "jdbc:mariadb://h/j?sslMode=verify-full&serverSslCert=/ca.pem",
                 "mysql://h/j?ssl_mode=verify_identity&ssl_ca=%2Fca.pem",
@@ -152,6 +212,37 @@ mod tests {
             ("jdbc:mysql://localhost:1,[::1],c:2/j?user=a", "mysql://a@127.0.0.1:1,[::1],c:2/j"),
         ] {
             assert_eq!(parse(text), (url.to_owned(), vec![]), "{text}");
+        }
+    }
+
+    /// Parameters are read together, in any order: a server that a driver of Java verifies is
+    /// verified here.
+    #[test]
+    fn flags_of_java_drivers_ask_for_the_tls_that_they_give_there() {
+        for (parameters, mode) in [
+            ("useSSL=true", "preferred"),
+            ("useSSL=false&requireSSL=true", "disabled"),
+            ("useSSL=true&requireSSL=true", "required"),
+            ("requireSSL=true", "required"),
+            ("useSSL=true&verifyServerCertificate=true&requireSSL=true", "verify_ca"),
+            ("useSSL=true&sslMode=VERIFY_IDENTITY", "verify_identity"),
+        ] {
+            let backwards = parameters.split('&').rev().collect::<Vec<_>>().join("&");
+            for given in [parameters, &backwards] {
+                let url = format!("jdbc:mysql://h/j?{given}");
+                assert_eq!(parse(&url), (format!("mysql://h/j?ssl_mode={mode}"), vec![]), "{url}");
+            }
+        }
+        for (parameters, mode) in [
+            ("useSsl=true", "verify_identity"),
+            ("sslMode=true", "verify_identity"),
+            ("useSSL=1&disableSslHostnameVerification=true", "verify_ca"),
+            ("useSSL=true&trustServerCertificate=true", "required"),
+            ("sslMode=trust&useSSL=true", "required"),
+            ("useSSL=false", "disabled"),
+        ] {
+            let url = format!("jdbc:mariadb://h/j?{parameters}");
+            assert_eq!(parse(&url), (format!("mysql://h/j?ssl_mode={mode}"), vec![]), "{url}");
         }
     }
 
@@ -173,7 +264,7 @@ mod tests {
             ("jdbc:mysql://h/j?serverTimezone=UTC&useUnicode=true&characterEncoding=utf8", 3),
             ("jdbc:mysql://a:1,b:2/j", 0),
             ("jdbc:mysql:loadbalance://a/j", 1),
-            ("jdbc:mariadb:sequential://a,b/j?requireSSL=false", 2),
+            ("jdbc:mariadb:sequential://a,b/j?requireSSL=false", 1),
             ("mysql://h/j?charset=utf8", 1),
         ] {
             let (_, warnings) = parse(text);

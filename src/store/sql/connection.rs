@@ -7,6 +7,8 @@ use super::failure_class::{self, OUTDATED_PLAN};
 use super::harness::{self, Scripts};
 use super::held_connection::HeldConnection;
 use super::statement::Statement;
+#[cfg(feature = "mysql")]
+use super::tls;
 use crate::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::{CallersConnection, TxMode};
@@ -99,7 +101,12 @@ impl Connection<'_> {
             #[cfg(feature = "postgres")]
             DataSourceUrl::Postgres { .. } => Connection::Postgres(Inner::establish(url)?),
             #[cfg(feature = "mysql")]
-            DataSourceUrl::MySql { .. } => Connection::Mysql(Inner::establish(url)?),
+            DataSourceUrl::MySql { url: text } => {
+                tls::check_library(text.reveal())?;
+                let mut connection = Connection::Mysql(Inner::establish(url)?);
+                tls::check_session(text.reveal(), |cipher| connection.load(cipher))?;
+                connection
+            }
             #[allow(unreachable_patterns, reason = "reached when a database's feature is off")]
             other => {
                 let message = backend_of(other).check_built_in().err().unwrap_or_default();

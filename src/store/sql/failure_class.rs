@@ -134,9 +134,12 @@ pub(super) fn classify_connect(url: &DataSourceUrl, message: &str) -> Failure {
             "is not permitted to log in",
             "permission denied for database",
             "server does not support SSL",
+            "certificate",
             "unsupported startup parameter",
         ],
-        DataSourceUrl::MySql { .. } => &["Access denied", "Unknown database", "is not allowed to connect"],
+        DataSourceUrl::MySql { .. } => {
+            &["Access denied", "Unknown database", "is not allowed to connect", "certificate", "SSL is required"]
+        }
     };
     let is_refused = refusals.iter().any(|words| message.contains(words));
     let class = if is_refused { FailureClass::Permanent } else { FailureClass::Unavailable };

@@ -3,8 +3,8 @@
 
 use super::backend::Backend;
 use super::by_place::by_place;
-use super::server::Variable;
 use super::session::SqlSession;
+use super::statement::Variable;
 use crate::error::{Error, Result};
 use crate::store::callers::Join;
 use crate::store::database::{Lock, Session};

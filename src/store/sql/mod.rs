@@ -38,6 +38,8 @@ mod statement;
 mod table;
 #[cfg(any(test, feature = "test-util"))]
 mod targets;
+#[cfg(feature = "mysql")]
+mod tls;
 
 pub use backend::Backend;
 #[cfg(any(test, feature = "test-util"))]

@@ -6,9 +6,8 @@ use super::by_place::by_place;
 use super::connection::Connection;
 use super::failure::Failure;
 use super::session::SqlSession;
-use super::statement::{Count, Statement};
+use super::statement::{Count, Statement, Variable};
 use crate::error::Result as Outcome;
-use diesel::QueryableByName;
 use diesel::sql_types::Text;
 use std::time::Duration;
 
@@ -69,13 +68,6 @@ impl Server {
 
 /// A member of a Galera cluster has this variable, and so has a MariaDB that could be one.
 const IS_OF_GALERA: &str = "SHOW SESSION VARIABLES WHERE Variable_name = 'wsrep_on'";
-
-/// A row of `SHOW SESSION VARIABLES`.
-#[derive(QueryableByName)]
-pub(super) struct Variable {
-    #[diesel(sql_type = Text, column_name = "Value")]
-    pub value: String,
-}
 
 by_place! {
     struct Answer {

@@ -33,6 +33,13 @@ pub(super) enum Value {
     ManyBytes(Vec<Option<Vec<u8>>>),
 }
 
+/// A row of `SHOW SESSION VARIABLES` or `STATUS`.
+#[derive(diesel::QueryableByName)]
+pub(super) struct Variable {
+    #[diesel(sql_type = sql_types::Text, column_name = "Value")]
+    pub value: String,
+}
+
 by_place! {
     /// The answer to a `SELECT … AS n`.
     pub(super) struct Count {
