@@ -19,6 +19,10 @@ use std::sync::Arc;
 #[cfg(feature = "recurrence")]
 const MAX_COUNT: u32 = 10_000;
 
+/// The most times that a rule may have in one period: `rrule` makes all of them for the first.
+#[cfg(feature = "recurrence")]
+const MAX_IN_PERIOD: usize = 50_000;
+
 /// The end of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
@@ -55,6 +59,19 @@ impl Rule {
     }
 }
 
+/// The most times that a rule can have in one of its periods: on each of its days, or in its hour.
+#[cfg(feature = "recurrence")]
+fn times_of_period(rule: &RRule<Unvalidated>) -> usize {
+    let days = match rule.get_freq() {
+        Frequency::Yearly => 366,
+        Frequency::Monthly => 31,
+        Frequency::Weekly => 7,
+        _ => 1,
+    };
+    let hours = if rule.get_freq() == Frequency::Hourly { 1 } else { rule.get_by_hour().len().max(1) };
+    days * hours * rule.get_by_minute().len().max(1) * rule.get_by_second().len().max(1)
+}
+
 #[cfg(feature = "recurrence")]
 impl Rule {
     /// Reads `FREQ=…;…`; letters may be of either case. An error says what was expected.
@@ -87,6 +104,13 @@ impl Rule {
                 return Err(format!("COUNT: expected 1 to {MAX_COUNT}"));
             }
             _ => {}
+        }
+        let of_period = times_of_period(&endless);
+        if of_period > MAX_IN_PERIOD {
+            return Err(format!(
+                "BYHOUR, BYMINUTE and BYSECOND: expected at most {MAX_IN_PERIOD} times in a period, found up to \
+                 {of_period}: what fires so often is a simple or a cron schedule"
+            ));
         }
         // A rule that is right for one start is right for all.
         let epoch = Tz::UTC.from_utc_datetime(&NaiveDateTime::default());
@@ -236,6 +260,18 @@ mod tests {
     }
 
     /// Rules as they may come, also those that never recur: an answer, and no panic.
+    /// The crate makes all times of a period before it gives the first: here 31 million, at each
+    /// fire, of a rule that fits into its column.
+    #[test]
+    fn a_rule_of_very_many_times_in_a_period_is_refused() {
+        let all = |count: u32| (0..count).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        let often = format!("BYHOUR={};BYMINUTE={};BYSECOND={}", all(24), all(60), all(60));
+        let error = Rule::parse(&format!("FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;{often}")).unwrap_err();
+        assert!(error.contains("at most 50000 times in a period, found up to 31622400"), "{error}");
+        assert!(Rule::parse(&format!("FREQ=DAILY;BYMINUTE={};BYHOUR={}", all(60), all(24))).is_ok());
+        assert!(Rule::parse(&format!("FREQ=HOURLY;BYHOUR={};BYMINUTE={};BYSECOND=0,30", all(24), all(60))).is_ok());
+    }
+
     #[test]
     fn every_search_ends() {
         let starts = ["20270131T080000", "20240229T000000"].map(time);
