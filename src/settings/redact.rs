@@ -11,8 +11,20 @@ const SHOWN: usize = 80;
 
 /// Says if a key, a parameter or a variable of this name is likely to hold a password.
 pub(crate) fn looks_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["pass", "pwd", "secret", "token", "credential", "apikey"].iter().any(|word| name.contains(word))
+    const WORDS: [&str; 10] = [
+        "pass",
+        "pwd",
+        "secret",
+        "token",
+        "credential",
+        "apikey",
+        "accesskey",
+        "privatekey",
+        "authorization",
+        "bearer",
+    ];
+    let name = name.to_ascii_lowercase().replace(['_', '-', '.'], "");
+    WORDS.iter().any(|word| name.contains(word))
 }
 
 /// The text as a message may show it: no password of a URL, no control characters, not long.
@@ -60,17 +72,21 @@ fn scrub_user_info(text: &str) -> String {
     }
 }
 
+/// A name has its value behind `=`, `:` or the `>` of its element, and quotes of JSON between them;
+/// an option such as `--password`, or `Bearer`, has it behind a blank.
 fn scrub_parameters(text: &str) -> String {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     for (at, c) in text.char_indices() {
-        if c != '=' && c != ':' {
+        if !matches!(c, '=' | ':' | '>' | ' ') {
             continue;
         }
         let Some(before) = text.get(..at) else {
             continue;
         };
-        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let name = before.trim_end().rsplit(|c| !is_name(c)).next();
-        if name.is_some_and(looks_secret) {
+        let named = before.trim_end().trim_end_matches(['"', '\'', '\\']);
+        let name = named.rsplit(|c| !is_name(c)).next().unwrap_or_default();
+        let is_before_blank = || name.starts_with("--") || name.eq_ignore_ascii_case("bearer");
+        if looks_secret(name) && (c != ' ' || is_before_blank()) {
             return format!("{before}{c}{MASK}");
         }
     }
@@ -105,6 +121,13 @@ mod tests {
             "//me:S3NT@db",
             "mysql://db/x;pwd=S3NT",
             "sslpassword=S3NT",
+            r#"401 for {"user": "ops", "password": "S3NT"}"#,
+            r#"{\"api_key\":\"S3NT\"}"#,
+            "{'access-key': 'S3NT'}",
+            "mysqldump --password S3NT jobs",
+            "<password>S3NT</password>",
+            "Authorization: Bearer S3NT",
+            "401 Unauthorized, sent bearer S3NT",
         ] {
             let shown = shown(url);
             assert!(!shown.contains("S3NT"), "{url} shows as {shown}");
@@ -114,7 +137,8 @@ mod tests {
 
     #[test]
     fn harmless_text_stays_as_it_is() {
-        for text in ["ten", "jdbc:postgresql://db:5432/x?sslmode=require", "a@b", ""] {
+        for text in ["ten", "jdbc:postgresql://db:5432/x?sslmode=require", "a@b", "", "a new password of more letters"]
+        {
             assert_eq!(shown(text), text);
         }
     }

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::page::Part;
 pub use crate::shown::{ago, or_dash, span, time};
+use crate::table::printable;
 pub use crate::table::{fields, table};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -104,9 +105,9 @@ pub fn write(text: &str) -> Outcome {
     Ok(())
 }
 
-/// One line on standard error; a closed one is nobody's loss.
+/// One line on standard error; a closed one is nobody's loss. Errors repeat texts of rows.
 pub fn complain(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "carnelian: {line}");
+    let _ = writeln!(std::io::stderr().lock(), "carnelian: {}", printable(line));
 }
 
 /// Succeeds if the answer is "yes"; standard output has said so.
