@@ -109,7 +109,8 @@ impl Catalogue<'_> {
             let forgotten: Vec<String> = s.paused_groups()?.into_iter().filter(|g| groups.matches(g)).collect();
             s.delete_paused_groups(&forgotten)?;
             let forgotten = forgotten.into_iter().filter(|group| group != ALL_GROUPS_PAUSED);
-            let keys: Vec<_> = all_keys(s)?.into_iter().filter(|k| groups.matches(k.group())).collect();
+            let keys: Vec<_> =
+                s.trigger_keys(TriggerSelection::All)?.into_iter().filter(|k| groups.matches(k.group())).collect();
             let resumed = self.resume(s, &keys, apply_misfires)?;
             let names: BTreeSet<String> = keys.iter().map(|k| k.group().to_owned()).chain(forgotten).collect();
             let names: Vec<String> = names.into_iter().collect();
@@ -150,7 +151,7 @@ impl Catalogue<'_> {
     /// As [`Catalogue::resume_all`], and returns how many triggers changed.
     pub fn resume_and_count_all(&self, apply_misfires: bool) -> Result<usize> {
         self.store.write("resume all", |s| {
-            let keys = all_keys(s)?;
+            let keys = s.trigger_keys(TriggerSelection::All)?;
             let mut groups: BTreeSet<String> = keys.iter().map(|key| key.group().to_owned()).collect();
             groups.insert(ALL_GROUPS_PAUSED.to_owned());
             groups.extend(RERUN_GROUPS.into_iter().chain([FOLLOWING_GROUP, BROADCAST_GROUP]).map(str::to_owned));
@@ -278,11 +279,7 @@ fn matching_jobs(s: &mut dyn Session, groups: &GroupMatcher) -> Result<Vec<JobKe
 fn triggers_of(s: &mut dyn Session, jobs: &[JobKey]) -> Result<Vec<TriggerKey>> {
     let mut keys = Vec::new();
     for job in jobs {
-        keys.extend(s.triggers(TriggerSelection::OfJob(job))?.into_iter().map(|t| t.key));
+        keys.extend(s.trigger_keys(TriggerSelection::OfJob(job))?);
     }
     Ok(keys)
-}
-
-fn all_keys(s: &mut dyn Session) -> Result<Vec<TriggerKey>> {
-    Ok(s.triggers(TriggerSelection::All)?.into_iter().map(|t| t.key).collect())
 }

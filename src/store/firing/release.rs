@@ -4,7 +4,7 @@ use super::Reservation;
 use super::fire::give_back;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::{Notification, Selection, TriggerSelection};
+use crate::store::row::{FiredSelection, Notification, Selection, TriggerSelection};
 use crate::store::{Firing, Lock, Session, TxMode};
 use crate::trigger::Transition;
 use std::collections::BTreeSet;
@@ -34,15 +34,16 @@ impl Firing<'_> {
 /// Gives back the triggers of these jobs that nodes of ours have reserved; such a node learns it
 /// when the reserved fire is due.
 pub(in crate::store) fn take_back_reservations(s: &mut dyn Session, jobs: &[JobKey]) -> Result<()> {
-    let triggers = match jobs {
+    let triggers: Vec<TriggerKey> = match jobs {
         [] => return Ok(()),
-        [job] => s.triggers(TriggerSelection::OfJob(job))?,
+        [job] => s.trigger_keys(TriggerSelection::OfJob(job))?,
         jobs => {
             let jobs: BTreeSet<&JobKey> = jobs.iter().collect();
-            s.triggers(TriggerSelection::All)?.into_iter().filter(|trigger| jobs.contains(&trigger.job)).collect()
+            let reserved: Vec<_> = s.fired(FiredSelection::Acquired)?.into_iter().map(|row| row.trigger).collect();
+            let reserved = s.triggers(TriggerSelection::Keys(&reserved))?.into_iter();
+            reserved.filter(|trigger| jobs.contains(&trigger.job)).map(|trigger| trigger.key).collect()
         }
     };
-    let triggers: Vec<TriggerKey> = triggers.into_iter().map(|trigger| trigger.key).collect();
     if triggers.is_empty() {
         return Ok(());
     }
