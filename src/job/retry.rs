@@ -149,6 +149,8 @@ impl RetryPolicy {
         }
         let longest = match &self.backoff {
             Backoff::Fixed(delay) => *delay,
+            // Zero times what is beyond all numbers is no number.
+            Backoff::Exponential { first, .. } if first.is_zero() => Duration::ZERO,
             Backoff::Exponential { factor, .. } if !(1.0..=1000.0).contains(factor) => {
                 return wrong("backoff factor", factor.to_string(), "expected 1 to 1000");
             }
@@ -194,6 +196,8 @@ impl Backoff {
     fn delay(&self, attempt: i64) -> Duration {
         match self {
             Backoff::Fixed(delay) => *delay,
+            // Zero times what is beyond all numbers is no number.
+            Backoff::Exponential { first, .. } if first.is_zero() => Duration::ZERO,
             Backoff::Exponential { first, factor, cap } => {
                 let times = factor.powi(i32::try_from(attempt).unwrap_or(i32::MAX));
                 let seconds = first.as_secs_f64() * times;
@@ -241,6 +245,8 @@ mod tests {
         assert_eq!(delays(&RetryPolicy::fixed(SECOND).max_attempts(1)), [0; 0]);
         let growing = RetryPolicy::exponential(SECOND, 3.0).cap(20 * SECOND).max_attempts(6);
         assert_eq!(delays(&growing), [1, 3, 9, 20, 20]);
+        let at_once = RetryPolicy::exponential(Duration::ZERO, 1000.0).max_attempts(200);
+        assert_eq!(at_once.delay(150, &RetryHint::default(), "f"), Some(Duration::ZERO));
         assert_eq!(delays(&RetryPolicy::delays([SECOND, 7 * SECOND])), [1, 7]);
         assert_eq!(delays(&RetryPolicy::delays([SECOND, 7 * SECOND]).max_attempts(5)), [1, 7, 7, 7]);
     }

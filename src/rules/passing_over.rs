@@ -6,6 +6,8 @@ use crate::trigger::{Schedule, Trigger};
 /// The largest number of times that are left out one by one, each with its own count. Further times
 /// are left out at once, so that the store's lock is not held for long.
 const MOST_SINGLY: u64 = 1_000;
+/// The largest number for a schedule that a count of fires ends, and whose times follow no formula.
+const MOST_COUNTED: u64 = 100_000;
 
 /// Moves `trigger` on to its first time at or after `before_ms`; returns how many times are left
 /// out, which is a lower bound beyond a thousand unless the schedule is simple.
@@ -14,9 +16,11 @@ const MOST_SINGLY: u64 = 1_000;
 /// stays what it was.
 pub(crate) fn pass_over(trigger: &mut Trigger, before_ms: i64, calendar: Option<&Calendar>, now_ms: i64) -> u64 {
     let previous_ms = trigger.previous_ms;
+    let is_ended_by_count = matches!(&trigger.schedule, Schedule::DailyTimeInterval(daily) if daily.repeat_count >= 0);
+    let most_singly = if is_ended_by_count { MOST_COUNTED } else { MOST_SINGLY };
     let mut times = 0;
     while let Some(next_ms) = trigger.next_ms.filter(|next_ms| *next_ms < before_ms) {
-        if times == MOST_SINGLY {
+        if times == most_singly {
             trigger.next_ms = trigger.included_time_after(before_ms - 1, calendar, now_ms);
             times = times.saturating_add(count_rest(trigger, next_ms, before_ms));
             break;
@@ -106,6 +110,8 @@ mod tests {
         assert_eq!(passed(stored(minutely().repeat(1_999)), week), (2_000, None, Some(2_000)));
         let (times, next, _) = passed(stored(CronSchedule::new("0 * * * * ?").unwrap()), week);
         assert_eq!((times, next), (1_001, Some(week)));
+        let daily = DailyTimeIntervalSchedule::every(1, IntervalUnit::Minute).repeat(1_999);
+        assert_eq!(passed(stored(daily), week), (2_000, None, Some(2_000)), "its count ends it");
     }
 
     #[test]

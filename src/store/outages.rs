@@ -133,7 +133,8 @@ impl Outages<'_> {
         let works = |row: &&InstanceRow| reports.takes_work(row, now_ms);
         let lives = |row: &InstanceRow| row.name != instance && !is_dead(row, tolerance_ms, now_ms);
         let seen = instances.iter().filter(works).map(|row| row.last_checkin_ms.min(now_ms));
-        let last_seen_ms = seen.chain(before.iter().map(|row| row.last_seen_ms)).max();
+        let noted = before.iter().map(|row| row.last_seen_ms).filter(|noted_ms| *noted_ms <= now_ms);
+        let last_seen_ms = seen.chain(noted).max();
         let began = outages::began(last_seen_ms, now_ms, window_ms);
         // A node that takes no work ends no outage either.
         let ends = reports.is_free(&self.node.identity(instance), now_ms) && !instances.iter().filter(works).any(lives);

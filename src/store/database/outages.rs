@@ -12,7 +12,16 @@ impl dyn Session + '_ {
     }
 
     /// Notes that somebody who is gone was alive at this time; nothing if somebody was seen later.
+    ///
+    /// A node of Quartz writes the time of its own clock, and the clock of a database may be set
+    /// back: a time from the future counts as now, and does not stay.
     pub fn note_seen(&mut self, seen_ms: i64) -> Result<()> {
-        self.rows::<RecoveryModeRow>().below("last_seen_ms", seen_ms).set("last_seen_ms", &seen_ms).map(drop)
+        let now_ms = self.now_ms()?;
+        let seen_ms = seen_ms.min(now_ms);
+        let Some(mode) = self.recovery_mode()? else { return Ok(()) };
+        if (seen_ms..=now_ms).contains(&mode.last_seen_ms) {
+            return Ok(());
+        }
+        self.rows::<RecoveryModeRow>().set("last_seen_ms", &seen_ms).map(drop)
     }
 }

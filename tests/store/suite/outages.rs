@@ -7,6 +7,7 @@ use carnelian::node::{NodeActivity, NodeReport, NodeRole};
 use carnelian::recovery::Outage;
 use carnelian::settings::TriggerOrder;
 use carnelian::store::LateInOrder;
+use carnelian::store::row::InstanceRow;
 use std::time::Duration;
 
 /// Five that are late by an hour, each with another way to deal with it.
@@ -89,6 +90,35 @@ fn an_outage_is_told_of_after_clean_leaves_and_convictions() {
     let outage = cluster.stranger("C").check_in().outage.unwrap();
     assert_eq!(outage.ended_ms - outage.began_ms, 60 * SECOND, "since the check-in of E");
     assert_eq!(told(&outage), [0; 5]);
+}
+
+on_each_database!(a_check_in_from_the_future_hides_no_outage);
+/// A node of Quartz whose clock is a month ahead dies. The time that it wrote is no sign of life in
+/// the month to come.
+fn a_check_in_from_the_future_hides_no_outage() {
+    let cluster = Cluster::new(open());
+    let mut a = cluster.node("A");
+    let month_ms = 30 * 24 * 3_600 * SECOND;
+    cluster.tamper(|s| {
+        s.put_instance(&InstanceRow {
+            name: "java".to_owned(),
+            last_checkin_ms: NOW + month_ms,
+            checkin_interval_ms: 15_000,
+            incarnation: None,
+            joined: 0,
+        })
+    });
+    let mut recovered = Vec::new();
+    for _ in 0..10 {
+        recovered.extend(a.recovers().into_iter().map(|dead| dead.instance));
+        cluster.advance(5 * SECOND);
+    }
+    assert_eq!(recovered, ["java"]);
+    let last_ms = cluster.now() - 5 * SECOND;
+    drop(a);
+    cluster.advance(3_600 * SECOND);
+    let outage = cluster.stranger("C").check_in().outage.unwrap();
+    assert_eq!(outage.ended_ms - outage.began_ms, cluster.now() - last_ms);
 }
 
 on_each_database!(a_node_alone_reports_its_own_outage);
