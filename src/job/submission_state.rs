@@ -6,9 +6,9 @@ use crate::words::display;
 /// The state of submitted work, see [`Scheduler::submission`](crate::Scheduler::submission).
 ///
 /// In the words of task tables with `INITIAL`, `RUNNING`, `INTERRUPTED` and `FAILED`: `Pending`,
-/// `Following`, `Paused` and `Parked` are `INITIAL`, `Running` is `RUNNING`, `Retrying` is
-/// `INTERRUPTED`; `Ended` with `Failed`, `TimedOut` or `Lost` is `FAILED`, and done with
-/// `Succeeded`.
+/// `Following`, `Paused` and `Parked` are `INITIAL`, `Running` is `RUNNING`, `Retrying` is `FAILED`
+/// or `INTERRUPTED`, as the last run has ended; `Ended` with `Succeeded` is done, and with another
+/// outcome it is `FAILED` for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SubmissionState {

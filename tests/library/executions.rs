@@ -277,6 +277,29 @@ fn a_stuck_run_may_be_told_of_and_go_on() {
     });
 }
 
+/// DS-112: a checkpoint and a sign of life are reports of progress, after which silence counts also
+/// for a job without a policy.
+#[test]
+fn a_run_that_reports_by_checkpoints_is_called_stuck_by_default() {
+    everywhere(|cluster| {
+        let cluster = &cluster.with(1, "carnelian.job.stuckAfter = 50ms\n");
+        let node = cluster.node("a", |b| {
+            b.job_fn("steps", move |ctx| {
+                ctx.checkpoint(&1)?;
+                let node = ctx.scheduler()?;
+                wait_until("it is called stuck", LONG, || node.health().stuck_fires == 1);
+                ctx.heartbeat();
+                Ok(())
+            })
+        });
+        node.start().unwrap();
+        run(&node, job("steps", JobPolicy::new()));
+        cluster.await_outcome("steps", FireOutcome::Succeeded);
+        assert_eq!(node.health().stuck_fires, 0);
+        assert!(node.shutdown_and_wait().is_clean());
+    });
+}
+
 /// DS-14, DS-113: the heartbeat is bound to what the job does: without it the fire dies by the
 /// ordinary rule, after as many beats as its own policy says.
 #[test]

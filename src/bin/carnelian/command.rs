@@ -32,9 +32,17 @@ const NOTE_BYTES: usize = 64;
 /// The part of the output that an error repeats.
 const QUOTED_CHARS: usize = 500;
 
-/// The reason for which a run with these data fails before it begins; none if it does not.
+/// The mistake in these data: that a run fails before it begins, or that an entry has no effect.
 pub fn mistake(data: &JobDataMap) -> Option<String> {
-    Plan::read(data).err().map(|error| error.message().to_owned())
+    const KNOWN: [&str; 3] = ["argv", "cwd", "timeout"];
+    let unread = |key: &&str| !KNOWN.contains(key) && !key.starts_with("env.");
+    match Plan::read(data) {
+        Err(error) => Some(format!("its runs will fail: {}", error.message())),
+        Ok(_) => {
+            let key = data.iter().map(|(key, _)| key).find(unread)?;
+            Some(format!("data `{key}` has no effect: a variable of the program is written `env.NAME`"))
+        }
+    }
 }
 
 /// Runs the program that its data describe: `argv`, `env.NAME`, `cwd`, `timeout`.

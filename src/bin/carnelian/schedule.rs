@@ -72,7 +72,7 @@ pub fn doubts(store: &JobStore, job: &JobDetail) -> Outcome<Option<String>> {
     if job.job_type() == command::TYPE
         && let Some(why) = command::mistake(job.data())
     {
-        doubts.push(format!("its runs will fail: {why}"));
+        doubts.push(why);
     }
     Ok((!doubts.is_empty()).then(|| doubts.join("; ")))
 }

@@ -224,9 +224,10 @@ impl JobContext {
     }
 
     /// Says how far the run has come, in a unit that the job chooses. The progress travels with the
-    /// heartbeat, and `carnelian running` shows it. A run that has called this once, and then does
-    /// not for longer than `carnelian.job.stuckAfter` or its
-    /// [policy](crate::JobPolicy::stuck_after) allows, counts as stuck.
+    /// heartbeat, and `carnelian running` shows it. A run that has reported progress once, by this,
+    /// a checkpoint or [`heartbeat`](Self::heartbeat), and then does not for longer than
+    /// `carnelian.job.stuckAfter` or its [policy](crate::JobPolicy::stuck_after) allows, counts as
+    /// stuck.
     ///
     /// A call with the number of the last call is progress too: only the job can judge if a number
     /// moves.

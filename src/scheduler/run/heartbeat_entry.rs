@@ -10,7 +10,7 @@ pub(crate) fn heartbeat_entry(node: &Node, fire: &RunHandle) -> FireHeartbeat {
     let (progress, settings) = (fire.progress(), &node.settings.executions);
     let policy = fire.watched().map(|bundle| bundle.job.policy());
     let stuck = policy.and_then(|policy| policy.stuck_limit()).map(|(after, _)| after);
-    let stuck = stuck.or_else(|| progress.is_some().then_some(settings.stuck_after));
+    let stuck = stuck.or_else(|| fire.reports_progress().then_some(settings.stuck_after));
     let silence_limit = policy.and_then(|policy| policy.max_silence()).into_iter().chain(stuck).min();
     let silence = fire.progressed().map(|at| node.clock.ticks().saturating_sub(at)).filter(|_| silence_limit.is_some());
     FireHeartbeat {

@@ -96,6 +96,8 @@ struct Activity {
     progress: Option<Progress>,
     /// The time at which it last made progress; none before it began.
     progressed: Option<Duration>,
+    /// The job has told of progress, by a step, a checkpoint or a sign of life.
+    reports_progress: bool,
     /// The time at which it was first asked to stop, and the number of times by now.
     asked: Option<(Duration, u32)>,
     known_stuck: bool,
@@ -223,7 +225,7 @@ impl RunHandle {
     /// The job has made progress, and may say how far it has come.
     pub(crate) fn note_progress(&self, progress: Option<Progress>, ticks: Duration) {
         let mut activity = self.activity.lock();
-        activity.progressed = Some(ticks);
+        (activity.progressed, activity.reports_progress) = (Some(ticks), true);
         if progress.is_some() {
             activity.progress = progress;
         }
@@ -233,6 +235,11 @@ impl RunHandle {
     /// The time at which the job last made progress, or began; none before.
     pub(crate) fn progressed(&self) -> Option<Duration> {
         self.activity.lock().progressed
+    }
+
+    /// Tells whether the job has reported progress.
+    pub(crate) fn reports_progress(&self) -> bool {
+        self.activity.lock().reports_progress
     }
 
     /// The progress of the job.
@@ -252,7 +259,7 @@ impl RunHandle {
             known_stuck: activity.known_stuck,
             known_silent: activity.known_silent,
         };
-        Some((run, activity.progress.is_some()))
+        Some((run, activity.reports_progress))
     }
 
     /// Asks the job to stop once more.

@@ -376,7 +376,7 @@ pub const KEYS: &[Key] = &[
     key("carnelian.metrics.nodeLabels", Kind::Bool, "false",
         "Whether every metric has the labels `scheduler` and `node`, for several schedulers in one process."),
     optional("carnelian.monitoring.listen", Kind::Listen,
-        "Where `carnelian node` answers `/healthz`, `/readyz` and `/metrics` (feature `dashboard`); port 0 takes a free one.")
+        "Where `carnelian node` answers `/health`, `/healthz`, `/readyz` and `/metrics` (feature `dashboard`); port 0 takes a free one.")
         .derived("nowhere"),
     optional("carnelian.health.maxStuckFires", Kind::Count { least: 0, most: 1_000_000 },
         "Beyond how many runs without progress a node says that it is not ready.")

@@ -61,13 +61,16 @@ impl ClusterPlacement<'_> {
     /// Puts a node on the blacklist, in the place of what was there of it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for texts that cannot be stored; [`Error::Refused`] if there are a
-    /// thousand entries.
+    /// [`Error::Invalid`] for texts that cannot be stored, and for a time of zero;
+    /// [`Error::Refused`] if there are a thousand entries.
     pub fn blacklist(&self, entry: &BlacklistEntry, who: &str) -> Result<()> {
         if let Some(reason) = &entry.reason {
             check_text("reason", reason, MOST_CHARS)?;
         }
         let lasting_ms = entry.lasting.map(millis);
+        if lasting_ms == Some(0) {
+            return Err(Error::invalid("time on the blacklist", "0", "at least a millisecond"));
+        }
         self.put_on_blacklist(&entry.node, BlacklistKind::Blacklist, entry.reason.as_deref(), who, lasting_ms)
     }
 

@@ -93,6 +93,8 @@ fn orders_that_come_to_nothing_are_warned_of() {
     assert!(told.contains("no live node may run it") && told.contains("n1: "), "{told}");
     assert!(schedule("c", &[]).contains("its runs will fail: data `argv` is missing"));
     assert!(schedule("d", &["--data", "argv=echo \""]).contains("data `argv` has an open quote"));
+    let told = schedule("v", &["--data", "argv=true", "--data", "env=A=1"]);
+    assert!(told.contains("data `env` has no effect: a variable of the program is written `env.NAME`"), "{told}");
     assert!(schedule("e", &["--data", "argv=true", "--data", "timeout=xyz"]).contains("data `timeout`: expected"));
     assert_eq!(node.stop(), Some(0));
 }

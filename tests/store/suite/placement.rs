@@ -63,6 +63,8 @@ fn a_blacklisted_node_takes_nothing_from_its_next_check_in_on_and_keeps_what_it_
     cluster.schedule(job("j").durable(true), [once("t1", "j", NOW)]);
     let running = a.fire_one();
     let entry = BlacklistEntry::new("A").reason("disk full").lasting(Duration::from_secs(60));
+    let none = BlacklistEntry::new("A").lasting(Duration::ZERO);
+    assert!(cluster.store.placement().blacklist(&none, "ann").is_err(), "an entry that is over when it is made");
     cluster.store.placement().blacklist(&entry, "ann").unwrap();
     cluster.store.catalogue().add_trigger(once("t2", "j", NOW).build().unwrap(), false).unwrap();
     let checkin = a.check_in();
