@@ -25,10 +25,8 @@ const PEEK: u64 = 200 * MS;
 /// The number of its workers.
 const WORKERS: usize = 3;
 
-/// The most nodes of Quartz at a time. Several of them are declared dead, and check in again one
-/// after the other. A node of ours that has registered meanwhile knows each only with its next
-/// check-in, and reserves what they have (seed 252400102921); the checker does not follow that.
-const MOST_NODES: usize = 1;
+/// The most nodes of Quartz at a time.
+const MOST_NODES: usize = 3;
 
 /// The most by which its wall clock is ahead of the store's. Others are convicted so much earlier,
 /// and a node of ours gives up its work 1.5 s before the end of its window.
@@ -68,8 +66,6 @@ pub struct JavaNode {
     next_misfire: u64,
     /// The node takes nothing before, so that all others know of it.
     takes_from: u64,
-    /// All others know of it from then on, as long as it stays a member.
-    pub known_from: u64,
     /// The most triggers that it reserves at a time, and by how many milliseconds their times may
     /// differ.
     pub batch: (usize, i64),
@@ -124,18 +120,6 @@ impl Java {
 }
 
 impl World {
-    /// True if a node of Quartz is a member of which all others know.
-    pub fn is_java_known(&self) -> bool {
-        let members = self.snapshot().instances;
-        let is_member = |node: &&JavaNode| members.iter().any(|member| member.name == node.name);
-        self.java.borrow().nodes.iter().filter(is_member).any(|node| self.now() > node.known_from)
-    }
-
-    /// The time by which all others know of a node of Quartz that becomes a member now.
-    pub fn known_by(&self) -> u64 {
-        self.now() + self.plan.longest_checkin() + LATE
-    }
-
     /// A node of Quartz comes; or one that is there dies, stands still for a moment, or is told to
     /// end.
     pub fn visit(&self) {
@@ -196,8 +180,7 @@ impl World {
             next_look: self.now(),
             threshold_ms,
             next_misfire: self.now(),
-            takes_from: self.known_by(),
-            known_from: self.known_by(),
+            takes_from: self.now() + self.plan.longest_checkin() + LATE,
             batch,
             reserved: Vec::new(),
             is_unlocked,

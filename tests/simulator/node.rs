@@ -10,6 +10,7 @@ use carnelian::ShutdownReport;
 use carnelian::settings::{PollingStrategy, Settings};
 use carnelian::stepped::{Began, SteppedFire, SteppedNode, SteppedRun};
 use carnelian::store::JobStore;
+use carnelian::store::row::Snapshot;
 use carnelian::testing::UnknownMachine;
 use carnelian::{JobType, Result, Scheduler};
 use std::cell::{Cell, RefCell};
@@ -84,6 +85,10 @@ pub struct SimNode {
     still_until: Cell<u64>,
     /// True if it was told to end.
     is_ending: Cell<bool>,
+    /// The time of its last check-in that was seen, by the store's clock.
+    checked_in_ms: Cell<i64>,
+    /// True if it has checked in beside a node of Quartz.
+    has_met_quartz: Cell<bool>,
 }
 
 /// A run that has begun.
@@ -151,6 +156,8 @@ impl SimNode {
             doubtful: RefCell::default(),
             still_until: Cell::new(0),
             is_ending: Cell::new(false),
+            checked_in_ms: Cell::new(i64::MIN),
+            has_met_quartz: Cell::new(false),
         })
     }
 
@@ -239,6 +246,19 @@ impl SimNode {
     pub fn holds_fire(&self, fire_id: &str) -> bool {
         let is_it = |run: &SteppedRun| run.context().fire_id() == fire_id && run.context().holds_fire();
         !self.link.is_dead() && self.runs.borrow().iter().any(|run| is_it(&run.run))
+    }
+
+    /// Notes whether it has checked in beside a node of Quartz.
+    pub fn note_check_in(&self, snapshot: &Snapshot, is_quartz_there: bool) {
+        let Some(row) = snapshot.instances.iter().find(|row| row.name == self.name) else { return };
+        // A store that has lost commits has an earlier one.
+        let is_new = self.checked_in_ms.replace(row.last_checkin_ms) < row.last_checkin_ms;
+        self.has_met_quartz.set(self.has_met_quartz.get() || is_new && is_quartz_there);
+    }
+
+    /// True if it knows that nodes of Quartz may be there.
+    pub fn has_met_quartz(&self) -> bool {
+        self.has_met_quartz.get()
     }
 
     /// Ends the node as its process would; the steps of this node and the others' go on meanwhile.

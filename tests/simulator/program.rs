@@ -22,15 +22,6 @@ pub const CALENDAR: &str = "calendar";
 /// The group of triggers that fire once.
 pub const ONCE: &str = "once";
 
-/// A calendar is stored anew though no node of Quartz is a member, or only one that was declared
-/// dead and lives. Nodes of ours that know of none leave a trigger there whose last fire runs here
-/// and that the call has made to wait again.
-const WITHOUT_A_NODE: bool = false;
-
-/// A trigger that was made to wait again behind its last fire has to go with the end of an earlier
-/// fire of it too. Nodes of ours look at the end of the last fire only, and it stays.
-const EARLIER_FIRES: bool = false;
-
 /// The calendar that excludes nothing.
 pub fn every_day() -> Calendar {
     Calendar::new(Weekdays::excluding([]))
@@ -65,8 +56,7 @@ impl World {
                 self.quartz_pauses(&format!("pauses {job}"), Selection::Triggers(&of_job), &[]);
                 self.quartz_resumes(&format!("resumes {job}"), |key| of_job.contains(key), &[]);
             }
-            11..=12 if WITHOUT_A_NODE || self.is_java_known() => self.quartz_stores_calendar(),
-            11..=12 => {}
+            11..=12 => self.quartz_stores_calendar(),
             _ => self.quartz_schedules_once(),
         }
         self.note_left_reservations();
@@ -205,13 +195,7 @@ impl World {
         let stored = self.console.add_calendar(CALENDAR, &every_day(), IfExists::Replace);
         stored.expect("nothing fails for it");
         let fired = self.snapshot().fired;
-        let fires_of = |key: &TriggerKey| -> Vec<String> {
-            fired.iter().filter(|fire| fire.trigger == *key).map(|fire| fire.fire_id.clone()).collect()
-        };
-        // A fire that began before the last one ends after it.
-        let is_earlier = |row: &TriggerRow| {
-            fired.iter().any(|fire| fire.trigger == row.key && Some(fire.scheduled_ms) != row.previous_ms)
-        };
+        let knows = |name: &String| self.nodes.borrow().iter().any(|node| node.name == *name && node.has_met_quartz());
         self.call("stores the calendar anew", |s| {
             for row in s.triggers(TriggerSelection::OfCalendar(CALENDAR))? {
                 let next_ms = next_by_calendar(&row, now_ms, threshold_ms);
@@ -222,8 +206,11 @@ impl World {
                     (Some(_), None) => drop(known.without_time.insert(row.key.clone())),
                     (None, None) => {
                         let ids = known.revived.entry(row.key.clone()).or_default();
-                        ids.extend(fires_of(&row.key));
-                        ids.extend((!EARLIER_FIRES && is_earlier(&row)).then(String::new));
+                        for fire in fired.iter().filter(|fire| fire.trigger == row.key) {
+                            let is_last = Some(fire.scheduled_ms) == row.previous_ms;
+                            let completes = is_last && knows(&fire.instance);
+                            ids.insert(if completes { fire.fire_id.clone() } else { String::new() });
+                        }
                     }
                     (_, Some(_)) => {}
                 }

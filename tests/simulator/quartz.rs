@@ -12,7 +12,7 @@ use super::plan::{Grid, MS};
 use super::world::World;
 use carnelian::store::row::{
     Advance, Counts, Departure, FiredRow, FiredSelection, FiredState, InstanceRow, InstanceSelection, JobSelection,
-    RecoveryRow, ScheduleRow, Selection, TriggerRow, TriggerSelection,
+    RecoveryRow, ScheduleRow, Selection, Snapshot, TriggerRow, TriggerSelection,
 };
 use carnelian::store::{Lock, Session, TxMode, Violation};
 use carnelian::{
@@ -116,8 +116,9 @@ pub struct Known {
     /// too.
     pub again: BTreeSet<TriggerKey>,
     /// `Revives`: a call stores the calendar of a trigger anew whose last fire runs, and the
-    /// trigger waits again, without a time. The trigger stays if a fire of it that ran then is
-    /// interrupted. These fires are here.
+    /// trigger waits again, without a time. The trigger goes with the ends of these fires. A
+    /// fire that is interrupted leaves the trigger there. So does the fire of the empty id: an
+    /// earlier one, or one of a node of ours that has met no node of Quartz.
     pub revived: BTreeMap<TriggerKey, BTreeSet<String>>,
     /// `KnowsNoOptions`: a call resumes triggers without a look at the options that they have, such
     /// as a delay that counts from the end of a run.
@@ -127,6 +128,10 @@ pub struct Known {
     pub without_time: BTreeSet<TriggerKey>,
     /// `LeavesLostRows`: it takes reservations from others, and leaves their rows.
     pub lost: BTreeSet<String>,
+    /// `NotMetYet`: the reservations of nodes of ours that have not checked in beside a node of
+    /// Quartz. A node that was started since others declared that one dead knows nothing of it, and
+    /// reserves what it has.
+    pub not_met_yet: BTreeSet<String>,
     /// `LeavesReservations`: its calls leave the rows of those who have reserved a trigger, which
     /// others may reserve then.
     pub left_reserved: BTreeSet<TriggerKey>,
@@ -176,15 +181,29 @@ impl World {
         self.database.transact("a node of Quartz", TxMode::Exclusive(lock), &mut work)
     }
 
+    /// Notes which nodes of ours know of nodes of Quartz, and the reservations of the others.
+    pub fn note_check_ins(&self, snapshot: &Snapshot) {
+        let is_quartz_there = snapshot.instances.iter().any(|one| is_of_quartz(&one.name))
+            || snapshot.fired.iter().any(|fire| is_of_quartz(&fire.instance));
+        let not_met_yet = &mut self.java.borrow_mut().known.not_met_yet;
+        for node in self.nodes.borrow().iter() {
+            node.note_check_in(snapshot, is_quartz_there);
+            if node.has_met_quartz() {
+                continue;
+            }
+            let is_reserved = |fire: &&FiredRow| fire.state == FiredState::Acquired && fire.instance == node.name;
+            not_met_yet.extend(snapshot.fired.iter().filter(is_reserved).map(|fire| fire.fire_id.clone()));
+        }
+    }
+
     /// Checks in; the first time it looks for fires without a member too.
     pub fn java_checks_in(&self, node: &mut JavaNode) {
         let (now, now_ms) = (self.now(), self.java_ms(node));
         let gap_ms = node.checked_in.map_or(0, |at| i64::try_from((now - at) / MS).expect("short"));
-        let (mut failed, mut is_member) = (Vec::new(), false);
+        let mut failed = Vec::new();
         let tried = self.quartz(Lock::StateAccess, |s| {
             failed.clear();
             let instances = s.instances(InstanceSelection::All)?;
-            is_member = instances.iter().any(|one| one.name == node.name);
             for one in instances.iter().filter(|one| one.name != node.name) {
                 let window_ms = one.checkin_interval_ms.max(gap_ms) + TOLERANCE_MS;
                 // `JudgesByTheClock`: a clock that was set makes all others dead.
@@ -209,10 +228,6 @@ impl World {
             })
         });
         if tried.is_ok() {
-            if !is_member {
-                // Nobody who came since it was declared dead knows of it.
-                node.known_from = self.known_by();
-            }
             node.checked_in = Some(now);
             failed.iter().for_each(|name| self.quartz_recovers(node, name));
         }
@@ -484,15 +499,17 @@ impl World {
             others.retain(|one| one.trigger == *key && !reserved.stale.contains(&one.fire_id));
             is_reserved = others.iter().any(|one| one.fire_id == reserved.fire_id);
             others.retain(|one| one.fire_id != reserved.fire_id);
-            // Among themselves nodes of Quartz do that.
-            let are_of_quartz = others.iter().all(|one| is_of_quartz(&one.instance));
-            if is_reserved && !are_of_quartz {
+            // Among themselves nodes of Quartz do that, and nodes of ours that do not know of them.
+            let not_met_yet = &self.java.borrow().known.not_met_yet;
+            let may = |one: &FiredRow| is_of_quartz(&one.instance) || not_met_yet.contains(&one.fire_id);
+            let are_excused = others.iter().all(may);
+            if is_reserved && !are_excused {
                 self.problem(format!("{key} is reserved by others beside {}, which fires it: {others:?}", node.name));
             }
             let known = &reserved.row;
             let (Some(next_ms), Some((after_ms, counts))) = (known.next_ms, after(known)) else { return Ok(()) };
             passed_over = times_between(&row, next_ms);
-            rewound = match reserved.is_outdated || are_of_quartz && !others.is_empty() {
+            rewound = match reserved.is_outdated || are_excused && !others.is_empty() {
                 true => times_between(known, row.next_ms.unwrap_or(next_ms)),
                 false => Vec::new(),
             };

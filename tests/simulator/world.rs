@@ -415,12 +415,16 @@ impl World {
     }
 
     pub fn check(&self) {
+        let snapshot = self.snapshot();
+        if self.plan.has(Event::Visit) {
+            self.note_check_ins(&snapshot);
+        }
         let java = self.java.borrow();
         // Quartz blocks and frees triggers that others have reserved. The invariant is not asked
         // for while Quartz is a member, and the rows stay as they are afterwards.
         let is_of_quartz = |one: &Violation| one.invariant == "I1" && java.count > 0 || java.known.excuses(one);
         let is_excused = |one: &Violation| self.was_passed_over(one) || is_of_quartz(one);
-        for violation in violations(&self.snapshot()).into_iter().filter(|one| !is_excused(one)) {
+        for violation in violations(&snapshot).into_iter().filter(|one| !is_excused(one)) {
             self.problem(violation.to_string());
         }
     }
