@@ -32,6 +32,7 @@ pub mod row;
 mod schedule_row;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod sql;
+mod stop_orders;
 mod strategies;
 mod traces;
 mod transaction;
@@ -70,12 +71,13 @@ pub use node_view::NodeView;
 pub use open::open;
 pub use placement::{BlacklistEntry, MayRun, UnplaceableJob};
 pub use row::{HistoryQuery, Outage, RecoveryModeRow, TriggerSummary};
+pub(crate) use stop_orders::is_order_of_pause;
 pub use upkeep::{
     AuditPass, Checkin, CleanUpPass, ClusterLoad, DeadFire, DeadFireDecision, DeadFireHandler, FireHeartbeat,
     FiredTrigger, Heartbeat, HeartbeatPass, Heartbeats, InstanceStatus, LateInOrder, Membership, MisfirePass,
     Recovered,
 };
-pub(crate) use upkeep::{CleanUpWork, ClusterNow, is_order_of_pause};
+pub(crate) use upkeep::{CleanUpWork, ClusterNow};
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use callers::{CallersConnection, Join};

@@ -492,6 +492,37 @@ fn a_run_is_cancelled_from_another_node() {
     });
 }
 
+/// A run that is asked to stop on its own node has an order too: should the node die, nobody does
+/// the work again.
+#[test]
+fn an_order_on_the_own_node_is_there_for_those_who_find_it_dead() {
+    everywhere(|cluster| {
+        let (told, runs) = unbounded();
+        let (go, gate) = unbounded::<()>();
+        let deaf = says(&told, move |ctx| {
+            gate.recv().unwrap();
+            ctx.check()
+        });
+        let a = cluster.with(2, "carnelian.job.stopWait = 60s\n").node("a", |b| b.job_fn("deaf", deaf));
+        a.start().unwrap();
+        for by_job in [false, true] {
+            run(&a, job("deaf", JobPolicy::new()));
+            let (fire, _) = next(&runs);
+            match by_job {
+                true => assert_eq!(a.interrupt(&JobKey::named("deaf")), 1),
+                false => assert!(a.cancel_fire(&fire).unwrap()),
+            }
+            let orders = a.store().upkeep().cancels("a").unwrap();
+            assert_eq!(orders, [(fire, a.store().actor().to_owned())]);
+            go.send(()).unwrap();
+            wait_until("it is over", LONG, || a.running_fires().unwrap().is_empty());
+            assert_eq!(a.store().upkeep().cancels("a").unwrap(), []);
+        }
+        cluster.assert_recorded(&a, "deaf", &[FireOutcome::Cancelled, FireOutcome::Cancelled]);
+        assert!(a.shutdown_and_wait().is_clean());
+    });
+}
+
 /// A panic is a failure, and nothing else suffers (T21).
 #[test]
 fn a_panicking_run_has_failed() {

@@ -2,6 +2,7 @@
 //! requirements), and nodes with wrong clocks (scenario 6).
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", unix))]
 
+mod cancelled;
 mod clocks;
 mod fixed_delay;
 mod held;

@@ -190,8 +190,8 @@ impl Scheduler {
         self.inner.node.running_fires.shown(self.inner.node.clock.ticks())
     }
 
-    /// Asks all runs of a job on this node to stop; returns how many there are. The log of actions
-    /// is told after that.
+    /// Asks all runs of a job on this node to stop; returns how many there are. After that the
+    /// orders are written down, so that nobody does the work again should this node die.
     ///
     /// A job learns it from [`JobContext::is_interrupted`](crate::JobContext::is_interrupted). One
     /// that does not look is asked `carnelian.job.stopAttempts` times, `carnelian.job.stopWait`
@@ -206,8 +206,8 @@ impl Scheduler {
         its.len()
     }
 
-    /// Asks one run on this node to stop; false if it is not here. The log of actions is told after
-    /// that.
+    /// Asks one run on this node to stop; false if it is not here. After that the order is written
+    /// down, as by [`Scheduler::interrupt`].
     pub fn interrupt_fire(&self, fire_id: &str) -> bool {
         let fires = self.inner.node.running_fires.all();
         let found = fires.iter().find(|fire| fire.fire_id() == fire_id);
@@ -218,11 +218,14 @@ impl Scheduler {
         found.is_some()
     }
 
-    /// Writes down in the log of actions that a run of this node was cancelled. The run has learned
-    /// it, whether or not that can be written down.
+    /// Writes down that a run of this node was cancelled: for those who find the run dead, and in
+    /// the log of actions. The run has learned it, whether or not that can be written down.
     fn note_cancel(&self, fire_id: &str) {
-        if let Err(error) = self.store().upkeep().note_cancel(fire_id) {
-            log::warn!("a cancelled run is not in the log of actions fire={fire_id} error={error}");
+        if let Err(error) = self.store().upkeep().note_cancel(fire_id, self.actor()) {
+            log::warn!(
+                "a run was asked to stop and that cannot be written down: should its node die now, its work may run again \
+                 fire={fire_id} error={error}"
+            );
         }
     }
 

@@ -1,6 +1,7 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
 use super::completion::of_outcome;
+use super::obeyed::obeyed;
 use super::release::take_back_reservations;
 use super::tries::Tries;
 use super::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, EndedRuns};
@@ -35,10 +36,8 @@ impl Firing<'_> {
             return Ok(CompletionReport::default());
         }
         // An end that touches no trigger and no job is recorded while others take what is due.
-        let begin = match completions.iter().all(Completion::is_isolated) && !self.node.must_queue() {
-            true => TxMode::Claiming,
-            false => TxMode::BesideClaims,
-        };
+        let is_isolated = completions.iter().all(Completion::is_isolated) && !self.node.must_queue();
+        let begin = if is_isolated { TxMode::Claiming } else { TxMode::BesideClaims };
         let mut tries = Tries::of(completions);
         self.store.retrying(
             "complete fires",
@@ -72,6 +71,7 @@ impl Firing<'_> {
         s: &mut dyn Session,
         completions: &[Completion],
     ) -> Result<CompletionReport> {
+        let completions = &*obeyed(s, completions)?;
         let doubtful: Vec<String> =
             completions.iter().filter(|c| c.guarded || c.by_job).map(|c| c.fire_id.clone()).collect();
         if doubtful.is_empty() {

@@ -10,7 +10,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::{is_rerun, part_id, stays};
 use crate::store::action_log::Action;
 use crate::store::row::{
-    FiredRow, FiredSelection, FiredState, InstanceSelection, RecoveryRow, TriggerSelection, TypePolicyRow,
+    CancelRow, FiredRow, FiredSelection, FiredState, InstanceSelection, RecoveryRow, TriggerSelection, TypePolicyRow,
 };
 use crate::store::{Firing, Session};
 use crate::trigger::DEFAULT_PRIORITY;
@@ -100,7 +100,9 @@ impl Firing<'_> {
         // A policy that cannot be read keeps nobody from ending the fire.
         let mut read = [own, of_type].into_iter().flatten().filter_map(|text| JobPolicy::decode(&text).ok());
         let policy = read.next().map(|own| read.next().map_or(own.clone(), |of_type| own.or(&of_type)));
-        let retry = policy.as_ref().and_then(JobPolicy::retry_policy);
+        // A run that somebody has wanted to stop is not tried again.
+        let has_stop_order = s.row::<CancelRow>(&*fire.fire_id)?.is_some();
+        let retry = policy.as_ref().and_then(JobPolicy::retry_policy).filter(|_| !has_stop_order);
         let delay = retry.and_then(|retry| retry.delay(attempt, &RetryHint::default(), &fire.fire_id));
         let value = trigger.as_ref().and_then(|row| self.store.trigger_value(row).ok());
         let rerun = delay.map(|delay| RerunOrder {
@@ -137,7 +139,7 @@ impl Firing<'_> {
             log: Vec::new(),
             revived: before.is_some() && !is_rerun,
             has_heartbeat: true,
-            has_stop_order: false,
+            has_stop_order,
             checkpoint: Some(root.clone().unwrap_or_else(|| fire.fire_id.clone())),
             marks: definition.as_ref().map(|row| row.run_marks(traceparent.as_deref())).unwrap_or_default(),
             traceparent,

@@ -30,6 +30,7 @@ use crate::store::row::{
     ContinuationSelection, FiredRow, FiredSelection, FiredState, NodeRow, Notification, Parked, RecoveryRow, Selection,
     TickPartRow, TriggerRow, TriggerSelection,
 };
+use crate::store::stop_orders::StopOrders;
 use crate::store::{Firing, Session};
 use crate::trigger::{Overlap, Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
@@ -229,7 +230,7 @@ impl Firing<'_> {
         self.end_parts(s, dropped)?;
         let fires: Vec<FiredRow> = lost.iter().chain(given_up.iter().map(|(fire, _)| fire)).cloned().collect();
         let traces = self.store.traces_of(s, &fires, &[])?;
-        self.store.history().record_lost(s, &lost, &traces, now_ms)?;
+        self.store.history().record_lost(s, &lost, &traces, &StopOrders::default(), now_ms)?;
         let ends = lost.iter().map(|fire| (fire, FireOutcome::Lost));
         self.follow_given_up(s, ends.chain(given_up.iter().map(|(fire, end)| (fire, *end))).collect(), &traces)?;
         s.delete_triggers(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), None)?;

@@ -12,6 +12,7 @@ use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey, distinct};
 use crate::rules::continuation::{follows, is_for, read};
 use crate::rules::strategy::{PartId, is_rerun, part_id};
 use crate::store::row::{ContinuationRow, ContinuationSelection, FiredRow, JobRow, JobSelection, TriggerSelection};
+use crate::store::stop_orders::StopOrders;
 use crate::store::{Firing, Session};
 use std::collections::BTreeSet;
 
@@ -33,17 +34,18 @@ impl Firing<'_> {
     }
 
     /// Stores the same for those of these dead fires that are among `lost`: nobody runs their work
-    /// again. The traces of the fires are by their ids.
+    /// again. The traces of the fires are by their ids. A fire that has an order was cancelled.
     pub(in crate::store) fn follow_lost(
         &self,
         s: &mut dyn Session,
         fires: &[FiredRow],
         lost: &[String],
         traces: &HashMap<String, String>,
+        orders: &StopOrders,
     ) -> Result<()> {
         let lost: BTreeSet<&String> = lost.iter().collect();
         let lost = fires.iter().filter(|fire| lost.contains(&fire.fire_id));
-        self.follow_given_up(s, lost.map(|fire| (fire, FireOutcome::Lost)).collect(), traces)
+        self.follow_given_up(s, lost.map(|fire| (fire, orders.outcome_of_lost(&fire.fire_id))).collect(), traces)
     }
 
     /// Stores the same for work that nobody goes on with, by the outcomes of its last fires.

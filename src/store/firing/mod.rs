@@ -20,6 +20,7 @@ mod fire_bundle;
 mod fire_ids;
 mod following;
 mod isolation;
+mod obeyed;
 mod overdue;
 mod overlap;
 mod prefetch;

@@ -14,6 +14,7 @@ use crate::store::row::{
     Advance, Counts, FiredRow, FiredSelection, GoneTrigger, HistoryQuery, HistoryRow, PrefetchedFire, PrefetchedRow,
     ScheduleRow, Selection, TriggerRow, TriggerSelection,
 };
+use crate::store::stop_orders::StopOrders;
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::{Transition, Trigger, TriggerState};
@@ -216,14 +217,16 @@ impl Firing<'_> {
     /// Takes back the prefetched fires that a node has not begun, since it is dead or has forgotten
     /// them: as if the node had never taken them. With `closes` the node can begin no more of them.
     ///
-    /// Returns those that have begun, and those whose triggers have gone on since: the work of
-    /// these goes on in fires of its own, as if their jobs asked for recovery.
+    /// Returns those that have begun or that somebody wanted to stop, and those whose triggers have
+    /// gone on since: the work of these goes on in fires of its own, as if their jobs asked for
+    /// recovery.
     pub(in crate::store) fn take_back_dead(
         &self,
         s: &mut dyn Session,
         instance: &str,
         executing: Vec<FiredRow>,
         left: &HashMap<i64, PrefetchedFire>,
+        orders: &StopOrders,
         closes: bool,
     ) -> Result<(Vec<FiredRow>, Vec<FiredRow>)> {
         if left.is_empty() {
@@ -232,7 +235,8 @@ impl Firing<'_> {
         let Some(mark) = s.begun(instance, closes)? else { return Ok((executing, Vec::new())) };
         let mut not_begun: HashMap<String, UnbegunFire> = HashMap::default();
         for fire in &executing {
-            let waits = fence_of(&fire.fire_id).filter(|fence| !mark.has_begun(*fence));
+            let is_wanted = !orders.has(&fire.fire_id);
+            let waits = fence_of(&fire.fire_id).filter(|fence| is_wanted && !mark.has_begun(*fence));
             let fire = waits.and_then(|fence| UnbegunFire::of_row(fire, left.get(&fence)?.clone()));
             not_begun.extend(fire.map(|fire| (fire.fire_id.clone(), fire)));
         }

@@ -5,6 +5,7 @@ use super::prefetch::{UnbegunFire, Unfired};
 use crate::error::Result;
 use crate::hash::HashMap;
 use crate::store::row::{FiredSelection, Notification};
+use crate::store::stop_orders::StopOrders;
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Lock, Owner, Session, TxMode};
 use crate::trigger::TriggerState;
@@ -38,18 +39,21 @@ impl Firing<'_> {
         s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
         let ids: Vec<_> = fires.iter().map(|fire| fire.fire_id.clone()).collect();
         let held: BTreeSet<String> = s.fired_ids(FiredSelection::Ids(&ids))?;
+        let orders = StopOrders::of(s, &ids)?;
         let of_bundle = |fire: &&&FireBundle| {
             UnbegunFire::of_bundle(fire, |before| self.store.trigger_row(before, TriggerState::Waiting))
         };
         let ours: Vec<UnbegunFire> = fires
             .iter()
             .filter(|fire| held.contains(&fire.fire_id))
+            .filter(|fire| !orders.has(&fire.fire_id))
             .map(|fire| of_bundle(&fire))
             .collect::<Result<_>>()?;
         let unfired = self.restore_all(s, &ours)?;
         let mut told: HashMap<&String, Unfired> = ours.iter().map(|fire| &fire.fire_id).zip(unfired).collect();
         // A node with a free worker may take them.
         s.notify(Notification::Change)?;
-        Ok(fires.iter().map(|fire| told.remove(&fire.fire_id).unwrap_or(Unfired::Gone)).collect())
+        let untold = |id: &String| if held.contains(id) { Unfired::Stands } else { Unfired::Gone };
+        Ok(fires.iter().map(|fire| told.remove(&fire.fire_id).unwrap_or_else(|| untold(&fire.fire_id))).collect())
     }
 }

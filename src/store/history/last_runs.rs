@@ -3,10 +3,10 @@
 use super::History;
 use crate::error::Result;
 use crate::hash::HashMap;
-use crate::job::FireOutcome;
 use crate::key::JobKey;
 use crate::store::Session;
 use crate::store::row::{FiredRow, JobRow, LastRunRow};
+use crate::store::stop_orders::StopOrders;
 use std::collections::BTreeMap;
 
 impl History<'_> {
@@ -39,6 +39,7 @@ impl History<'_> {
         s: &mut dyn Session,
         fires: &[FiredRow],
         jobs: &HashMap<JobKey, JobRow>,
+        orders: &StopOrders,
         now_ms: i64,
     ) -> Result<()> {
         let row = |fire: &FiredRow| {
@@ -49,8 +50,8 @@ impl History<'_> {
                 fire_id: fire.fire_id.clone(),
                 ended_ms: now_ms,
                 run_ms: None,
-                outcome: FireOutcome::Lost,
-                error: None,
+                outcome: orders.outcome_of_lost(&fire.fire_id),
+                error: orders.told(&fire.fire_id),
             })
         };
         self.put_last_runs(s, fires.iter().filter_map(row))

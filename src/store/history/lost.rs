@@ -6,32 +6,38 @@ use crate::error::Result;
 use crate::hash::HashMap;
 use crate::job::{FireOutcome, RunMarks};
 use crate::store::row::{FiredRow, HistoryRow};
+use crate::store::stop_orders::StopOrders;
 use crate::store::transaction::random_hex;
 use crate::store::{History, Session};
 use crate::trigger::Trigger;
 
 impl History<'_> {
     /// Writes down that these executing fires were lost with their node, whether they are run again
-    /// or not, with their traces by their ids. To be done before their triggers go.
+    /// or not, with their traces by their ids. A fire that has an order was cancelled. To be done
+    /// before their triggers go.
     pub(in crate::store) fn record_lost(
         &self,
         s: &mut dyn Session,
         fires: &[FiredRow],
         traces: &HashMap<String, String>,
+        orders: &StopOrders,
         now_ms: i64,
     ) -> Result<()> {
         if fires.is_empty() {
             return Ok(());
         }
         let jobs = jobs_of(s, fires)?;
-        self.put_lost_last_runs(s, fires, &jobs, now_ms)?;
+        self.put_lost_last_runs(s, fires, &jobs, orders, now_ms)?;
+        // All that is not well is recorded alike.
         if !self.store.settings.history.records(FireOutcome::Lost) {
             return Ok(());
         }
         let around = Surroundings { jobs: &jobs, chain: recovered_by(s, fires)?, traces, now_ms };
         let row = |fire: &FiredRow| {
-            let error = Some(format!("its node `{}` was declared dead, or started again", fire.instance));
-            HistoryRow { error, ..around.row(fire.clone(), FireOutcome::Lost) }
+            let dead = format!("its node `{}` was declared dead, or started again", fire.instance);
+            let ordered = orders.told(&fire.fire_id).map(|told| format!("{told}; {dead}"));
+            let outcome = orders.outcome_of_lost(&fire.fire_id);
+            HistoryRow { error: Some(ordered.unwrap_or(dead)), ..around.row(fire.clone(), outcome) }
         };
         s.put_all(&fires.iter().map(row).collect::<Vec<_>>())
     }

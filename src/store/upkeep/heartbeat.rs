@@ -10,6 +10,7 @@ use crate::rules::failover::Observations;
 use crate::rules::observer::Observer;
 use crate::store::action_log::Action;
 use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
+use crate::store::stop_orders::order_of_pause;
 use crate::store::transaction::{fenced, fenced_fire};
 use crate::store::{Lock, Owner, TxMode, Upkeep};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,14 +70,6 @@ pub struct HeartbeatPass {
     pub cancelled: Vec<(String, String)>,
     /// The recoveries of fires that fell silent, by instance.
     pub recovered: Vec<Recovered>,
-}
-
-/// The first words of orders to stop that a pause has given.
-const ORDER_OF_PAUSE: &str = "pause: ";
-
-/// An order to stop was given by a pause.
-pub(crate) fn is_order_of_pause(who: &str) -> bool {
-    who.starts_with(ORDER_OF_PAUSE)
 }
 
 impl Upkeep<'_> {
@@ -238,7 +231,7 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub fn stop_runs(&self, job: &JobKey, who: &str) -> Result<usize> {
-        let order = crate::error::storable(&format!("{ORDER_OF_PAUSE}{who}"), 250);
+        let order = crate::error::storable(&order_of_pause(who), 250);
         // Orders that were noted are not noted again.
         self.store.at_least_once("ask runs of a job to stop", TxMode::OwnRows, |s| {
             let ids: Vec<String> =
@@ -252,12 +245,18 @@ impl Upkeep<'_> {
         })
     }
 
-    /// Writes down that a run was asked to stop on its own node, without an order in the store.
+    /// Writes down that a run was asked to stop on its own node, with an order that outlives the
+    /// node.
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
-    pub(crate) fn note_cancel(&self, fire_id: &str) -> Result<()> {
-        self.store.note_lone_action(Action::new("cancel", "fire"), fire_id)
+    pub(crate) fn note_cancel(&self, fire_id: &str, who: &str) -> Result<()> {
+        let (id, who) = ([fire_id.to_owned()], crate::error::storable(who, 250));
+        // An action that was written down is not written down again.
+        self.store.at_most_once("note that a run was asked to stop", TxMode::OwnRows, |s| {
+            s.request_cancels(&id, &who)?;
+            self.store.note_action(s, Action::new("cancel", "fire"), &id)
+        })
     }
 
     /// The fires among these that `owner` no longer holds: they have died since they fell silent.

@@ -24,7 +24,6 @@ pub use crate::rules::recovery::DeadFireDecision;
 pub(crate) use clean_up::CleanUpWork;
 pub use cluster_load::ClusterLoad;
 pub use dead_fire_handler::{DeadFire, DeadFireHandler};
-pub(crate) use heartbeat::is_order_of_pause;
 pub use heartbeat::{FireHeartbeat, HeartbeatPass, Heartbeats};
 pub use membership::Membership;
 pub use misfires::LateInOrder;

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::store::firing::{EndedRuns, delete_idle, gone_rows};
 use crate::store::row::{FiredRow, FiredSelection, FiredState, Notification, Selection, TriggerSelection};
+use crate::store::stop_orders::StopOrders;
 use crate::store::transaction::fenced;
 use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 use crate::trigger::Transition;
@@ -97,6 +98,7 @@ impl Upkeep<'_> {
         // The rows first: from here on the failed node's writes find nothing.
         s.delete_fired(&ids, Vec::new())?;
         s.delete_heartbeats(&ids)?;
+        let orders = StopOrders::take(s, &ids)?;
         let acquired: Vec<_> = acquired.into_iter().map(|f| f.trigger).collect();
         if !acquired.is_empty() {
             s.change_states(Selection::Triggers(&acquired), Transition::Release.moves(), false)?;
@@ -107,16 +109,17 @@ impl Upkeep<'_> {
         let (mut executing, going_on) = match holder {
             FireHolder::Running => (executing, Vec::new()),
             FireHolder::Dead | FireHolder::Own => {
-                self.store.firing().take_back_dead(s, name, executing, &left, holder == FireHolder::Dead)?
+                self.store.firing().take_back_dead(s, name, executing, &left, &orders, holder == FireHolder::Dead)?
             }
         };
         let gone = gone_rows(&executing, &left);
         let traces = self.store.traces_of(s, &executing, &gone)?;
-        self.store.history().record_lost(s, &executing, &traces, now_ms)?;
+        self.store.history().record_lost(s, &executing, &traces, &orders, now_ms)?;
         executing.extend(going_on);
         done.freed += taken - executing.len();
-        let have_options = self.schedule_recoveries(s, name, &executing, gone_rows(&executing, &left), &mut done)?;
-        self.store.firing().follow_lost(s, &executing, &done.lost, &traces)?;
+        let gone = gone_rows(&executing, &left);
+        let have_options = self.schedule_recoveries(s, name, &executing, gone, &orders, &mut done)?;
+        self.store.firing().follow_lost(s, &executing, &done.lost, &traces, &orders)?;
 
         let blocked: Vec<JobKey> =
             distinct(executing.iter().filter(|f| f.nonconcurrent).filter_map(|f| f.job.as_ref()));

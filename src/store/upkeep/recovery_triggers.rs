@@ -19,6 +19,7 @@ use crate::store::row::{
     Advance, FiredRow, JobRow, JobSelection, Parked, RecoveryRow, Selection, TriggerRow, TriggerSelection,
     TypePolicyRow,
 };
+use crate::store::stop_orders::StopOrders;
 use crate::store::{Session, Upkeep};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,19 +57,20 @@ struct Writes {
 }
 
 impl Upkeep<'_> {
-    /// A recovery trigger for each interrupted fire whose job asks for it and still exists. Returns
-    /// the triggers that have options and go on.
+    /// A recovery trigger for each interrupted fire whose job asks for it and still exists, unless
+    /// somebody wanted the fire to stop. Returns the triggers that have options and go on.
     pub(super) fn schedule_recoveries(
         &self,
         s: &mut dyn Session,
         name: &str,
         executing: &[FiredRow],
         gone: Vec<TriggerRow>,
+        orders: &StopOrders,
         done: &mut Recovered,
     ) -> Result<Vec<TriggerKey>> {
         let dead = self.read_dead(s, executing, gone)?;
         let mut writes = Writes::default();
-        let again = self.decide_fates(&dead, executing, &mut writes, done);
+        let again = self.decide_fates(&dead, executing, orders, &mut writes, done);
         let mut names = recovery_names(name, done.now.timestamp_millis());
         let mut free: Vec<TriggerKey> = Vec::with_capacity(again.len());
         while free.len() < again.len() {
@@ -144,6 +146,7 @@ impl Upkeep<'_> {
         &self,
         dead: &'a Dead,
         fires: &'a [FiredRow],
+        orders: &StopOrders,
         writes: &mut Writes,
         done: &mut Recovered,
     ) -> Vec<RecoveredWork<'a>> {
@@ -154,6 +157,11 @@ impl Upkeep<'_> {
                 done.other += 1;
                 continue;
             };
+            // The order has outlived the node: nobody is asked what is to become of the work.
+            if orders.has(&fire.fire_id) {
+                done.lost.push(fire.fire_id.clone());
+                continue;
+            }
             let limit = dead.policies.get(&job.key).and_then(JobPolicy::takeover_limit);
             // A trigger that waits for more than this fire keeps its schedule. Two fires of one
             // trigger cannot both be revived.

@@ -64,6 +64,7 @@ mod renaming;
 mod retry;
 mod scheduling;
 mod states;
+mod stop_orders;
 mod strategies;
 mod tables;
 mod taking_back;
