@@ -31,7 +31,9 @@ pub enum Outcome {
     /// and the same attempt.
     Stopped,
     /// The run is over, and the work is to go on after this time, on whichever node, with its
-    /// checkpoint and the same attempt. The run is recorded as succeeded.
+    /// checkpoint and the same attempt. The run is recorded as succeeded. If somebody cancelled the
+    /// run, or paused its job and wanted its runs to stop, it is recorded as cancelled, and the
+    /// work is over.
     Again(Duration),
 }
 

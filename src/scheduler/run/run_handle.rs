@@ -128,7 +128,7 @@ impl RunHandle {
 
     /// True if an order to stop may be in the database: the first reason was somebody's wish.
     pub(crate) fn has_stop_order(&self) -> bool {
-        matches!(self.stop_reason(), Some(StopReason::Cancelled | StopReason::Paused))
+        self.stop_reason().is_some_and(StopReason::ends_work)
     }
 
     /// Why the job was asked to stop.

@@ -42,11 +42,12 @@ impl Failure {
 
 /// The outcome of a run that ended so, and was asked to stop for this reason, or not at all.
 ///
-/// An error after that counts as the stop: it is how most code gets out. A run that stopped
-/// although the reason is gone by now, such as a doubt about its fire, has been interrupted: its
-/// work is not done.
+/// An error after that counts as the stop: it is how most code gets out. A run that wants to go on
+/// later counts as stopped if somebody wanted it to stop. A run that stopped although the reason is
+/// gone by now, such as a doubt about its fire, has been interrupted: its work is not done.
 pub(crate) fn outcome(result: &Result<Outcome, Failure>, stop: Option<StopReason>, is_lost: bool) -> FireOutcome {
     let stopped = match result {
+        Ok(Outcome::Again(_)) if stop.is_some_and(StopReason::ends_work) => true,
         Ok(Outcome::Succeeded | Outcome::Again(_)) => return FireOutcome::Succeeded,
         Ok(Outcome::Stopped) => true,
         Err(failure) => failure.error.is_stopped(),
@@ -116,7 +117,9 @@ pub(crate) fn rerun_in_its_place(bundle: &FireBundle, outcome: FireOutcome) -> O
 pub(crate) fn rerun(ctx: &JobContext, result: &Result<Outcome, Failure>, outcome: FireOutcome) -> Option<RerunOrder> {
     let order = |reason, delay| Some(ctx.bundle.rerun_order(reason, delay));
     let policy = ctx.job().policy().retry_policy();
-    if let Ok(Outcome::Again(after)) = result {
+    if let Ok(Outcome::Again(after)) = result
+        && outcome == FireOutcome::Succeeded
+    {
         return order(RerunReason::Continued, *after);
     }
     let failure = result.as_ref().err();
@@ -163,6 +166,8 @@ mod tests {
                 assert_eq!(outcome(&result, Some(stop), false), expected, "{stop}");
             }
             assert_eq!(outcome(&Ok(Outcome::Succeeded), Some(stop), false), FireOutcome::Succeeded, "{stop}");
+            let again = if stop.ends_work() { FireOutcome::Cancelled } else { FireOutcome::Succeeded };
+            assert_eq!(outcome(&Ok(Outcome::Again(Duration::ZERO)), Some(stop), false), again, "{stop}");
         }
         assert_eq!(outcome(&Ok(Outcome::Stopped), Some(StopReason::OwnershipLost), true), FireOutcome::Lost);
         assert_eq!(outcome(&error(), None, false), FireOutcome::Failed);

@@ -49,6 +49,11 @@ words! {
 }
 
 impl StopReason {
+    /// The work is over, whatever the job says: somebody wanted so.
+    pub(crate) fn ends_work(self) -> bool {
+        matches!(self, StopReason::Cancelled | StopReason::Paused)
+    }
+
     /// The cause as an order to stop says it.
     pub(crate) fn of_order(who: &str) -> Self {
         if crate::store::is_order_of_pause(who) { StopReason::Paused } else { StopReason::Cancelled }

@@ -195,13 +195,20 @@ fn a_run_that_is_cancelled_is_over_and_one_that_is_done_is_done() {
             ctx.wait(Duration::from_secs(3600));
             Ok(())
         })
+        .job_fn("again", |ctx: &mut JobContext| {
+            ctx.wait(Duration::from_secs(3600));
+            Ok(Outcome::Again(Duration::ZERO))
+        })
         .build()
         .unwrap();
     node.start().unwrap();
     let retry = RetryPolicy::fixed(Duration::ZERO);
-    for (job_type, outcome) in
-        [("obeys", FireOutcome::Cancelled), ("fails", FireOutcome::Cancelled), ("done", FireOutcome::Succeeded)]
-    {
+    for (job_type, outcome) in [
+        ("obeys", FireOutcome::Cancelled),
+        ("fails", FireOutcome::Cancelled),
+        ("done", FireOutcome::Succeeded),
+        ("again", FireOutcome::Cancelled),
+    ] {
         let detail = with_policy(job_type, job_type, retry.clone());
         store(&node, &detail);
         // The one before may not have left its worker yet.
