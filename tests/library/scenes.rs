@@ -8,7 +8,7 @@ use carnelian::stepped::{Began, SteppedNode, SteppedRun, seed_random_numbers};
 use carnelian::store::faults::Fault;
 use carnelian::store::{JobStore, MemoryDatabase};
 use carnelian::testing::UnknownMachine;
-use carnelian::{FailureClass, JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+use carnelian::{FailureClass, JobContext, JobDetail, JobKey, Scheduler, StopReason, Trigger, TriggerKey};
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -143,6 +143,20 @@ fn a_fire_that_others_may_find_silent_is_not_held_though_its_node_has_its_lease(
     assert!(!run.context().holds_fire(), "others may find it silent");
     node.passes("heartbeat");
     assert!(run.context().holds_fire(), "nobody has, and now they will not");
+}
+
+/// A run that somebody has cancelled is over, also if it ends while its node doubts its fire: a
+/// doubt takes the place of no other reason.
+#[test]
+fn a_doubt_takes_the_place_of_no_wish() {
+    let stage = Stage::new();
+    let mut node = stage.enters("a");
+    node.stores_work();
+    let run = node.begins();
+    assert_eq!(node.scheduler.interrupt(&JobKey::named("j")), 1);
+    stage.clock.advance(30 * SECOND);
+    assert!(!run.context().holds_fire());
+    assert_eq!(run.context().stop_reason(), Some(StopReason::Cancelled));
 }
 
 /// A process stood still after a worker had taken a fire, and longer than its lease lasts. Then the

@@ -205,10 +205,11 @@ impl JobContext {
 
     /// Why the job had better end; none while it may go on.
     pub fn stop_reason(&self) -> Option<StopReason> {
-        if !self.holds_fire() {
-            return Some(StopReason::OwnershipLost);
-        }
-        self.handle.stop_reason().or_else(|| self.node.running_fires.telling.is_set().then_some(StopReason::Shutdown))
+        // A mere doubt takes the place of no reason: it may pass.
+        let asked = self.handle.stop_reason().filter(|_| !self.handle.is_lost());
+        asked
+            .or_else(|| (!self.holds_fire()).then_some(StopReason::OwnershipLost))
+            .or_else(|| self.node.running_fires.telling.is_set().then_some(StopReason::Shutdown))
     }
 
     /// The error to end with if the job had better end: `ctx.check()?` at every step is all a job
