@@ -23,7 +23,9 @@ impl Scheduler {
         Ok(self.changed(count, "trigger_resumed", |listener| listener.trigger_resumed(key))? > 0)
     }
 
-    /// Pauses the triggers of a job; returns how many changed.
+    /// Pauses the triggers of a job; returns how many changed. A run that is under way goes on, and
+    /// so does what it leaves: a retry, work that [goes on later](crate::Outcome::Again), and what
+    /// recovers it. [`Scheduler::pause_job_and_stop`] ends that too.
     pub fn pause_job(&self, key: &JobKey) -> Result<usize> {
         let count = self.open_store()?.catalogue().pause_jobs(std::slice::from_ref(key));
         self.changed(count, "job_paused", |listener| listener.job_paused(key))
@@ -37,7 +39,8 @@ impl Scheduler {
     /// runs go on.
     pub fn pause_job_and_stop(&self, key: &JobKey) -> Result<usize> {
         self.pause_job(key)?;
-        // Nothing of it begins from here on.
+        // The triggers of the job do not fire from here on, and a run that is asked to stop leaves
+        // no work.
         let asked = self.open_store()?.upkeep().stop_runs(key, self.actor())?;
         for fire in self.inner.node.running_fires.all().iter().filter(|fire| fire.job == *key) {
             self.stop_here(fire, StopReason::Paused);
