@@ -4,7 +4,7 @@ use super::request::Request;
 use super::response::Response;
 use crate::clock::{Clock, SystemClock};
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 /// The longest head of a request.
@@ -15,72 +15,86 @@ const MOST_HEADERS: usize = 64;
 const MOST_BODY: usize = 256 * 1024;
 /// The time within which a request is there as a whole.
 const READ_TIME: Duration = Duration::from_secs(10);
-/// The time for which a client may not take what is written.
+/// The time within which a client takes the whole answer.
 const WRITE_TIME: Duration = Duration::from_secs(10);
 
 /// Why there is no request.
-enum Refusal {
+pub(super) enum Refusal {
     /// The client is told by a status.
     Status(u16),
-    /// The client is gone, or was too slow.
+    /// The client is gone, or has said nothing.
     Gone,
 }
 
-/// Reads one request and writes its answer; the connection ends with it.
-pub(super) fn serve(mut stream: TcpStream, handler: &dyn Fn(&Request) -> Response) {
-    let clock = SystemClock::default();
-    let response = match read(&mut stream, &clock) {
-        Ok(request) => {
-            let is_head = request.is_head();
-            (handler(&request), is_head)
+/// A connection whose request comes in, piece by piece; nobody waits for it.
+pub(super) struct Incoming {
+    pub(super) stream: TcpStream,
+    peer: SocketAddr,
+    /// The time at which the request must be there as a whole.
+    pub(super) end: Duration,
+    pub(super) bytes: Vec<u8>,
+    /// The request without its body, and the lengths of head and body, once the head is there.
+    head: Option<(Request, usize, usize)>,
+}
+
+impl Incoming {
+    /// Takes the next connection.
+    pub(super) fn accept(listener: &TcpListener, now: Duration) -> std::io::Result<Self> {
+        let (stream, peer) = listener.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, peer, end: now + READ_TIME, bytes: Vec::new(), head: None })
+    }
+
+    /// Reads what there is, if there is something; gives the request once it is there as a whole.
+    pub(super) fn hear(&mut self, is_heard: bool, now: Duration) -> Result<Option<Request>, Refusal> {
+        if is_heard && self.more()? {
+            return self.whole();
         }
-        Err(Refusal::Status(status)) => (Response::text(status, format!("{}\n", reason(status))), false),
-        Err(Refusal::Gone) => return,
+        match (now < self.end, self.bytes.is_empty()) {
+            (true, _) => Ok(None),
+            (false, true) => Err(Refusal::Gone),
+            (false, false) => Err(Refusal::Status(408)),
+        }
+    }
+
+    /// Reads once, without waiting; true if something came.
+    fn more(&mut self) -> Result<bool, Refusal> {
+        let mut buffer = [0; MOST_HEAD];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => Err(Refusal::Gone),
+            Ok(count) => {
+                self.bytes.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                Ok(true)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
+            Err(_) => Err(Refusal::Gone),
+        }
+    }
+
+    fn whole(&mut self) -> Result<Option<Request>, Refusal> {
+        if self.head.is_none() {
+            self.head = parse(&self.bytes)?;
+        }
+        match &self.head {
+            None if self.bytes.len() > MOST_HEAD => Err(Refusal::Status(431)),
+            Some((_, _, length)) if *length > MOST_BODY => Err(Refusal::Status(413)),
+            Some((request, head, length)) => {
+                let body = self.bytes.get(*head..head + length);
+                Ok(body.map(|body| request.clone().body(body).peer(self.peer.ip())))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+/// Answers a request, or refuses it with a status; the connection ends with it.
+pub(super) fn answer(stream: &mut TcpStream, request: &Result<Request, u16>, handler: &dyn Fn(&Request) -> Response) {
+    let (response, is_head) = match request {
+        Ok(request) => (handler(request), request.is_head()),
+        Err(status) => (Response::text(*status, format!("{}\n", reason(*status))), false),
     };
     // A client that is gone has no use for the answer.
-    let _ = write(&mut stream, &response.0, response.1);
-}
-
-fn read(stream: &mut TcpStream, clock: &SystemClock) -> Result<Request, Refusal> {
-    let peer = stream.peer_addr().map_err(|_| Refusal::Gone)?.ip();
-    let mut bytes = Vec::new();
-    let (mut request, head, length) = loop {
-        more(stream, clock, &mut bytes)?;
-        if let Some(read) = parse(&bytes)? {
-            break read;
-        }
-        if bytes.len() > MOST_HEAD {
-            return Err(Refusal::Status(431));
-        }
-    };
-    if length > MOST_BODY {
-        return Err(Refusal::Status(413));
-    }
-    while bytes.len() < head + length {
-        more(stream, clock, &mut bytes)?;
-    }
-    request = request.body(bytes.get(head..head + length).unwrap_or_default());
-    Ok(request.peer(peer))
-}
-
-/// Reads what there is, within what is left of the time.
-fn more(stream: &mut TcpStream, clock: &SystemClock, bytes: &mut Vec<u8>) -> Result<(), Refusal> {
-    let left = READ_TIME.saturating_sub(clock.ticks());
-    if left.is_zero() {
-        return Err(Refusal::Status(408));
-    }
-    stream.set_read_timeout(Some(left)).map_err(|_| Refusal::Gone)?;
-    let mut buffer = [0; 4096];
-    match stream.read(&mut buffer) {
-        Ok(0) => Err(Refusal::Gone),
-        Ok(count) => {
-            bytes.extend_from_slice(buffer.get(..count).unwrap_or_default());
-            Ok(())
-        }
-        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Err(Refusal::Status(408)),
-        Err(_) => Err(Refusal::Gone),
-    }
+    let _ = stream.set_nonblocking(false).and_then(|()| write(stream, &response, is_head));
 }
 
 /// The request of a head that is there as a whole, with the lengths of head and body.
@@ -123,7 +137,6 @@ fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Refusal> {
 }
 
 fn write(stream: &mut TcpStream, response: &Response, is_head: bool) -> std::io::Result<()> {
-    stream.set_write_timeout(Some(WRITE_TIME))?;
     let status = response.status();
     let mut text = format!("HTTP/1.1 {status} {}\r\n", reason(status));
     for (name, value) in response.headers() {
@@ -134,8 +147,32 @@ fn write(stream: &mut TcpStream, response: &Response, is_head: bool) -> std::io:
     if !is_head {
         bytes.extend_from_slice(response.body());
     }
-    stream.write_all(&bytes)?;
-    stream.flush()
+    send(&bytes, &SystemClock::default(), |rest, left| {
+        stream.set_write_timeout(Some(left))?;
+        stream.write(rest)
+    })
+}
+
+/// Gives all bytes to a client that takes some of them at a time, within one time for all of them.
+fn send(
+    mut rest: &[u8],
+    clock: &dyn Clock,
+    mut take: impl FnMut(&[u8], Duration) -> std::io::Result<usize>,
+) -> std::io::Result<()> {
+    let end = clock.ticks() + WRITE_TIME;
+    while !rest.is_empty() {
+        let left = end.saturating_sub(clock.ticks());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        match take(rest, left) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn reason(status: u16) -> &'static str {
@@ -164,6 +201,23 @@ fn reason(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::ManualClock;
+
+    #[test]
+    fn a_client_that_takes_little_at_a_time_has_one_time_for_all() {
+        let (clock, mut taken) = (ManualClock::default(), 0);
+        let mut send = |bytes: usize| {
+            send(&vec![b'x'; bytes], &clock, |_, left| {
+                assert!(left <= WRITE_TIME);
+                clock.advance(Duration::from_secs(3));
+                taken += 1;
+                Ok(1)
+            })
+        };
+        assert!(send(4).is_ok());
+        assert_eq!(send(100).unwrap_err().kind(), ErrorKind::TimedOut);
+        assert_eq!(taken, 8);
+    }
 
     fn status(bytes: &[u8]) -> Option<u16> {
         match parse(bytes) {

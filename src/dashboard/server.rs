@@ -1,12 +1,12 @@
 //! `Server`: a small blocking HTTP server on threads of its own.
 
-use super::connection;
+use super::connection::{self, Incoming, Refusal};
 use super::request::Request;
 use super::response::Response;
 use crate::clock::{Clock, Signal, SystemClock, Woken};
 use crate::error::{Error, Result};
 use crate::guarded::guarded;
-use crossbeam_channel::{Receiver, TrySendError, bounded};
+use crossbeam_channel::{Receiver, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -21,15 +21,16 @@ use std::time::Duration;
 const WORKERS: usize = 8;
 /// The connections that wait for a thread; more are closed at once.
 const WAITING: usize = 64;
-/// The connections that have said nothing yet; for more, the oldest are closed.
-const MOST_SILENT: usize = 256;
-/// The time for which a connection may say nothing.
-const SILENCE: Duration = Duration::from_secs(10);
+/// The connections whose requests are not there as a whole; for more, the oldest are closed.
+const MOST_INCOMING: usize = 256;
+/// The bytes that all of these have sent together; for more, the oldest are closed.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
 /// The wait after a connection could not be taken, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A running server: one request to a connection, at most eight at a time, each within limits of
-/// size and time. TLS is for a proxy in front of it, where one is needed.
+/// A running server: one request to a connection, at most eight answers at a time, each request and
+/// each answer within limits of size and time. A request takes none of the eight places before it
+/// is there as a whole. TLS is for a proxy in front of it, where one is needed.
 ///
 /// Dropped, it stops listening and waits for the answers in progress.
 ///
@@ -65,7 +66,7 @@ impl Server {
         let address = listener.local_addr().map_err(cannot)?;
         let stopped = Arc::new(AtomicBool::new(false));
         let handler: Arc<dyn Fn(&Request) -> Response + Send + Sync> = Arc::new(handler);
-        let (queue, waiting) = bounded::<TcpStream>(WAITING);
+        let (queue, waiting) = bounded::<Heard>(WAITING);
         let mut server = Self { address, stopped: Arc::clone(&stopped), threads: Vec::new() };
         let spawn = |name: String, work: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new()
@@ -78,7 +79,7 @@ impl Server {
             let work = move || answer(&waiting, &stopped, &*handler);
             server.threads.push(spawn(format!("carnelian-web-{n}"), Box::new(work))?);
         }
-        let accept = move || accept(&listener, &stopped, |stream| queue.try_send(stream));
+        let accept = move || accept(&listener, &stopped, |heard| queue.try_send(heard).is_ok());
         server.threads.push(spawn("carnelian-web".to_owned(), Box::new(accept))?);
         Ok(server)
     }
@@ -114,18 +115,17 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     own
 }
 
-/// Takes connections until the server is stopped, and hands each over when it says something: one
-/// that says nothing, as browsers keep them, holds no worker. The queue goes with this thread, and
-/// then the workers end.
-fn accept(
-    listener: &TcpListener,
-    stopped: &AtomicBool,
-    hand_over: impl Fn(TcpStream) -> std::result::Result<(), TrySendError<TcpStream>>,
-) {
+/// A connection, with its request or the status of a refusal.
+type Heard = (TcpStream, std::result::Result<Request, u16>);
+
+/// Takes connections until the server is stopped, and hands each over when its request is there as
+/// a whole: one that says nothing, as browsers keep them, and one that speaks slowly hold no
+/// worker. The queue goes with this thread, and then the workers end.
+fn accept(listener: &TcpListener, stopped: &AtomicBool, hand_over: impl Fn(Heard) -> bool) {
     let clock = SystemClock::default();
-    let mut silent: VecDeque<(Duration, TcpStream)> = VecDeque::new();
+    let mut incoming: VecDeque<Incoming> = VecDeque::new();
     loop {
-        let heard = match wait(listener, &silent, &clock) {
+        let heard = match wait(listener, &incoming, &clock) {
             Ok(heard) => heard,
             Err(error) => {
                 pause(&clock, error);
@@ -136,36 +136,38 @@ fn accept(
             return;
         }
         let now = clock.ticks();
-        for ((end, stream), is_heard) in std::mem::take(&mut silent).into_iter().zip(heard) {
-            if !is_heard && now < end {
-                silent.push_back((end, stream));
-            } else if is_heard && hand_over(stream).is_err() {
+        for (mut one, is_heard) in std::mem::take(&mut incoming).into_iter().zip(heard) {
+            let request = match one.hear(is_heard, now) {
+                Ok(None) => {
+                    incoming.push_back(one);
+                    continue;
+                }
+                Ok(Some(request)) => Ok(request),
+                Err(Refusal::Status(status)) => Err(status),
+                Err(Refusal::Gone) => continue,
+            };
+            if !hand_over((one.stream, request)) {
                 log::warn!("the web server is busy: a connection was closed");
             }
         }
-        match listener.accept().and_then(|(stream, _)| stream.set_nonblocking(false).map(|()| stream)) {
-            Ok(stream) => {
-                if silent.len() >= MOST_SILENT {
-                    silent.pop_front();
-                }
-                silent.push_back((now + SILENCE, stream));
-            }
+        match Incoming::accept(listener, now) {
+            Ok(one) => incoming.push_back(one),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(error) => pause(&clock, error),
+        }
+        let mut bytes: usize = incoming.iter().map(|one| one.bytes.len()).sum();
+        while incoming.len() > MOST_INCOMING || bytes > MOST_BYTES {
+            bytes -= incoming.pop_front().map_or(bytes, |one| one.bytes.len());
         }
     }
 }
 
-/// Waits for a connection, for a word on one of those that were silent, or until the oldest was so
-/// for too long; says of each whether there is a word.
-fn wait(
-    listener: &TcpListener,
-    silent: &VecDeque<(Duration, TcpStream)>,
-    clock: &SystemClock,
-) -> std::io::Result<Vec<bool>> {
-    let streams = silent.iter().map(|(_, stream)| PollFd::new(stream, PollFlags::IN));
+/// Waits for a connection, for a word on one of those that come in, or until the time of the oldest
+/// is over; says of each whether there is a word.
+fn wait(listener: &TcpListener, incoming: &VecDeque<Incoming>, clock: &SystemClock) -> std::io::Result<Vec<bool>> {
+    let streams = incoming.iter().map(|one| PollFd::new(&one.stream, PollFlags::IN));
     let mut all: Vec<PollFd<'_>> = std::iter::once(PollFd::new(listener, PollFlags::IN)).chain(streams).collect();
-    let left = silent.front().and_then(|(end, _)| Timespec::try_from(end.saturating_sub(clock.ticks())).ok());
+    let left = incoming.front().and_then(|one| Timespec::try_from(one.end.saturating_sub(clock.ticks())).ok());
     match poll(&mut all, left.as_ref()) {
         Ok(_) | Err(Errno::INTR) => Ok(all.iter().skip(1).map(|one| !one.revents().is_empty()).collect()),
         Err(error) => Err(error.into()),
@@ -177,12 +179,12 @@ fn pause(clock: &SystemClock, error: std::io::Error) {
     let _: Woken = clock.wait(&Signal::default(), Some(clock.ticks() + PAUSE));
 }
 
-fn answer(waiting: &Receiver<TcpStream>, stopped: &AtomicBool, handler: &(dyn Fn(&Request) -> Response + Send + Sync)) {
-    while let Ok(stream) = waiting.recv() {
+fn answer(waiting: &Receiver<Heard>, stopped: &AtomicBool, handler: &(dyn Fn(&Request) -> Response + Send + Sync)) {
+    while let Ok((mut stream, request)) = waiting.recv() {
         if stopped.load(Ordering::SeqCst) {
             continue;
         }
-        connection::serve(stream, &|request| {
+        connection::answer(&mut stream, &request, &|request| {
             guarded(|| handler(request)).unwrap_or_else(|panic| {
                 log::error!("an answer of the web server panicked path={:?} panic={panic}", request.path());
                 Response::text(500, "something went wrong: the log of the server has more\n")
