@@ -1,10 +1,16 @@
 //! The server: real connections, and what it does with those that overdo it.
 
 use super::Site;
-use carnelian::Scheduler;
-use carnelian::dashboard::{Server, monitoring};
+use carnelian::dashboard::{Request, Server, monitoring};
+use carnelian::placement::{EligibleNode, Tick};
+use carnelian::{JobDetail, JobKey, JobPolicy, Scheduler, Trigger, TriggerKey};
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
 
 /// Sends bytes, and gives all of the answer.
 fn talk(address: SocketAddr, bytes: &[u8]) -> String {
@@ -147,4 +153,30 @@ fn a_node_tells_of_its_health_and_its_metrics() {
     assert_eq!((status(&get("/")), status(&get("/api/jobs"))), ("404", "404"));
     scheduler.shutdown_and_wait();
     assert_eq!(status(&get("/readyz")), "503");
+}
+
+/// The error may name the host and the user of the database, and whoever reaches the endpoint reads
+/// it.
+#[test]
+fn the_health_of_a_node_tells_no_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.db");
+    let broken = |_: &Tick<'_>, _: &[EligibleNode]| panic!("no rule");
+    let scheduler = Scheduler::builder().database(format!("sqlite:{}", path.display()));
+    let scheduler = scheduler.job_fn("t", |_| Ok(())).execution_strategy("broken", broken).build().unwrap();
+    let policy = JobPolicy::new().strategy("broken");
+    let job = JobDetail::builder(JobKey::named("j"), "t").policy(policy).build().unwrap();
+    let trigger = Trigger::builder(TriggerKey::named("damaged"), job.key().clone()).build().unwrap();
+    scheduler.migrate().unwrap();
+    scheduler.start().unwrap();
+    scheduler.schedule_job(job, trigger).unwrap();
+    let all = || scheduler.health().to_json().to_string();
+    super::support::wait_until("it is quarantined", LONG, || all().contains("no rule"));
+    let mut database = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
+    database.batch_execute("PRAGMA busy_timeout = 60000; DROP TABLE QRTZ_FIRED_TRIGGERS").unwrap();
+    super::support::wait_until("a service fails", LONG, || all().contains("no such table"));
+    let told = monitoring(&scheduler, &Request::new("GET", "/health"));
+    let text = String::from_utf8(told.body().to_vec()).unwrap();
+    assert!(text.contains("damaged") && text.contains("errors_in_a_row"), "{text}");
+    assert!(!text.contains("no rule") && !text.contains("no such table"), "{text}");
 }
