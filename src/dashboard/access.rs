@@ -30,6 +30,8 @@ pub(super) struct Access {
     pub(super) sessions: Sessions,
     pub(super) authenticate: Option<Box<Authenticate>>,
     rate: LoginRate,
+    /// The turn to compare a password and to count it, so that tries that come together count too.
+    turn: Mutex<()>,
     /// Fingerprints of names with passwords that were right, and until when they count.
     remembered: Mutex<BTreeMap<String, Duration>>,
 }
@@ -57,7 +59,14 @@ pub(super) enum Tried {
 impl Access {
     pub(super) fn new(settings: DashboardSettings) -> Result<Self> {
         let sessions = Sessions::new(settings.session_length)?;
-        Ok(Self { settings, sessions, authenticate: None, rate: LoginRate::default(), remembered: Mutex::default() })
+        Ok(Self {
+            settings,
+            sessions,
+            authenticate: None,
+            rate: LoginRate::default(),
+            turn: Mutex::default(),
+            remembered: Mutex::default(),
+        })
     }
 
     /// True if somebody has to say who they are.
@@ -77,9 +86,12 @@ impl Access {
             return authenticate(request)
                 .map_or(Who::Refused("the program that serves this page knows nobody by this request"), Who::Known);
         }
-        if let Some(login) = self.by_proxy(request) {
-            return Who::Known(login);
+        match self.by_proxy(request) {
+            Ok(Some(login)) => return Who::Known(login),
+            Ok(None) => {}
+            Err(why) => return Who::Refused(why),
         }
+        let session = session.filter(|session| session.is_of_password);
         if let Some(user) =
             session.and_then(|session| self.settings.users.iter().find(|user| user.name == session.name))
         {
@@ -111,9 +123,12 @@ impl Access {
     pub(super) fn log_in(&self, request: &Request, name: &str, password: &str, now: Duration) -> Tried {
         let user = self.settings.users.iter().find(|user| user.name == name);
         let fingerprint = self.sessions.fingerprint(&format!("{name}\n{password}"));
-        if let Some(user) = user
-            && self.remembered.lock().get(&fingerprint).is_some_and(|until| *until > now)
-        {
+        let known = || user.filter(|_| self.remembered.lock().get(&fingerprint).is_some_and(|until| *until > now));
+        if let Some(user) = known() {
+            return Tried::Right(Login::new(name, user.role));
+        }
+        let _turn = self.turn.lock();
+        if let Some(user) = known() {
             return Tried::Right(Login::new(name, user.role));
         }
         let peer = self.asker(request).map_or_else(|| "?".to_owned(), |peer| peer.to_string());
@@ -151,7 +166,7 @@ impl Access {
     fn asker(&self, request: &Request) -> Option<IpAddr> {
         let peer = request.peer?;
         // The address that the proxy itself has seen comes last.
-        let seen = request.last("x-forwarded-for").filter(|_| self.is_proxy(peer));
+        let seen = request.all("x-forwarded-for").next_back().filter(|_| self.is_proxy(peer));
         seen.and_then(|seen| seen.rsplit(',').next()?.trim().parse().ok()).or(Some(peer))
     }
 
@@ -159,13 +174,19 @@ impl Access {
         self.settings.proxy_addresses.iter().any(|proxy| proxy.to_canonical() == peer.to_canonical())
     }
 
-    fn by_proxy(&self, request: &Request) -> Option<Login> {
-        let name = request.get(self.settings.proxy_user_header.as_deref()?)?.trim();
-        if name.is_empty() || !self.is_proxy(request.peer?) {
-            return None;
+    fn by_proxy(&self, request: &Request) -> std::result::Result<Option<Login>, &'static str> {
+        let header = self.settings.proxy_user_header.as_deref();
+        let is_proxy = request.peer.is_some_and(|peer| self.is_proxy(peer));
+        let Some(header) = header.filter(|_| is_proxy) else { return Ok(None) };
+        let mut names = request.all(header).map(str::trim);
+        let name = names.next().unwrap_or_default();
+        if names.next().is_some() {
+            return Err("this request bears the header of carnelian.dashboard.proxyUserHeader more than once: the \
+                        proxy must replace what browsers send, and not add to it");
         }
         let is_operator = self.settings.proxy_operators.iter().any(|operator| operator == name || operator == "*");
-        Some(Login::new(name, if is_operator { DashboardRole::Operator } else { DashboardRole::Viewer }))
+        let role = if is_operator { DashboardRole::Operator } else { DashboardRole::Viewer };
+        Ok((!name.is_empty()).then(|| Login::new(name, role)))
     }
 }
 

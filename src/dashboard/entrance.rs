@@ -44,7 +44,7 @@ pub(super) fn to_login(request: &Request) -> Response {
 
 /// The login page, and what was wrong with the last try.
 pub(super) fn login_page(access: &Access, request: &Request, now: Duration, wrong: Option<(u16, &str)>) -> Response {
-    let session = match session_of(access, request, now).map_or_else(|| access.sessions.begin("", now), Ok) {
+    let session = match session_of(access, request, now).map_or_else(|| access.sessions.begin("", false, now), Ok) {
         Ok(session) => session,
         Err(error) => return answer(request, 500, &error.to_string()),
     };
@@ -79,7 +79,7 @@ pub(super) fn log_in(access: &Access, request: &Request, now: Duration) -> Respo
     }
     let (name, password) = (form.get("name").unwrap_or_default(), form.get("password").unwrap_or_default());
     match access.log_in(request, name, password, now) {
-        Tried::Right(login) => match access.sessions.begin(login.name(), now) {
+        Tried::Right(login) => match access.sessions.begin(login.name(), true, now) {
             Ok(session) => with_session(access, request, Response::see_other("./"), &session),
             Err(error) => answer(request, 500, &error.to_string()),
         },

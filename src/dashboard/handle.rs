@@ -129,14 +129,13 @@ impl Dashboard {
     fn serve(&self, request: &Request, login: Login, session: Option<Session>, now: Duration) -> Response {
         let (session, is_new) = match session.filter(|session| session.name == login.name()) {
             Some(session) => (session, false),
-            None => match self.access.sessions.begin(login.name(), now) {
+            None => match self.access.sessions.begin(login.name(), false, now) {
                 Ok(session) => (session, true),
                 Err(error) => return of_store(request, &error),
             },
         };
         let token = self.access.sessions.token(&session);
-        let has_logged_in = !is_new && self.access.has_passwords();
-        let visitor = Visitor { login, session, token, has_logged_in };
+        let visitor = Visitor { login, session, token };
         let response = self.route(request, &visitor, now);
         if is_new && !request.path().starts_with("/api/") && request.path() != "/metrics" {
             return with_session(&self.access, request, response, &visitor.session);

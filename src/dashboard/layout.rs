@@ -125,7 +125,7 @@ fn person(view: &View<'_>) -> Markup {
     let visitor = view.visitor;
     html! {
         span.person title=(if view.may_act() { "operator" } else { "viewer" }) { (visitor.login.name()) }
-        @if visitor.has_logged_in {
+        @if visitor.session.is_of_password {
             form method="post" action="logout" {
                 input type="hidden" name="token" value=(visitor.token);
                 button.quiet { "Log out" }

@@ -49,7 +49,9 @@ impl Request {
         self
     }
 
-    /// In HTTP/1.0, which no browser speaks, and nginx as a proxy unless it is told otherwise.
+    /// In HTTP/1.0, which no browser speaks, and nginx before 1.29.7 as a proxy unless it is told
+    /// otherwise. A proxy that speaks HTTP/1.1 and sets no header of its own, as later ones do,
+    /// looks like a browser: no check stands for a login there.
     pub(super) fn old(mut self, is_old: bool) -> Self {
         self.is_old = is_old;
         self
@@ -73,14 +75,15 @@ impl Request {
         self.method == "HEAD"
     }
 
-    /// The value of a header; of several the first.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    /// The values of a header, as often as it was given.
+    pub(super) fn all<'a>(&'a self, name: &str) -> impl DoubleEndedIterator<Item = &'a str> {
+        let is_it = move |(given, _): &&(String, String)| given.eq_ignore_ascii_case(name);
+        self.headers.iter().filter(is_it).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a header; of several the last.
-    pub(super) fn last(&self, name: &str) -> Option<&str> {
-        self.headers.iter().rfind(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    /// The value of a header; of several the first.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.all(name).next()
     }
 
     /// The fields of the query.

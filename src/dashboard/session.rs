@@ -10,11 +10,15 @@ use std::time::Duration;
 
 /// The most sessions that are remembered as ended.
 const MOST_ENDED: usize = 10_000;
+/// The way in of a session that a password began, as its cookie has it.
+const PASSWORD: &str = "password";
 
 /// A session: the name of its person, empty for nobody in particular.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Session {
     pub(super) name: String,
+    /// True if a password began it. A name that a proxy gave is no login of the settings.
+    pub(super) is_of_password: bool,
     /// The time at which it ends, by the ticks of this process.
     ends: Duration,
     nonce: String,
@@ -41,14 +45,16 @@ impl Sessions {
     }
 
     /// A new session.
-    pub(super) fn begin(&self, name: &str, now: Duration) -> Result<Session> {
+    pub(super) fn begin(&self, name: &str, is_of_password: bool, now: Duration) -> Result<Session> {
         let nonce = format!("{}{}", random::hex()?, random::hex()?);
-        Ok(Session { name: name.to_owned(), ends: now.saturating_add(self.length), nonce })
+        Ok(Session { name: name.to_owned(), is_of_password, ends: now.saturating_add(self.length), nonce })
     }
 
     /// The session as a cookie has it.
     pub(super) fn seal(&self, session: &Session) -> String {
-        let text = format!("{}.{}.{}", hex(session.name.as_bytes()), session.ends.as_millis(), session.nonce);
+        let way = if session.is_of_password { PASSWORD } else { "" };
+        let (name, ends) = (hex(session.name.as_bytes()), session.ends.as_millis());
+        let text = format!("{way}.{name}.{ends}.{}", session.nonce);
         let signature = hex(&self.sign("session", &text));
         format!("{text}.{signature}")
     }
@@ -58,19 +64,24 @@ impl Sessions {
         let (text, signature) = cookie.rsplit_once('.')?;
         self.verify("session", text, signature)?;
         let mut parts = text.split('.');
+        let is_of_password = parts.next()? == PASSWORD;
         let name = String::from_utf8(unhex(parts.next()?)?).ok()?;
         let ends = Duration::from_millis(parts.next()?.parse().ok()?);
-        let session = Session { name, ends, nonce: parts.next()?.to_owned() };
+        let session = Session { name, is_of_password, ends, nonce: parts.next()?.to_owned() };
         (session.ends > now && !self.ended.lock().contains_key(&session.nonce)).then_some(session)
     }
 
-    /// Ends a session: its cookie counts no longer.
+    /// Ends a session: its cookie counts no longer. For one too many, that which would have ended
+    /// first is forgotten.
     pub(super) fn end(&self, session: &Session, now: Duration) {
         let mut ended = self.ended.lock();
         ended.retain(|_, ends| *ends > now);
-        if ended.len() < MOST_ENDED {
-            ended.insert(session.nonce.clone(), session.ends);
+        if ended.len() >= MOST_ENDED
+            && let Some(first) = ended.iter().min_by_key(|(_, ends)| **ends).map(|(nonce, _)| nonce.clone())
+        {
+            ended.remove(&first);
         }
+        ended.insert(session.nonce.clone(), session.ends);
     }
 
     /// The token that forms of this session carry: no other page can know it.
@@ -128,7 +139,7 @@ mod tests {
     #[test]
     fn a_cookie_counts_until_it_ends_and_only_as_it_was_sealed() {
         let sessions = Sessions::new(HOUR).unwrap();
-        let session = sessions.begin("ada.l \u{e9}", Duration::ZERO).unwrap();
+        let session = sessions.begin("ada.l \u{e9}", true, Duration::ZERO).unwrap();
         let cookie = sessions.seal(&session);
         assert_eq!(sessions.open(&cookie, Duration::ZERO), Some(session.clone()));
         assert_eq!(sessions.open(&cookie, HOUR), None, "it is over");
@@ -144,9 +155,21 @@ mod tests {
     }
 
     #[test]
+    fn a_session_ends_however_many_have_ended_before() {
+        let sessions = Sessions::new(HOUR).unwrap();
+        let others = (0..MOST_ENDED).map(|n| (n.to_string(), Duration::from_secs(if n == 77 { 50 } else { 60 })));
+        sessions.ended.lock().extend(others);
+        let session = sessions.begin("ada", true, Duration::ZERO).unwrap();
+        sessions.end(&session, Duration::ZERO);
+        assert_eq!(sessions.open(&sessions.seal(&session), Duration::ZERO), None);
+        let ended = sessions.ended.lock();
+        assert_eq!((ended.len(), ended.contains_key("77")), (MOST_ENDED, false), "which would have ended first");
+    }
+
+    #[test]
     fn a_token_is_of_one_session() {
         let sessions = Sessions::new(HOUR).unwrap();
-        let [one, other] = ["", ""].map(|name| sessions.begin(name, Duration::ZERO).unwrap());
+        let [one, other] = ["", ""].map(|name| sessions.begin(name, false, Duration::ZERO).unwrap());
         assert!(sessions.is_token(&one, &sessions.token(&one)));
         assert!(!sessions.is_token(&one, &sessions.token(&other)));
         assert!(!sessions.is_token(&one, "") && !sessions.is_token(&one, "zz"));

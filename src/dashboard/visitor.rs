@@ -49,6 +49,4 @@ pub(super) struct Visitor {
     pub(super) session: Session,
     /// The token that forms carry.
     pub(super) token: String,
-    /// True if the person came by the login page, and may log out.
-    pub(super) has_logged_in: bool,
 }

@@ -5,7 +5,7 @@ use super::{Site, body, header, node, token};
 use carnelian::dashboard::{Dashboard, Login, Request, hash_password};
 use carnelian::{Continuation, JobKey};
 use std::net::IpAddr;
-use std::sync::OnceLock;
+use std::sync::{Barrier, OnceLock};
 
 pub const PASSWORD: &str = "correct horse";
 
@@ -126,6 +126,27 @@ fn wrong_passwords_are_tried_a_few_times_only() {
         assert_eq!(log_in(&mut site, "ada", "wrong horse"), 403);
     }
     assert_eq!(log_in(&mut site, "ada", PASSWORD), 429, "also the right one has to wait");
+}
+
+#[test]
+fn tries_that_come_together_count_as_those_that_follow_each_other() {
+    let together = |authorization: &str| {
+        let (site, start) = (with_logins(), Barrier::new(20));
+        let request = Request::new("GET", "/api/jobs").header("Host", "localhost:8080");
+        let request = request.header("Authorization", authorization).peer("127.0.0.1".parse().unwrap());
+        let ask = || {
+            start.wait();
+            site.dashboard.handle(&request).status()
+        };
+        std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..20).map(|_| scope.spawn(ask)).collect();
+            asking.into_iter().map(|one| one.join().unwrap()).collect::<Vec<u16>>()
+        })
+    };
+    let wrong = together("Basic YWRhOndyb25n");
+    let of = |status: u16| wrong.iter().filter(|given| **given == status).count();
+    assert_eq!((of(401), of(429)), (5, 15), "{wrong:?}");
+    assert_eq!(together("Basic YWRhOmNvcnJlY3QgaG9yc2U="), [200; 20], "the right one is no try");
 }
 
 #[test]
@@ -276,6 +297,40 @@ fn a_proxy_is_believed_at_its_address_only() {
     assert_eq!(ask("192.0.2.8", Some("ada"), "jobs.example").status(), 403);
     assert_eq!(ask("192.0.2.7", None, "jobs.example").status(), 403);
     assert_eq!(ask("127.0.0.1", None, "localhost").status(), 421);
+}
+
+/// A proxy that adds its header leaves that of a stranger before it.
+#[test]
+fn two_names_of_a_proxy_are_nobody() {
+    let site =
+        Site::in_memory("carnelian.dashboard.proxyUserHeader = X-User\ncarnelian.dashboard.proxyOperators = ada\n");
+    let ask = |names: &[&str]| {
+        let request = Request::new("GET", "/").header("Host", "localhost").peer("127.0.0.1".parse().unwrap());
+        site.dashboard.handle(&names.iter().fold(request, |request, name| request.header("x-USER", *name)))
+    };
+    assert_eq!(ask(&["bob"]).status(), 200);
+    for names in [["ada", "bob"], ["bob", "ada"], ["ada", "ada"], ["ada", ""], ["", "ada"]] {
+        let response = ask(&names);
+        assert_eq!(response.status(), 403, "{names:?}");
+        assert!(body(&response).contains("carnelian.dashboard.proxyUserHeader"), "{}", body(&response));
+    }
+}
+
+/// The proxy's ada may be another person, with another role.
+#[test]
+fn a_session_that_a_proxy_began_is_none_of_a_password() {
+    let hash = hash();
+    let mut site = Site::in_memory(&format!(
+        "carnelian.dashboard.user.ada.password = {hash}\ncarnelian.dashboard.user.ada.role = operator\n\
+         carnelian.dashboard.proxyUserHeader = X-User\ncarnelian.dashboard.proxyAddresses = 192.0.2.7\n"
+    ));
+    let request = Request::new("GET", "/").header("Host", "localhost:8080").header("X-User", "ada");
+    let proxied = site.dashboard.handle(&request.peer("192.0.2.7".parse().unwrap()));
+    assert!(proxied.status() == 200 && !body(&proxied).contains("Log out"), "the proxy does that");
+    site.cookie = header(&proxied, "Set-Cookie").and_then(|set| set.split(';').next()).map(str::to_owned);
+    assert_eq!(header(&site.get(""), "Location"), Some("login"), "its cookie without the proxy");
+    assert_eq!(log_in(&mut site, "ada", PASSWORD), 303);
+    assert!(site.page("").contains("Log out"));
 }
 
 #[test]
