@@ -91,16 +91,25 @@ impl Action {
         (self.run)(store, order.subjects, order)
     }
 
+    /// Checks the number of subjects.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] without subjects or with too many.
+    pub(super) fn check(&self, subjects: &[Subject]) -> Stored<()> {
+        if subjects.is_empty() || subjects.len() > MOST_SUBJECTS {
+            let (word, what, count) = (self.word, self.what[1], subjects.len());
+            return Err(Error::Refused(format!("{word}: expected 1 to {MOST_SUBJECTS} {what}, not {count}")));
+        }
+        Ok(())
+    }
+
     /// Checks the number of subjects, and writes down who acts.
     ///
     /// # Errors
     /// [`Error::Refused`] without subjects or with too many.
     pub(super) fn begin(&self, order: &Order<'_>) -> Stored<()> {
         let (subjects, actor) = (order.subjects, order.actor);
-        if subjects.is_empty() || subjects.len() > MOST_SUBJECTS {
-            let (word, what, count) = (self.word, self.what[1], subjects.len());
-            return Err(Error::Refused(format!("{word}: expected 1 to {MOST_SUBJECTS} {what}, not {count}")));
-        }
+        self.check(subjects)?;
         log::info!("an operator acts action={} subjects={} actor={actor:?}", self.word, subjects.len());
         Ok(())
     }

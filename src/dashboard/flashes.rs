@@ -14,13 +14,27 @@ pub(super) struct Flashes(Mutex<BTreeMap<String, Flash>>);
 impl Flashes {
     pub(super) fn put(&self, token: &str, flash: Flash) {
         let mut flashes = self.0.lock();
+        // The tokens are random: this takes any one of them.
         if flashes.len() >= MOST {
-            flashes.clear();
+            flashes.pop_first();
         }
         flashes.insert(token.to_owned(), flash);
     }
 
     pub(super) fn take(&self, token: &str) -> Option<Flash> {
         self.0.lock().remove(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_too_many_costs_one_word() {
+        let flashes = Flashes::default();
+        let put = |n: &usize| flashes.put(&n.to_string(), Flash { text: String::new(), is_error: false, undo: None });
+        (0..=MOST).for_each(|n| put(&n));
+        assert_eq!((0..=MOST).filter(|n| flashes.take(&n.to_string()).is_some()).count(), MOST);
     }
 }

@@ -147,7 +147,9 @@ impl Dashboard {
         let is_post = request.is_post();
         if is_post && request.path() == "/api/actions" {
             let response = api::act(&self.acting(visitor), request, &visitor.login);
-            self.reads.forget();
+            if visitor.login.may_act() {
+                self.reads.forget();
+            }
             return response;
         }
         if is_post {
@@ -227,6 +229,10 @@ impl Dashboard {
                 };
                 if subjects.is_empty() {
                     return self.refuse(visitor, "Nothing was ticked.".to_owned(), &back);
+                }
+                // The store is not asked, for too many, what it takes to undo or to show them.
+                if let Err(error) = action.check(&subjects) {
+                    return self.refuse(visitor, format!("{}: {error}", action.label), &back);
                 }
                 let wish = Wish::of_form(&form).filter(|_| action.takes_wish());
                 if form.get("sure").is_none() {
@@ -341,6 +347,27 @@ fn after<'a>(action: &Action, back: &'a str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A reading is made anew for whoever may change something, and for nobody else.
+    #[test]
+    fn a_viewer_who_is_refused_costs_no_reading() {
+        let scheduler = Scheduler::builder().build().unwrap();
+        let dashboard = Dashboard::new(&scheduler).unwrap().with_login(|request| {
+            let is_operator = request.get("x-user") == Some("ada");
+            Some(if is_operator { Login::operator("ada") } else { Login::viewer("bob") })
+        });
+        let load = || dashboard.reads.load(&dashboard.store, Duration::ZERO).unwrap().0;
+        let ask = |user: &str| {
+            let request = Request::new("POST", "/api/actions").header("Host", "jobs.example").header("X-User", user);
+            let request = request.header("Content-Type", "application/json");
+            dashboard.handle(&request.body("{\"do\": \"all.pause\", \"keys\": [\"all\"]}")).status()
+        };
+        let before = load();
+        assert_eq!(ask("bob"), 403);
+        assert!(std::sync::Arc::ptr_eq(&before, &load()));
+        assert_eq!(ask("ada"), 200);
+        assert!(!std::sync::Arc::ptr_eq(&before, &load()));
+    }
 
     #[test]
     fn an_action_comes_back_to_pages_of_the_dashboard_only() {
