@@ -117,8 +117,8 @@ pub struct Known {
     pub again: BTreeSet<TriggerKey>,
     /// `Revives`: a call stores the calendar of a trigger anew whose last fire runs, and the
     /// trigger waits again, without a time. The trigger goes with the ends of these fires. A
-    /// fire that is interrupted leaves the trigger there. So does the fire of the empty id: an
-    /// earlier one, or one of a node of ours that has met no node of Quartz.
+    /// fire that is interrupted leaves the trigger there. The empty id stands for a fire that
+    /// leaves it anyway: an earlier one, or one of a node of ours that has met no node of Quartz.
     pub revived: BTreeMap<TriggerKey, BTreeSet<String>>,
     /// `KnowsNoOptions`: a call resumes triggers without a look at the options that they have, such
     /// as a delay that counts from the end of a run.
