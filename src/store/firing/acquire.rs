@@ -1,7 +1,6 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
 use super::claim::{SeenTrigger, still_free};
-use super::doubt::is_there;
 use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use super::{AcquireRequest, Acquisition, Reservation};
@@ -82,7 +81,7 @@ impl Firing<'_> {
             "acquire triggers",
             TxMode::BesideClaims,
             &mut |s| self.acquire_in_session(s, owner, request, None),
-            &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
+            &mut |s, acquisition| Ok(self.is_there(s, acquisition)?.unwrap_or(true)),
         )?;
         Ok(Acquisition::of(outcome, false))
     }

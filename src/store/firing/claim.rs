@@ -1,6 +1,5 @@
 //! Claim: due triggers are looked for without the lock, and taken by locking their rows.
 
-use super::doubt::is_there;
 use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use super::{AcquireRequest, Acquisition};
@@ -53,7 +52,7 @@ impl Firing<'_> {
                 "acquire triggers",
                 TxMode::BesideClaims,
                 &mut |s| self.acquire_in_session(s, owner, request, Some(&others)),
-                &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
+                &mut |s, acquisition| Ok(self.is_there(s, acquisition)?.unwrap_or(true)),
             );
             match outcome {
                 Ok(outcome) => acquisition.add(Acquisition::of(outcome, false)),
@@ -139,7 +138,7 @@ impl Firing<'_> {
             "claim triggers",
             TxMode::Claiming,
             &mut |s| self.claim_in_session(s, owner, request, seen, first_fence),
-            &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(true)),
+            &mut |s, acquisition| Ok(self.is_there(s, acquisition)?.unwrap_or(true)),
         )?;
         Ok(Acquisition::of(outcome, false))
     }

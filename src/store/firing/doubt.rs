@@ -5,6 +5,7 @@ use super::completion::of_outcome;
 use super::overlap::is_written;
 use super::{Acquisition, Completion, CompletionOutcome, CompletionReport, Doubt};
 use crate::error::Result;
+use crate::rules::fence::own_fence;
 use crate::store::row::FiredSelection;
 use crate::store::transaction::{TxOutcome, fenced};
 use crate::store::{Firing, Lock, Owner, Session, TxMode};
@@ -37,17 +38,28 @@ impl Doubt {
     }
 }
 
-/// True if something of the acquisition is there: reservations may have been taken back one by one
-/// since. None if nothing tells.
-pub(super) fn is_there(s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
-    let ids = acquisition.ids();
-    if ids.is_empty() {
-        return is_written(s, acquisition);
-    }
-    Ok(Some(!s.fired_ids(FiredSelection::Ids(&ids))?.is_empty()))
-}
-
 impl Firing<'_> {
+    /// True if something of the acquisition is there: reservations may have been taken back one by
+    /// one since. None if nothing tells.
+    pub(super) fn is_there(&self, s: &mut dyn Session, acquisition: &Acquisition) -> Result<Option<bool>> {
+        match acquisition.ids().as_slice() {
+            [] => is_written(s, acquisition),
+            ids => self.is_any_there(s, ids).map(Some),
+        }
+    }
+
+    /// The fences of what is there are known from then on: the answer that would have told of them
+    /// was lost, and a store that loses the commit too must not give them out again.
+    fn is_any_there(&self, s: &mut dyn Session, ids: &[String]) -> Result<bool> {
+        let there = s.fired_ids(FiredSelection::Ids(ids))?;
+        if let (Some(fences), Some(largest)) =
+            (self.store.database.fences(), there.iter().filter_map(|id| own_fence(id)).max())
+        {
+            fences.note(largest);
+        }
+        Ok(!there.is_empty())
+    }
+
     /// True if the transaction was committed that has recorded ends, as told, and taken this.
     ///
     /// Triggers that were passed over tell only where nothing has ended: others may have passed
@@ -62,12 +74,11 @@ impl Firing<'_> {
     ) -> Result<bool> {
         let ended = of_outcome(ended, &recorded.outcomes, CompletionOutcome::Recorded);
         if ended.is_empty() {
-            return Ok(is_there(s, acquisition)?.unwrap_or(true));
+            return Ok(self.is_there(s, acquisition)?.unwrap_or(true));
         }
         // A reservation may have been taken back since.
         let ids = acquisition.ids();
-        let is_there = !ids.is_empty() && !s.fired_ids(FiredSelection::Ids(&ids))?.is_empty();
-        Ok(is_there || self.are_completed(s, owner, &ended)?)
+        Ok(!ids.is_empty() && self.is_any_there(s, &ids)? || self.are_completed(s, owner, &ended)?)
     }
 
     /// These ends are recorded, where nobody could say so when they were to be.

@@ -1,6 +1,5 @@
 //! Fire: triggers whose time has come begin to execute.
 
-use super::doubt::is_there;
 use super::firable::Firable;
 use super::fire_batch::FireBatch;
 use super::overlap::defer;
@@ -42,7 +41,7 @@ impl Firing<'_> {
             TxMode::BesideClaims,
             &mut |s| self.fire_in_session(s, owner, reservations),
             // If nothing was fired, what was given back is given back again.
-            &mut |s, acquisition| Ok(is_there(s, acquisition)?.unwrap_or(false)),
+            &mut |s, acquisition| Ok(self.is_there(s, acquisition)?.unwrap_or(false)),
         )?;
         Ok(Acquisition::of(outcome, true))
     }
