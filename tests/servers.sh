@@ -221,7 +221,8 @@ start_postgres() {
     for attempt in 1 2 3 4 5; do
         port=$(free_port)
         admin=(env LC_ALL=C psql -X -q -t -A -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$port" -U postgres)
-        launch postgres INT "$log" env LC_ALL=C "$bin/postgres" -D "$dir/data" -p "$port" \
+        # Who asks for another language than C gets German, where the server has been translated.
+        launch postgres INT "$log" env LC_ALL=C LANGUAGE=de "$bin/postgres" -D "$dir/data" -p "$port" \
             -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
             -c max_connections=300 "${POSTGRES_SETTINGS[@]}"
         POSTGRES_PID=$!
@@ -235,10 +236,13 @@ start_postgres() {
 
     seen=$("${admin[@]}" -d postgres -c 'SHOW data_directory')
     [ "$seen" = "$dir/data" ] || die "port $port answers for another PostgreSQL: $seen"
-    # Not a superuser: the tests show that none is needed. carnelian_rows is given rights on rows. pg_monitor is for the tests' own looks at the server.
+    # Not a superuser: the tests show that none is needed. carnelian_rows is given rights on rows; to carnelian_abroad the server speaks another language.
+    # pg_monitor is for the tests' own looks at the server.
     "${admin[@]}" -d postgres >>"$log" 2>&1 <<'SQL' || { show_log "$log"; die "cannot create carnelian_test"; }
 CREATE ROLE carnelian LOGIN CREATEDB PASSWORD 'carnelian';
 CREATE ROLE carnelian_rows LOGIN PASSWORD 'carnelian_rows';
+CREATE ROLE carnelian_abroad LOGIN PASSWORD 'carnelian_abroad' IN ROLE carnelian;
+ALTER ROLE carnelian_abroad SET lc_messages = 'C.UTF-8';
 GRANT pg_monitor TO carnelian;
 CREATE DATABASE carnelian_test OWNER carnelian;
 SQL

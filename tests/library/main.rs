@@ -19,6 +19,7 @@ mod hazards;
 mod heartbeat_log;
 mod job_file;
 mod just_changed;
+mod languages;
 mod locks;
 mod lost_answers;
 mod monitoring;

@@ -49,6 +49,9 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
                     // was small, or its statistics were, would go through all of it, and is kept.
                     may("SET enable_seqscan = off"),
                     may("SET client_min_messages = warning"),
+                    // Failures are known by their words. Only a superuser may, or who was granted
+                    // it; else the words that are known of other languages have to do.
+                    may("SET lc_messages = 'C'"),
                 ]
             }
         }
@@ -57,6 +60,7 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
                 [
                     must("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"),
                     must("SET SESSION innodb_lock_wait_timeout = 10, time_zone = '+00:00'"),
+                    may("SET SESSION lc_messages = 'en_US'"),
                     must("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')"),
                     // Keys compare byte by byte; without this a derived table could not be joined
                     // with them.

@@ -3,6 +3,7 @@
 use super::backend::Backend;
 use super::failure::Failure;
 use super::pooler_advice::pooler_advice;
+use super::translations::TRANSLATED;
 use crate::error::FailureClass;
 use crate::settings::DataSourceUrl;
 use diesel::result::{DatabaseErrorKind, Error};
@@ -21,6 +22,7 @@ pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
         Error::DatabaseError(DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand, _) => {
             ConnectionLost
         }
+        Error::DatabaseError(DatabaseErrorKind::ReadOnlyTransaction, _) => Unavailable,
         Error::BrokenTransactionManager => ConnectionLost,
         Error::RollbackErrorOnCommit { commit_error, .. } => return classify(backend, commit_error),
         _ => by_words(backend, &message),
@@ -93,13 +95,26 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("server has gone away", ConnectionLost),
             ("Lost connection", ConnectionLost),
             ("Connection was killed", ConnectionLost),
+            // Words of MaxScale.
+            ("Connection killed", ConnectionLost),
+            // MySQL from 8.0.24 on, instead of `has gone away`.
+            ("disconnected by the server because of inactivity", ConnectionLost),
             ("Server shutdown in progress", ConnectionLost),
             ("Query execution was interrupted", ConnectionLost),
             // The member of a cluster lost the others while it committed.
             ("during COMMIT", ConnectionLost),
+            // Group Replication: of two transactions another was first, or the member lost the
+            // others at the commit, of which nobody knows.
+            ("Plugin instructed the server to rollback", Deadlock),
+            ("Error on observer while running replication hook", ConnectionLost),
             // A member that has lost the others, or has not caught up: others take writes.
             ("WSREP has not yet prepared node", Unavailable),
             ("read-only option", Unavailable),
+            ("Running in read-only mode", Unavailable),
+            ("in a READ ONLY transaction", Unavailable),
+            ("in offline mode", Unavailable),
+            // Words of ProxySQL, which has no server that takes writes.
+            ("Max connect timeout reached", Unavailable),
             ("Too many connections", Unavailable),
             ("Can't connect", Unavailable),
             ("' is full", InsufficientResources),
@@ -119,7 +134,9 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
     // Client libraries spell the same words differently: libmysqlclient `server has gone away`,
     // libmariadb `Server …`.
     let message = message.to_lowercase();
-    words.iter().find(|(text, _)| message.contains(&text.to_lowercase())).map_or(Permanent, |(_, class)| *class)
+    let translated = if backend == Backend::Postgres { TRANSLATED } else { &[] };
+    let mut known = words.iter().chain(translated);
+    known.find(|(text, _)| message.contains(&text.to_lowercase())).map_or(Permanent, |(_, class)| *class)
 }
 
 /// Tells apart why there is no connection: what another try will not mend is permanent.
@@ -208,8 +225,72 @@ mod tests {
                 "The MySQL server is running with the --super-read-only option so it cannot execute this statement",
             ),
             (Backend::Mysql, "WSREP has not yet prepared node for application use"),
+            (Backend::Mysql, "Cannot execute statement in a READ ONLY transaction."),
+            (Backend::Mysql, "Running in read-only mode"),
+            (Backend::Mysql, "The server is currently in offline mode"),
+            (Backend::Mysql, "Max connect timeout reached while reaching hostgroup 10 after 10001ms"),
         ] {
             assert_eq!(by_words(backend, message), FailureClass::Unavailable, "{message}");
+        }
+    }
+
+    /// The words of PostgreSQL for this are those of a language, its code is not.
+    #[test]
+    fn a_server_that_takes_no_writes_is_known_in_every_language() {
+        let words = "INSERT kann nicht in einer Read-Only-Transaktion ausgeführt werden".to_owned();
+        let error = Error::DatabaseError(DatabaseErrorKind::ReadOnlyTransaction, Box::new(words));
+        assert_eq!(classify(Backend::Postgres, &error).class, FailureClass::Unavailable);
+    }
+
+    #[test]
+    fn words_of_proxies_and_of_group_replication_are_known() {
+        use FailureClass::{ConnectionLost, Deadlock};
+        for (message, class) in [
+            ("Plugin instructed the server to rollback the current transaction.", Deadlock),
+            ("Error on observer while running replication hook 'before_commit'.", ConnectionLost),
+            (
+                "The client was disconnected by the server because of inactivity. See wait_timeout and \
+                 interactive_timeout for configuring this behavior.",
+                ConnectionLost,
+            ),
+            ("Connection killed by MaxScale: Router could not recover from connection errors", ConnectionLost),
+        ] {
+            assert_eq!(by_words(Backend::Mysql, message), class, "{message}");
+        }
+    }
+
+    /// Messages as PostgreSQL's catalogues have them.
+    #[test]
+    fn failures_that_pass_are_known_in_other_languages() {
+        use FailureClass::{ConnectionLost, Deadlock, InsufficientResources, LockWait};
+        for (message, class) in [
+            ("Verklemmung (Deadlock) entdeckt", Deadlock),
+            ("storniere Anfrage wegen Zeitüberschreitung einer Sperre", LockWait),
+            ("storniere Anfrage wegen Zeitüberschreitung der Anfrage", LockWait),
+            ("konnte Datei »base/5/2619« nicht erweitern: Auf dem Gerät ist kein Platz mehr", InsufficientResources),
+            ("se ha detectado un deadlock", Deadlock),
+            ("cancelando la sentencia debido a que se agotó el tiempo de espera de candados (locks)", LockWait),
+            ("interblocage (deadlock) détecté", Deadlock),
+            ("annulation de la requête à cause du délai écoulé pour l'obtention des verrous", LockWait),
+            ("rilevato deadlock", Deadlock),
+            ("annullamento dell'istruzione a causa di timeout di lock", LockWait),
+            ("デッドロックを検出しました", Deadlock),
+            ("ロックのタイムアウトのためステートメントをキャンセルしています", LockWait),
+            ("ნაპოვნია ურთიერთბლოკირება", Deadlock),
+            ("გამოსახულება გაუქმდება ბლოკის მოლოდინის ვადის ამოწურვის გამო", LockWait),
+            ("deadlock 발생했음", Deadlock),
+            ("잠금 대기 시간 초과로 작업을 취소합니다.", LockWait),
+            ("обнаружена взаимоблокировка", Deadlock),
+            ("выполнение оператора отменено из-за тайм-аута блокировки", LockWait),
+            ("в кешированном плане не должен изменяться тип результата", ConnectionLost),
+            ("deadlock upptäckt", Deadlock),
+            ("avbryter sats på grund av lås-timeout", LockWait),
+            ("виявлено взаємне блокування", Deadlock),
+            ("виконання оператора скасовано через тайм-аут блокування", LockWait),
+            ("检测到死锁", Deadlock),
+            ("由于锁超时，取消语句操作", LockWait),
+        ] {
+            assert_eq!(by_words(Backend::Postgres, message), class, "{message}");
         }
     }
 }

@@ -40,6 +40,7 @@ mod table;
 mod targets;
 #[cfg(feature = "mysql")]
 mod tls;
+mod translations;
 
 pub use backend::Backend;
 #[cfg(any(test, feature = "test-util"))]
@@ -401,7 +402,7 @@ impl Database for SqlDatabase {
         let mut lease = self.connection(purpose)?;
         // Judges have to know whether the nodes check in by several clocks.
         SqlSession::new(&self.context, &mut lease, purpose).writes_locks()?;
-        let guard = lease.guard_in_words();
+        let guard = lease.guard_in_words().inspect(|_| lease.warn_of_language());
         guard.map(Some).map_err(|failure| failure.of_operation(purpose))
     }
 

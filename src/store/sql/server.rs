@@ -6,7 +6,7 @@ use super::by_place::by_place;
 use super::connection::Connection;
 use super::failure::Failure;
 use super::session::SqlSession;
-use super::statement::{Count, Statement, Variable};
+use super::statement::{Count, Name, Statement, Variable};
 use crate::error::Result as Outcome;
 use diesel::sql_types::Text;
 use std::time::Duration;
@@ -123,6 +123,22 @@ impl Connection<'_> {
         }
     }
 
+    /// Warns of a server whose words for failures are of another language, and so not all known.
+    pub(super) fn warn_of_language(&mut self) {
+        if self.backend() != Backend::Postgres {
+            return;
+        }
+        let text = "SELECT current_setting('lc_messages') AS name";
+        let Ok(rows) = self.load::<Name>(Statement { text, prefix: "", values: &[] }) else { return };
+        if let Some(language) = rows.into_iter().map(|row| row.name).find(|language| !is_english(language)) {
+            log::warn!(
+                "the server's messages are not in English (lc_messages = {language}), and by them it is told which failures \
+                 pass: not all are known in this language; have a superuser run `ALTER ROLE … SET lc_messages = 'C'` for \
+                 the user of the nodes, or `GRANT SET ON PARAMETER lc_messages TO …` from PostgreSQL 15 on"
+            );
+        }
+    }
+
     /// Names the server, and what ends this session if it stops while it holds a lock; `guard` is
     /// that of a session of our own.
     pub(super) fn guard_in_words(&mut self, guard: Option<Guard>) -> Result<String, Failure> {
@@ -182,9 +198,27 @@ impl Connection<'_> {
     }
 }
 
+/// Tells whether a locale is English, or of no language. An empty one is that of the server's
+/// process, which does not tell it.
+fn is_english(locale: &str) -> bool {
+    let locale = locale.to_ascii_lowercase();
+    let is_none = ["", "c", "posix"].contains(&locale.as_str()) || locale.starts_with("c.");
+    is_none || locale.starts_with("en")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_locale_is_english_or_has_other_words() {
+        for english in ["", "C", "POSIX", "C.UTF-8", "en_US.UTF-8", "en_GB", "English_United States.1252"] {
+            assert!(is_english(english), "{english}");
+        }
+        for other in ["de_DE.UTF-8", "ca_ES", "cs_CZ.utf8", "French_France.1252", "zh_CN.UTF-8"] {
+            assert!(!is_english(other), "{other}");
+        }
+    }
 
     #[test]
     fn what_a_server_can_do_is_known_by_its_answer() {
