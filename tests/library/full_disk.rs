@@ -1,7 +1,8 @@
-//! A database whose disk is full for a while: what cannot be recorded waits, as in any outage.
+//! A database whose disk is full for a while, or that refuses changes in words that nobody knows:
+//! what cannot be recorded waits, as in any outage.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
-use crate::support::{self, wait_until};
+use crate::support::{self, kept_log, wait_until};
 use carnelian::history::HistoryQuery;
 use carnelian::settings::Settings;
 use carnelian::{FailureClass, IfExists, JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
@@ -40,23 +41,33 @@ impl Disk {
 
     /// From now on a change of a column finds no room, in the words of the server.
     fn is_full(&self, event: &str, table: &str) {
+        let words = if self.url.starts_with("sqlite") {
+            "database or disk is full".to_owned()
+        } else if self.url.starts_with("postgres") {
+            "could not extend file \"base/16384/16397\": No space left on device".to_owned()
+        } else {
+            format!("The table ''{}{table}'' is full", self.prefix)
+        };
+        self.refuses(event, table, &words);
+    }
+
+    /// From now on a change of a column is refused in these words.
+    fn refuses(&self, event: &str, table: &str, words: &str) {
         let Self { prefix, .. } = self;
         let trigger = format!("CREATE TRIGGER {prefix}FULL BEFORE {event} ON {prefix}{table}");
         if self.url.starts_with("sqlite") {
-            self.execute(&format!("{trigger} BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"));
+            self.execute(&format!("{trigger} BEGIN SELECT RAISE(ABORT, '{words}'); END"));
         } else if self.url.starts_with("postgres") {
             self.execute(&format!(
                 "CREATE FUNCTION {prefix}FULL() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION USING \
-                 ERRCODE = '53100', HINT = 'Check free disk space.', MESSAGE = \
-                 'could not extend file \"base/16384/16397\": No space left on device'; END $$;\
+                 ERRCODE = '53100', HINT = 'Check free disk space.', MESSAGE = '{words}'; END $$;\
                  {trigger} FOR EACH ROW EXECUTE FUNCTION {prefix}FULL()"
             ));
         } else {
             let trigger = trigger.split(" OF ").next().unwrap();
             let trigger = if event.contains(" OF ") { format!("{trigger} ON {prefix}{table}") } else { trigger.into() };
             self.execute(&format!(
-                "{trigger} FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, \
-                 MESSAGE_TEXT = 'The table ''{prefix}{table}'' is full'"
+                "{trigger} FOR EACH ROW SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = '{words}'"
             ));
         }
     }
@@ -106,6 +117,31 @@ fn the_data_of_a_job_wait_for_room(url: &str) {
     assert!(node.shutdown_and_wait().is_clean());
 }
 
+/// A proxy before the database says in words of its own that no server takes writes now. The end
+/// was recorded without the data of its job at the third try in a row, as if the data were to
+/// blame.
+fn the_data_of_a_job_wait_for_words_that_nobody_knows(url: &str, test: &str) {
+    if !support::is_alone(module_path!(), test) {
+        return;
+    }
+    kept_log::keep(log::LevelFilter::Error);
+    let disk = Disk::of(url);
+    let node = disk.node();
+    let job = JobDetail::builder(JobKey::named("j"), "count").persist_job_data_after_execution(true).durable(true);
+    let job = job.build().unwrap();
+    node.add_job(&job, IfExists::Refuse).unwrap();
+    disk.refuses("UPDATE OF JOB_DATA", "JOB_DETAILS", "the ferry has left");
+    node.start().unwrap();
+    node.schedule_trigger(Trigger::builder(TriggerKey::named("t"), job.key().clone()).build().unwrap()).unwrap();
+    let rows = || node.history(&HistoryQuery::default()).unwrap();
+    let was_refused = || !kept_log::lines_with(&["completion cannot be recorded", "the ferry has left"]).is_empty();
+    wait_until("the end was refused", LONG, || was_refused() || !rows().is_empty());
+    assert_eq!(rows().len(), 0, "nothing is given up at once");
+    disk.has_room("JOB_DETAILS");
+    assert!(node.shutdown_and_wait().is_clean());
+    assert_eq!(node.job(job.key()).unwrap().unwrap().data().integer("runs"), Some(1));
+}
+
 /// A call that finds no room says so, stores nothing, and may be made again.
 fn a_call_that_finds_no_room_says_so(url: &str) {
     let disk = Disk::of(url);
@@ -140,6 +176,28 @@ fn the_data_of_a_job_wait_for_room_on_postgres() {
 #[test]
 fn the_data_of_a_job_wait_for_room_on_mysql() {
     the_data_of_a_job_wait_for_room(&support::mysql_url());
+}
+
+#[test]
+fn the_data_of_a_job_wait_for_words_that_nobody_knows_on_sqlite() {
+    in_a_file(|url| {
+        the_data_of_a_job_wait_for_words_that_nobody_knows(
+            url,
+            "the_data_of_a_job_wait_for_words_that_nobody_knows_on_sqlite",
+        );
+    });
+}
+
+#[test]
+fn the_data_of_a_job_wait_for_words_that_nobody_knows_on_postgres() {
+    let test = "the_data_of_a_job_wait_for_words_that_nobody_knows_on_postgres";
+    the_data_of_a_job_wait_for_words_that_nobody_knows(&support::postgres_url(), test);
+}
+
+#[test]
+fn the_data_of_a_job_wait_for_words_that_nobody_knows_on_mysql() {
+    let test = "the_data_of_a_job_wait_for_words_that_nobody_knows_on_mysql";
+    the_data_of_a_job_wait_for_words_that_nobody_knows(&support::mysql_url(), test);
 }
 
 #[test]

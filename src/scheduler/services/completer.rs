@@ -29,6 +29,15 @@ const HOLDING_TIME: Duration = Duration::from_secs(1);
 /// Beyond so many parked completions the oldest is given up; its row stays until this node ends.
 const MOST_PARKED: usize = 1000;
 
+/// The time since which the database refuses a completion for good.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Refused {
+    /// Now at the earliest: nothing of the completion is given up yet.
+    Now,
+    /// A while ago already: rather without its texts and data than not at all.
+    Before,
+}
+
 /// The completion service.
 pub(crate) struct Completer {
     node: Arc<Node>,
@@ -168,7 +177,7 @@ impl Completer {
     fn complete_singly(&mut self, owner: &Arc<Owner>) -> Result<()> {
         while !self.batch.is_empty() {
             let completion = self.batch.remove(0);
-            match self.complete_one(owner, completion.clone()) {
+            match self.complete_one(owner, completion.clone(), Refused::Now) {
                 Ok(recorded) => self.settle(owner, vec![completion], recorded),
                 Err(error) if error.is_transient() => {
                     let is_unknown = error.failure_class() == Some(FailureClass::CommitUnknown);
@@ -195,7 +204,7 @@ impl Completer {
         !self.node.lease.is_held_by(owner)
     }
 
-    fn complete_one(&self, owner: &Owner, mut completion: Completion) -> Result<CompletionReport> {
+    fn complete_one(&self, owner: &Owner, mut completion: Completion, refused: Refused) -> Result<CompletionReport> {
         completion.guarded |= self.is_doubtful(owner);
         let one = |completion: &Completion| match self
             .node
@@ -210,6 +219,10 @@ impl Completer {
             Err(error) if !error.is_transient() => error,
             other => return other,
         };
+        // A database that refuses it may be away in words that are not known here.
+        if refused == Refused::Now && error.failure_class().is_some() {
+            return Err(error);
+        }
         // The job's texts and data are the likeliest reason; without them at least the end of the
         // fire is known.
         let has_lines = !completion.log.is_empty();
@@ -248,7 +261,7 @@ impl Completer {
     /// Tries parked completions again; those that are refused again stay.
     fn retry_parked(&mut self) {
         for ended in std::mem::take(&mut self.parked) {
-            match self.complete_one(&ended.owner, ended.completion.clone()) {
+            match self.complete_one(&ended.owner, ended.completion.clone(), Refused::Before) {
                 Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
                 Err(_) => self.park(ended),
             }
@@ -290,7 +303,7 @@ impl Completer {
         }
         let held = std::mem::take(&mut self.held);
         let left = until_away(held, |ended| {
-            match self.complete_one(&ended.owner, ended.completion.clone()) {
+            match self.complete_one(&ended.owner, ended.completion.clone(), Refused::Now) {
                 Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
                 Err(error) if error.is_transient() => return Some(ended),
                 Err(_) => self.park(ended),
@@ -340,11 +353,11 @@ impl Service for Completer {
             return Ok(Next::Now);
         }
         let leftovers_again = is_left.then(|| self.node.clock.ticks().saturating_add(HOLDING_TIME));
+        let is_last = self.node.running_fires.stopping.is_set() && self.queue.is_over(&self.node);
         if self.next_retry().is_none() && leftovers_again.is_none() {
-            let is_last = self.node.running_fires.stopping.is_set() && self.queue.is_over(&self.node);
             return Ok(if is_last { Next::Stop } else { Next::WhenSignalled });
         }
-        if !self.parked.is_empty() && self.node.clock.ticks() >= self.parked_until {
+        if !self.parked.is_empty() && (is_last || self.node.clock.ticks() >= self.parked_until) {
             self.retry_parked();
         }
         Ok(self.next_retry().into_iter().chain(leftovers_again).min().map_or(Next::WhenSignalled, Next::At))
