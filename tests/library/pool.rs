@@ -261,6 +261,36 @@ fn a_silent_server_is_passed_over_soon_if_there_are_others() {
     assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
+/// The first of several servers is a replica by now, which answers, and refuses transactions that
+/// write. Connections to it were used, and given up with the first change, again and again.
+#[test]
+fn a_server_that_takes_no_writes_is_passed_over() {
+    let url = support::mysql_url();
+    let replica = Proxy::before(&url);
+    replica.garble("READ WRITE");
+    let (before, database) = replica.url(&url).rsplit_once('/').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let server = url.rsplit_once('/').unwrap().0.rsplit_once('@').unwrap().1;
+    let both = format!("{before},{server}/{database}");
+    let settings = Settings::in_database(support::fresh_name("pool"), both.parse().unwrap());
+    let store = carnelian::store::open(&settings, Arc::new(SystemClock::default())).unwrap();
+    store.now_ms().unwrap();
+    support::wait_until("no connection leads to the replica", LONG, || replica.connections() == 0);
+}
+
+/// Percona XtraDB Cluster refuses the lock of migrations: no tables could be made there.
+#[test]
+fn tables_are_made_where_the_lock_of_migrations_is_refused() {
+    let url = support::mysql_url();
+    let strict = Proxy::before(&url);
+    strict.garble("GET_LOCK");
+    let name = support::fresh_name("strict");
+    let mut settings = Settings::in_database(&name, strict.url(&url).parse().unwrap());
+    settings.job_store.table_prefix = format!("{}_", name.replace('-', "_"));
+    let scheduler = Scheduler::builder().settings(settings).build().unwrap();
+    assert!(!scheduler.migrate().unwrap().is_empty(), "the tables are new");
+    assert_eq!(scheduler.migrate().unwrap(), Vec::<String>::new());
+}
+
 /// The pool doubles its pause between two tries to connect, to half of the time that a connection
 /// is waited for: after seven seconds without the server the next try was five seconds away.
 #[test]

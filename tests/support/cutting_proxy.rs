@@ -1,5 +1,6 @@
 //! A proxy before a database server that cuts connections, at once or when a certain transaction
-//! commits, that leads to another server, or that makes transactions wait.
+//! commits, that leads to another server, that makes transactions wait, or that has the server
+//! refuse a statement.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -22,6 +23,8 @@ struct Shared {
     /// A transaction that mentions these bytes is cut at its commit, and nobody is let in for so
     /// long.
     armed: Mutex<Option<(Vec<u8>, Duration)>>,
+    /// The word that the server gets to read as nonsense.
+    garbled: Mutex<Option<Vec<u8>>>,
     /// By the client's address.
     open: Mutex<Vec<(Option<SocketAddr>, [TcpStream; 2])>>,
     closed_until: Mutex<Option<Instant>>,
@@ -89,6 +92,11 @@ impl Proxy {
         self.cut();
     }
 
+    /// The server refuses whatever has this word in it, since it reads something else.
+    pub fn garble(&self, word: &str) {
+        *self.shared.garbled.lock().expect("no panic") = Some(word.as_bytes().to_vec());
+    }
+
     /// Keeps back for so long whatever begins a transaction.
     pub fn delay(&self, delay: Duration) {
         *self.shared.delay.lock().expect("no panic") = delay;
@@ -115,7 +123,13 @@ impl Shared {
         let mut buffer = vec![0; 65536];
         let mut is_meant = false;
         while let Ok(length @ 1..) = from.read(&mut buffer) {
-            let bytes = buffer.get(..length).unwrap_or_default();
+            let bytes = buffer.get_mut(..length).unwrap_or_default();
+            if let Some(word) = &*self.garbled.lock().expect("no panic") {
+                while let Some(at) = bytes.windows(word.len()).position(|window| window == word) {
+                    bytes[at..at + word.len()].fill(b'x');
+                }
+            }
+            let bytes = &*bytes;
             let has = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
             let begins = has(b"BEGIN") || has(b"START TRANSACTION");
             if begins {

@@ -11,7 +11,7 @@ const DIESEL: &[&str] = &["ssl_mode", "ssl_ca", "ssl_cert", "ssl_key", "unix_soc
 pub(super) fn without_balancing<'a>(rest: &'a str, warnings: &mut Vec<String>) -> &'a str {
     match rest.split_once(':') {
         Some((word, after)) if after.starts_with("//") && !word.is_empty() && !word.contains('/') => {
-            warnings.push("connections are not balanced here: the first server that answers is used".to_owned());
+            warnings.push("connections are not balanced here: the first server that takes writes is used".to_owned());
             after
         }
         _ => rest,

@@ -33,7 +33,7 @@ pub(super) fn migration_lock(backend: Backend, keeps_session: bool) -> Migration
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '1h'; SET LOCAL statement_timeout = 0; \
              SELECT pg_advisory_xact_lock(20071126); SET LOCAL lock_timeout = '10s'",
         ),
-        // A migration that does not get it in an hour goes on without it.
+        // A migration that does not get it in an hour, or is refused it, goes on without it.
         Backend::Mysql => {
             of_session("SELECT GET_LOCK('carnelian.migrate', 3600)", "SELECT RELEASE_LOCK('carnelian.migrate')")
         }

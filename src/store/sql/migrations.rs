@@ -207,10 +207,21 @@ impl Work<'_, '_> {
     /// Works while no other process makes or mends tables.
     pub(super) fn locked<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let lock = migration_lock(self.connection.backend(), self.connection.keeps_session());
-        if let Err(error) = self.run(lock.take) {
-            // A transaction may be open in which a lock was not granted.
-            self.connection.break_off();
-            return Err(error);
+        match self.run(lock.take) {
+            Ok(()) => {}
+            // Percona XtraDB Cluster for one, where such a lock would hold on one member only.
+            Err(error) if self.connection.backend() == Backend::Mysql && !error.is_transient() => {
+                log::warn!(
+                    "the server refuses the lock of migrations, and the tables are made without it: let nobody else run \
+                     `migrate` meanwhile error={error}"
+                );
+                return work(self);
+            }
+            Err(error) => {
+                // A transaction may be open in which a lock was not granted.
+                self.connection.break_off();
+                return Err(error);
+            }
         }
         let done = work(self);
         // The lock goes with the session if this fails.

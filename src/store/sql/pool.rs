@@ -331,8 +331,9 @@ impl Manager {
             connection.set_up(self.synchronous)?;
         }
         if *url != self.url {
-            // A member that has lost the others greets, and then refuses all transactions.
-            connection.run("START TRANSACTION")?;
+            // A member that has lost the others greets, and then refuses all transactions; a
+            // replica refuses those that write.
+            connection.run("START TRANSACTION READ WRITE")?;
             connection.run("ROLLBACK")?;
         }
         let guard = connection.guard(self.taken_for)?;
