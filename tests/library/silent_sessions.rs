@@ -68,6 +68,15 @@ fn a_server_without_a_limit_for_transactions_is_told_to_end_silent_sessions() {
     assert!(mysql.claims_rows().unwrap(), "asked once, by what the server is");
 }
 
+/// A report that has read a table, and somebody who waits to change it: all nodes waited for both,
+/// for a day by the server's own limit, and no statement failed.
+#[test]
+fn a_table_that_somebody_changes_is_waited_for_as_long_as_a_lock() {
+    let (database, _) = database(None);
+    let ask = |name: &str| database.number(&format!("SELECT CAST(@@SESSION.{name} AS SIGNED) AS n")).unwrap();
+    assert_eq!((ask("lock_wait_timeout"), ask("innodb_lock_wait_timeout")), (10, 10));
+}
+
 #[test]
 fn connections_that_rest_are_opened_anew_before_the_server_ends_them() {
     let id = |database: &SqlDatabase| database.number("SELECT CAST(CONNECTION_ID() AS SIGNED) AS n").unwrap();

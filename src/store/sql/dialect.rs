@@ -59,7 +59,9 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
             &const {
                 [
                     must("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"),
-                    must("SET SESSION innodb_lock_wait_timeout = 10, time_zone = '+00:00'"),
+                    // The second limit is that of waits for a table that somebody changes: else
+                    // all nodes wait for as long as the one who waits to change it.
+                    must("SET SESSION innodb_lock_wait_timeout = 10, lock_wait_timeout = 10, time_zone = '+00:00'"),
                     may("SET SESSION lc_messages = 'en_US'"),
                     must("SET SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES')"),
                     // Keys compare byte by byte; without this a derived table could not be joined
