@@ -23,6 +23,10 @@ const LONGEST_CONFLICT: Duration = Duration::from_secs(10);
 /// The longest pause before the next of these tries: whoever was first has been committed already.
 const AFTER_CONFLICT: Duration = Duration::from_millis(20);
 
+/// The time after which a read is not tried again: what the server has cut off would take as long
+/// again, for the sake of somebody who has gone.
+const LONGEST_READ: Duration = Duration::from_secs(30);
+
 /// The outcome of a transaction.
 pub(super) enum TxOutcome<T> {
     /// The transaction was committed.
@@ -209,7 +213,10 @@ impl JobStore {
                 Err(error) => error,
             };
             let waited = self.clock.ticks().saturating_sub(begun);
-            if !error.is_transient() || tries >= MAX_TRIES || self.was_waited_for(&error, waited) {
+            // A read that was not cut short by a lock has taken as long as a statement may.
+            let is_lock_wait = error.failure_class() == Some(FailureClass::LockWait);
+            let is_slow = is_lock_wait && !mode.may_write() && waited >= LONGEST_READ;
+            if !error.is_transient() || is_slow || tries >= MAX_TRIES || self.was_waited_for(&error, waited) {
                 return Err(error);
             }
             log::debug!("retrying {purpose} tries={tries} error={error}");

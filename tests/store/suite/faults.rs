@@ -575,6 +575,23 @@ fn what_is_in_doubt_and_not_there_is_nobodys() {
     assert!(a.store.firing().settle_doubt(&before, &mut doubt).unwrap_err().is_fenced());
 }
 
+on_each_database!(a_read_that_took_as_long_as_a_statement_may_is_not_repeated);
+/// The server ends a person's question about ten million rows after a minute. The store asked five
+/// times more, and each try ended so. A short wait is tried again.
+fn a_read_that_took_as_long_as_a_statement_may_is_not_repeated() {
+    let cluster = Cluster::new(open());
+    let plan = cluster.opened.database.plan();
+    let slow = Fault::Statement(FailureClass::LockWait);
+    plan.plan(1, slow);
+    cluster.store.history().last_runs(&job_key("j")).unwrap();
+    let clock = std::sync::Arc::clone(&cluster.clock);
+    plan.meanwhile("read last runs", 1, move || clock.advance(MINUTE));
+    plan.plan(1, slow);
+    let error = cluster.store.history().last_runs(&job_key("j")).unwrap_err();
+    assert_eq!(error.failure_class(), Some(FailureClass::LockWait), "{error}");
+    assert!(!plan.cancel());
+}
+
 on_each_database!(a_change_that_cannot_be_looked_up_has_an_unknown_outcome);
 /// A change that was made and whose outcome cannot be found out is not said to have failed for want
 /// of a connection: whoever repeats it would make it twice.
