@@ -15,7 +15,7 @@ impl Flashes {
     pub(super) fn put(&self, token: &str, flash: Flash) {
         let mut flashes = self.0.lock();
         // The tokens are random: this takes any one of them.
-        if flashes.len() >= MOST {
+        if flashes.len() >= MOST && !flashes.contains_key(token) {
             flashes.pop_first();
         }
         flashes.insert(token.to_owned(), flash);

@@ -7,10 +7,11 @@ use crate::trigger::{Schedule, Trigger};
 /// are left out at once, so that the store's lock is not held for long.
 const MOST_SINGLY: u64 = 1_000;
 /// The largest number for a schedule that a count of fires ends, and whose times follow no formula.
-const MOST_COUNTED: u64 = 100_000;
+const MOST_COUNTED: u64 = 10_000;
 
 /// Moves `trigger` on to its first time at or after `before_ms`; returns how many times are left
-/// out, which is a lower bound beyond a thousand unless the schedule is simple.
+/// out, which is a lower bound beyond a thousand, of a daily schedule with a count beyond ten
+/// thousand, unless the schedule is simple.
 ///
 /// Times that are left out count as fired if the schedule counts its fires; the previous fire time
 /// stays what it was.

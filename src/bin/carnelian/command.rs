@@ -34,14 +34,11 @@ const QUOTED_CHARS: usize = 500;
 
 /// The mistake in these data: that a run fails before it begins, or that an entry has no effect.
 pub fn mistake(data: &JobDataMap) -> Option<String> {
-    const KNOWN: [&str; 3] = ["argv", "cwd", "timeout"];
-    let unread = |key: &&str| !KNOWN.contains(key) && !key.starts_with("env.");
     match Plan::read(data) {
         Err(error) => Some(format!("its runs will fail: {}", error.message())),
-        Ok(_) => {
-            let key = data.iter().map(|(key, _)| key).find(unread)?;
-            Some(format!("data `{key}` has no effect: a variable of the program is written `env.NAME`"))
-        }
+        Ok(_) => data
+            .value("env")
+            .map(|_| "data `env` has no effect: a variable of the program is written `env.NAME`".to_owned()),
     }
 }
 

@@ -37,8 +37,13 @@ pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
         JobCommand::Migrate { types, dry_run } => migrate(store, output, types, *dry_run),
         JobCommand::Pause { job, stop } => {
             existing(store, job)?;
-            let triggers = store.catalogue().pause_jobs(std::slice::from_ref(job))?;
-            let asked = stop.then(|| store.upkeep().stop_runs(job, store.actor())).transpose()?;
+            let (triggers, asked) = match stop {
+                false => (store.catalogue().pause_jobs(std::slice::from_ref(job))?, None),
+                true => {
+                    let (triggers, asked) = store.catalogue().pause_job_and_stop(job, store.actor())?;
+                    (triggers, Some(asked))
+                }
+            };
             let document = json!({"job": job.to_string(), "triggers": triggers, "stopped": asked});
             let paused = count(triggers, "trigger");
             let text = match asked {

@@ -103,7 +103,8 @@ pub fn fields(fields: &[(&str, Option<String>)]) -> String {
 
 /// The text without control characters: rows are written by anybody and must not drive a terminal.
 pub fn printable(text: &str) -> String {
-    if text.chars().any(char::is_control) { text.escape_default().to_string() } else { text.to_owned() }
+    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { String::from(c) };
+    text.chars().map(escaped).collect()
 }
 
 #[cfg(test)]

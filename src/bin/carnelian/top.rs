@@ -229,7 +229,8 @@ fn rows_of_lists(lines: usize, nodes: usize) -> usize {
 /// The lines that a window shows whole, the last one without an end: what is wider is cut, and what
 /// comes after them is left out, since a screen that scrolls cannot be overwritten.
 fn framed(text: &str, (columns, rows): (usize, usize)) -> Vec<Cow<'_, str>> {
-    text.lines().take(rows).map(|line| truncate_str(line, columns, "…")).collect()
+    // A terminal keeps the cursor on its last column, which the end of the line would erase.
+    text.lines().take(rows).map(|line| truncate_str(line, columns - 1, "…")).collect()
 }
 
 /// A bar for each value, the highest for the largest.
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn a_frame_fits_into_the_window() {
         let text = "a line\n\u{1b}[31mfailed\u{1b}[0m\nthe last\n";
-        assert_eq!(framed(text, (5, 2)), ["a li…", "\u{1b}[31mfail…\u{1b}[0m"]);
+        assert_eq!(framed(text, (6, 2)), ["a li…", "\u{1b}[31mfail…\u{1b}[0m"]);
         assert_eq!(framed(text, (80, 24)).len(), 3);
         assert_eq!((rows_of_lists(24, 3), rows_of_lists(10, 3), rows_of_lists(usize::MAX, 3)), (2, 1, FEW));
     }

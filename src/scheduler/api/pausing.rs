@@ -33,15 +33,10 @@ impl Scheduler {
 
     /// Pauses the triggers of a job and asks its runs to stop, wherever in the cluster they are,
     /// with the reason [`StopReason::Paused`]; returns how many runs were asked. Other nodes learn
-    /// it at once, or with their next poll.
-    ///
-    /// The pause and the stop are two steps: if the second fails, the job stays paused, and its
-    /// runs go on.
+    /// it at once, or with their next poll. A run that is asked leaves no work.
     pub fn pause_job_and_stop(&self, key: &JobKey) -> Result<usize> {
-        self.pause_job(key)?;
-        // The triggers of the job do not fire from here on, and a run that is asked to stop leaves
-        // no work.
-        let asked = self.open_store()?.upkeep().stop_runs(key, self.actor())?;
+        let done = self.open_store()?.catalogue().pause_job_and_stop(key, self.actor());
+        let (_, asked) = self.changed(done, "job_paused", |listener| listener.job_paused(key))?;
         for fire in self.inner.node.running_fires.all().iter().filter(|fire| fire.job == *key) {
             self.stop_here(fire, StopReason::Paused);
         }

@@ -21,8 +21,8 @@ pub(super) fn without_balancing<'a>(rest: &'a str, warnings: &mut Vec<String>) -
 /// Builds the URL; parameters that diesel does not take over are left out with a warning. `jdbc` is
 /// the scheme of a URL of JDBC.
 pub(super) fn url(parts: Parts, jdbc: Option<&str>, warnings: &mut Vec<String>) -> Result<String, Error> {
-    let flags = TlsFlags::of(&parts.parameters)?;
-    let jdbc_mode = jdbc.and_then(|scheme| flags.mode(scheme == "mariadb"));
+    let flags_of = |scheme| Ok(TlsFlags::of(&parts.parameters)?.mode(scheme == "mariadb"));
+    let jdbc_mode = jdbc.map(flags_of).transpose()?.flatten();
     let jdbc = jdbc.is_some();
     let mut query: Vec<(&str, String)> = jdbc_mode.map(|mode| ("ssl_mode", mode.to_owned())).into_iter().collect();
     for (name, value) in &parts.parameters {

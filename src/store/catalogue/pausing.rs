@@ -1,13 +1,16 @@
 //! Pausing and resuming triggers, jobs and groups, with Quartz's remembered groups.
 
 use super::Catalogue;
-use crate::error::Result;
+use crate::error::{Result, storable};
 use crate::key::{BROADCAST_GROUP, FOLLOWING_GROUP, JobKey, RERUN_GROUPS, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::rules::misfire;
 use crate::rules::new_trigger::PauseState;
 use crate::store::firing::delete_idle;
-use crate::store::row::{FiredSelection, Grouped, JobSelection, ParkedRow, Selection, TriggerRow, TriggerSelection};
+use crate::store::row::{
+    FiredSelection, Grouped, JobSelection, Notification, ParkedRow, Selection, TriggerRow, TriggerSelection,
+};
+use crate::store::stop_orders::order_of_pause;
 use crate::store::{ALL_GROUPS_PAUSED, MisfirePass, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
@@ -52,6 +55,25 @@ impl Catalogue<'_> {
             let paused = pause(s, &triggers)?;
             self.note(s, "pause", "job", if paused > 0 { keys } else { &[] })?;
             Ok(paused)
+        })
+    }
+
+    /// Pauses the triggers of a job, and asks its runs to stop, wherever they are; returns how many
+    /// triggers changed, and how many runs were asked and not before. Nothing of the job begins, and
+    /// no run of it ends, in between.
+    pub fn pause_job_and_stop(&self, job: &JobKey, who: &str) -> Result<(usize, usize)> {
+        let order = storable(&order_of_pause(who), 250);
+        self.store.write("pause a job and stop its runs", |s| {
+            let triggers = triggers_of(s, std::slice::from_ref(job))?;
+            let paused = pause(s, &triggers)?;
+            self.note(s, "pause", "job", if paused > 0 { std::slice::from_ref(job) } else { &[] })?;
+            let runs = s.fired(FiredSelection::ExecutingOfJob(job))?.into_iter().map(|fire| fire.fire_id);
+            let asked = s.request_cancels(&runs.collect::<Vec<_>>(), &order)?;
+            if asked > 0 {
+                s.notify(Notification::Cancel)?;
+                self.note(s, "stop", "job", std::slice::from_ref(job))?;
+            }
+            Ok((paused, asked))
         })
     }
 

@@ -18,10 +18,9 @@ impl dyn Session + '_ {
     pub fn note_seen(&mut self, seen_ms: i64) -> Result<()> {
         let now_ms = self.now_ms()?;
         let seen_ms = seen_ms.min(now_ms);
-        let Some(mode) = self.recovery_mode()? else { return Ok(()) };
-        if (seen_ms..=now_ms).contains(&mode.last_seen_ms) {
-            return Ok(());
+        if self.recovery_mode()?.is_some_and(|mode| mode.last_seen_ms > now_ms) {
+            return self.rows::<RecoveryModeRow>().set("last_seen_ms", &seen_ms).map(drop);
         }
-        self.rows::<RecoveryModeRow>().set("last_seen_ms", &seen_ms).map(drop)
+        self.rows::<RecoveryModeRow>().below("last_seen_ms", seen_ms).set("last_seen_ms", &seen_ms).map(drop)
     }
 }

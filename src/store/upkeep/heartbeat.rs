@@ -5,12 +5,10 @@ use super::Recovered;
 use super::recovery::FireHolder;
 use crate::epoch::millis;
 use crate::error::Result;
-use crate::key::JobKey;
 use crate::rules::failover::Observations;
 use crate::rules::observer::Observer;
 use crate::store::action_log::Action;
 use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
-use crate::store::stop_orders::order_of_pause;
 use crate::store::transaction::{fenced, fenced_fire};
 use crate::store::{Lock, Owner, TxMode, Upkeep};
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,27 +217,6 @@ impl Upkeep<'_> {
             if noted > 0 {
                 s.notify(Notification::Cancel)?;
                 self.store.note_action(s, Action::new("cancel", "fire"), fire_ids)?;
-            }
-            Ok(noted)
-        })
-    }
-
-    /// Asks all runs of a job to stop since it is paused, wherever they are; returns how many run
-    /// and were not asked before. To be called when the job is paused, so that nothing of it begins
-    /// meanwhile.
-    ///
-    /// # Errors
-    /// The error of the database that is left after the bounded retries.
-    pub fn stop_runs(&self, job: &JobKey, who: &str) -> Result<usize> {
-        let order = crate::error::storable(&order_of_pause(who), 250);
-        // Orders that were noted are not noted again.
-        self.store.at_least_once("ask runs of a job to stop", TxMode::OwnRows, |s| {
-            let ids: Vec<String> =
-                s.fired(FiredSelection::ExecutingOfJob(job))?.into_iter().map(|fire| fire.fire_id).collect();
-            let noted = s.request_cancels(&ids, &order)?;
-            if noted > 0 {
-                s.notify(Notification::Cancel)?;
-                self.store.note_action(s, Action::new("stop", "job"), [job])?;
             }
             Ok(noted)
         })

@@ -63,8 +63,8 @@ impl RecurrenceSchedule {
     /// or added.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is no rule, or one of minutes or seconds, or counts more than
-    /// 10,000 times.
+    /// [`Error::Invalid`] if it is no rule, or one of minutes or seconds, counts more than 10,000
+    /// times, or may have more than 50,000 times in one of its periods.
     pub fn new(text: &str) -> Result<Self> {
         let bad = |reason: String| Error::invalid("recurrence", text, reason);
         let (mut rule, mut left_out, mut added) = (None, BTreeSet::new(), BTreeSet::new());

@@ -33,7 +33,7 @@ fn what_was_cancelled_is_over_though_its_node_is_killed() {
         let fires = place.store.upkeep().fired_triggers().unwrap();
         let fire = fires.into_iter().find(|fire| fire.trigger.name() == "cancelled").unwrap().fire_id;
         assert_eq!(place.store.upkeep().request_cancels(&[fire], "ada").unwrap(), 1);
-        assert_eq!(place.store.upkeep().stop_runs(&JobKey::named("paused"), "ada").unwrap(), 1);
+        assert_eq!(place.store.catalogue().pause_job_and_stop(&JobKey::named("paused"), "ada").unwrap().1, 1);
         a.kill();
 
         let mut b = place.node("b");

@@ -69,7 +69,7 @@ fn what_was_cancelled_is_not_run_again_when_its_node_dies() {
         cancel(&cluster, fire_of(&fired, name));
     }
     assert_eq!(cluster.store.catalogue().pause_jobs(&[job_key("paused")]).unwrap(), 1);
-    assert_eq!(cluster.store.upkeep().stop_runs(&job_key("paused"), "bob").unwrap(), 1);
+    assert_eq!(cluster.store.catalogue().pause_job_and_stop(&job_key("paused"), "bob").unwrap().1, 1);
 
     cluster.advance(WINDOW + SECOND);
     let b = cluster.node("B");
