@@ -8,8 +8,8 @@ use carnelian::settings::{PollingStrategy, Settings};
 use carnelian::store::faults::Fault;
 use carnelian::store::row::FastPathWork;
 use carnelian::store::{
-    AcquireRequest, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase, TxMode,
-    violations,
+    AcquireRequest, CompletionInstruction, Database, Heartbeats, JobStore, Lock, Membership, Owner, Session,
+    SqlDatabase, TxMode, violations,
 };
 use carnelian::{FailureClass, JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
@@ -231,6 +231,55 @@ fn a_check_in_waits_for_no_lock(url: &str) {
     done.send(()).unwrap();
     holds.join().unwrap().unwrap();
     store.database().forget_scheduler().unwrap();
+}
+
+/// Threads of the application wait for a lock, each with a connection, as many as the pool has. The
+/// check-in and the beats of the node, which need no lock, waited until one was free: their node
+/// was taken for dead.
+fn check_ins_and_beats_find_connections(url: &str) {
+    let name = support::fresh_name("spare");
+    let clock = Arc::new(SystemClock::default());
+    let mut settings = Settings::in_database(&name, url.parse().unwrap());
+    let source = settings.data_source.as_mut().unwrap();
+    (source.max_connections, source.connection_timeout) = (2, Duration::from_secs(2));
+    let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
+    database.migrate().unwrap();
+    let store = JobStore::new(database, clock, settings);
+    let mut me = Membership::new("A");
+    assert!(store.upkeep().check_in(&mut me).unwrap().registered);
+    let (owner, mut seen, go_on) = (me.owner().unwrap(), Heartbeats::default(), Barrier::new(3));
+    let (held, is_held) = channel();
+    scope(|threads| {
+        for _ in 0..2 {
+            let (store, go_on, held) = (&store, &go_on, held.clone());
+            threads.spawn(move || {
+                let hold = &mut |_: &mut dyn Session| {
+                    held.send(()).unwrap();
+                    go_on.wait();
+                    Ok(())
+                };
+                store.database().transact("hold a connection", TxMode::OwnRows, hold).unwrap();
+            });
+        }
+        (0..2).for_each(|_| is_held.recv().unwrap());
+        let checkin = store.upkeep().check_in(&mut me);
+        let looked = store.upkeep().watch_heartbeats(&owner, &mut seen);
+        let beaten = store.upkeep().heartbeat(&owner, &[], &mut seen);
+        go_on.wait();
+        assert!(!checkin.unwrap().failed_out);
+        assert_eq!((looked.unwrap().recovered, beaten.unwrap().recovered), (Vec::new(), Vec::new()));
+    });
+    store.database().forget_scheduler().unwrap();
+}
+
+#[test]
+fn check_ins_and_beats_find_connections_on_postgres() {
+    check_ins_and_beats_find_connections(&support::postgres_url());
+}
+
+#[test]
+fn check_ins_and_beats_find_connections_on_mysql() {
+    check_ins_and_beats_find_connections(&support::mysql_url());
 }
 
 #[test]

@@ -144,7 +144,7 @@ pub const KEYS: &[Key] = &[
         "The database: `jdbc:postgresql://…`, `jdbc:mysql://…`, `jdbc:mariadb://…`, `jdbc:sqlite:FILE`, `postgres://…`, `mysql://…`, `sqlite:FILE` or `sqlite::memory:`."),
     optional("dataSource.NAME.user", Kind::Text, "The user; goes before one in the URL."),
     optional("dataSource.NAME.password", Kind::Secret, "The password; goes before one in the URL. `${file:PATH}` keeps it out of the file."),
-    key("dataSource.NAME.maxConnections", Kind::Count { least: 1, most: 1_000 }, "10", "Most connections of the pool."),
+    key("dataSource.NAME.maxConnections", Kind::Count { least: 1, most: 1_000 }, "10", "Most connections of the pool. On PostgreSQL, MySQL and MariaDB check-in and heartbeats open up to two more when all are in use."),
     optional("dataSource.NAME.driver", Kind::Class, "The JDBC driver; here the URL says which database it is.")
         .derived("from the URL"),
     key("dataSource.NAME.validateOnCheckout", Kind::Bool, "false", "Whether a connection is tried each time before it is used, by one more statement."),

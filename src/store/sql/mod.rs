@@ -17,10 +17,12 @@ mod fast_path_breaker;
 mod harness;
 mod held_connection;
 mod joined;
+mod manager;
 mod migration_lock;
 mod migrations;
 #[cfg(feature = "postgres")]
 mod notification_source;
+mod own_pool;
 mod parts;
 #[cfg(any(test, feature = "test-util"))]
 mod plans;
@@ -85,7 +87,7 @@ impl SqlDatabase {
     /// prefix that is no identifier or a scheduler name that cannot be stored.
     pub fn open(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self> {
         let options = SqlOptions::of(settings)?;
-        Ok(Self::new(Connections::own(source(settings)?, &clock, None), clock, options))
+        Ok(Self::new(own(settings, &clock, None)?, clock, options))
     }
 
     /// As [`SqlDatabase::open`], where a MySQL or MariaDB server is taken for what the test says
@@ -93,7 +95,7 @@ impl SqlDatabase {
     #[cfg(any(test, feature = "test-util"))]
     pub fn open_taken_for(server: Option<&'static str>, settings: &Settings, clock: Arc<dyn Clock>) -> Result<Self> {
         let options = SqlOptions::of(settings)?;
-        Ok(Self::new(Connections::own(source(settings)?, &clock, server), clock, options))
+        Ok(Self::new(own(settings, &clock, server)?, clock, options))
     }
 
     /// Opens the database that a pool of the caller's leads to. Of the settings, those of
@@ -143,7 +145,7 @@ impl SqlDatabase {
     }
 
     fn connection(&self, purpose: &str) -> Result<PoolConnection> {
-        self.connections.get().map_err(|failure| failure.of_operation(purpose))
+        self.connections.get(purpose).map_err(|failure| failure.of_operation(purpose))
     }
 
     /// Runs one statement that commits by itself.
@@ -424,6 +426,11 @@ impl Database for SqlDatabase {
     fn describe(&self) -> String {
         format!("{} (tables {}…)", self.backend.name(), self.context.options.table_prefix)
     }
+}
+
+/// A pool of our own of the data source that the settings name.
+fn own(settings: &Settings, clock: &Arc<dyn Clock>, taken_for: Option<&'static str>) -> Result<(Connections, Backend)> {
+    Connections::own(source(settings)?, clock, taken_for).map_err(|failure| failure.of_operation("open the database"))
 }
 
 /// The data source of the settings, of a database that this program was built with.

@@ -5,25 +5,19 @@ use super::connect_attempts::ConnectAttempts;
 use super::connection::{Connection, Inner};
 use super::failure::Failure;
 use super::held_connection::HeldConnection;
+use super::manager::Manager;
+use super::own_pool::{Lease, OwnPool};
 use super::pooler::SessionLoan;
-use super::server::{Guard, LONGEST_REST};
-use super::silence::{answering_within, longest_wait};
+use super::silence::answering_within;
 use crate::clock::Clock;
 use crate::error::FailureClass;
-use crate::settings::{DataSourceSettings, DataSourceUrl, Synchronous};
+#[cfg(feature = "postgres")]
+use crate::settings::DataSourceUrl;
+use crate::settings::{DataSourceSettings, Synchronous};
 use crate::store::CallersConnection;
 use diesel::r2d2::ConnectionManager;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
-
-/// The longest pause between two tries to connect. A pool doubles it: after an outage of a minute a
-/// node would be back half a minute after its database.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// The time between two looks for the first connection.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// A pool of connections of the caller's, from which a store takes one for each transaction.
 ///
@@ -41,9 +35,11 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// `wait_timeout` only, which is left as it is: hours, if you set no other.
 ///
 /// Keep `max_size` at least at 3: acquisition, completion and check-in each hold a connection now
-/// and then. Keep `connection_timeout` at a few seconds: r2d2 pauses for up to half of it between
-/// two tries to connect, and after an outage a node is back as much later than its database. Peers
-/// convict a node that is not back after `jobStore.clusterCheckinMisfireThreshold`.
+/// and then. Keep it at ten more than the number of threads, of your program and of jobs, that use
+/// the pool at the same time: a check-in that waits for a connection is late. Keep
+/// `connection_timeout` at a few seconds: r2d2 pauses for up to half of it between two tries to
+/// connect, and after an outage a node is back as much later than its database. Peers convict a
+/// node that is not back after `jobStore.clusterCheckinMisfireThreshold`.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum CallersPool {
@@ -111,54 +107,9 @@ impl CallersPool {
 
 /// The source of connections.
 pub(super) enum Connections {
-    Own(OwnPool),
+    Own(Box<OwnPool>),
     /// With what a commit waits for on SQLite.
     Callers(CallersPool, Synchronous),
-}
-
-/// A pool that the store has made.
-pub(super) struct OwnPool {
-    pool: r2d2::Pool<Manager>,
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
-    url: DataSourceUrl,
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
-    listen_url: Option<DataSourceUrl>,
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only PostgreSQL is listened to"))]
-    loan: Arc<SessionLoan>,
-    /// The longest wait for a connection.
-    longest: Duration,
-    attempts: Arc<ConnectAttempts>,
-}
-
-impl OwnPool {
-    fn get(&self) -> Result<PoolConnection, Failure> {
-        let opened =
-            if self.attempts.has_succeeded() { self.pool.get_timeout(self.longest).ok() } else { self.first()? };
-        opened.map(PoolConnection::Own).ok_or_else(|| match self.pool.state().connections {
-            0 => self.attempts.timed_out(self.longest),
-            n => Failure {
-                class: FailureClass::Unavailable,
-                message: format!("all {n} connections are in use: raise maxConnections of the data source"),
-            },
-        })
-    }
-
-    /// The first connection. The pool would try again until the time is over, and say nothing
-    /// before, also where the database refuses this user for good.
-    fn first(&self) -> Result<Option<r2d2::PooledConnection<Manager>>, Failure> {
-        // Asks the pool for a try; the looks below ask for no further ones.
-        let mut opened = self.pool.get_timeout(self.longest.min(BETWEEN_LOOKS)).ok();
-        let mut looks = self.longest.as_millis() / BETWEEN_LOOKS.as_millis();
-        while opened.is_none() && looks > 0 {
-            if let Some(refusal) = self.attempts.refusal() {
-                return Err(refusal);
-            }
-            self.attempts.wait_for_try(BETWEEN_LOOKS);
-            opened = self.pool.try_get();
-            looks -= 1;
-        }
-        Ok(opened)
-    }
 }
 
 /// The URL by which a session is opened that hears notifications.
@@ -172,7 +123,7 @@ pub(super) enum WayOfNotifications<'a> {
 
 /// A connection for the time of one transaction.
 pub(super) enum PoolConnection {
-    Own(r2d2::PooledConnection<Manager>),
+    Own(Lease),
     Callers(Connection<'static>),
 }
 
@@ -183,38 +134,19 @@ impl Connections {
         source: &DataSourceSettings,
         clock: &Arc<dyn Clock>,
         taken_for: Option<&'static str>,
-    ) -> (Self, Backend) {
-        let url = &source.url;
-        // Every connection to `:memory:` is a database of its own.
-        let size = if url.is_in_memory() { 1 } else { source.max_connections.max(1) };
-        let attempts = Arc::new(ConnectAttempts::new(url));
-        let loan = Arc::new(SessionLoan::new(source.pooler));
-        let pool = r2d2::Pool::builder()
-            .max_size(size)
-            .min_idle(Some(0))
-            // A comparison of two numbers: see `is_valid`.
-            .test_on_check_out(true)
-            // The pool pauses between two tries to connect for half of this at most. Each call says
-            // how long it waits for a connection.
-            .connection_timeout(2 * LONGEST_PAUSE)
-            .idle_timeout(source.idle_timeout.filter(|_| !url.is_in_memory()))
-            .max_lifetime(source.max_age.filter(|_| !url.is_in_memory()))
-            .error_handler(Box::new(QuietErrors))
-            .build_unchecked(Manager {
-                url: answering_within(url, source.connection_timeout),
-                attempts: Arc::clone(&attempts),
-                loan: Arc::clone(&loan),
-                synchronous: source.synchronous,
-                init_sql: source.init_sql.clone(),
-                validates: source.validate_on_checkout,
-                clock: Arc::clone(clock),
-                taken_for,
-                losses: AtomicU64::new(0),
-            });
-        let (url, listen_url) = (url.clone(), source.listen_url.clone());
-        let longest = longest_wait(&source.url, source.connection_timeout);
-        let own = OwnPool { pool, url, listen_url, loan, longest, attempts };
-        (Connections::Own(own), backend_of(&source.url))
+    ) -> Result<(Self, Backend), Failure> {
+        let manager = Manager {
+            url: answering_within(&source.url, source.connection_timeout),
+            attempts: Arc::new(ConnectAttempts::new(&source.url)),
+            loan: Arc::new(SessionLoan::new(source.pooler)),
+            synchronous: source.synchronous,
+            init_sql: source.init_sql.clone(),
+            validates: source.validate_on_checkout,
+            clock: Arc::clone(clock),
+            taken_for,
+            losses: Arc::default(),
+        };
+        Ok((Connections::Own(Box::new(OwnPool::new(source, manager)?)), backend_of(&source.url)))
     }
 
     /// The caller's pool.
@@ -234,16 +166,18 @@ impl Connections {
     #[cfg(feature = "postgres")]
     pub(super) fn way_of_notifications(&self) -> Option<WayOfNotifications<'_>> {
         match self {
-            Connections::Own(OwnPool { listen_url: Some(url), .. }) => Some(WayOfNotifications::Apart(url)),
-            Connections::Own(own) if own.loan.is_known() => None,
-            Connections::Own(own) => Some(WayOfNotifications::AsThePool(&own.url)),
+            Connections::Own(own) => match &own.listen_url {
+                Some(url) => Some(WayOfNotifications::Apart(url)),
+                None if own.manager.loan.is_known() => None,
+                None => Some(WayOfNotifications::AsThePool(&own.url)),
+            },
             Connections::Callers(..) => None,
         }
     }
 
-    pub(super) fn get(&self) -> Result<PoolConnection, Failure> {
+    pub(super) fn get(&self, purpose: &str) -> Result<PoolConnection, Failure> {
         match self {
-            Connections::Own(own) => own.get(),
+            Connections::Own(own) => own.get(purpose).map(PoolConnection::Own),
             Connections::Callers(pool, synchronous) => pool.lend(*synchronous).map(PoolConnection::Callers),
         }
     }
@@ -282,116 +216,6 @@ impl DerefMut for PoolConnection {
     }
 }
 
-/// Makes connections for our own pool.
-///
-/// If one connection was lost (a server was restarted, a balancer or a firewall forgot its
-/// connections), those that were opened before are most likely lost as well. Each would cost a call
-/// one of its tries without a statement ever being sent: therefore all of them go.
-pub(super) struct Manager {
-    url: DataSourceUrl,
-    attempts: Arc<ConnectAttempts>,
-    loan: Arc<SessionLoan>,
-    synchronous: Synchronous,
-    /// A statement of the user's for each new connection.
-    init_sql: Option<String>,
-    /// True if a connection is asked before each use.
-    validates: bool,
-    clock: Arc<dyn Clock>,
-    taken_for: Option<&'static str>,
-    /// The number of losses, each of a connection that was opened after the loss before.
-    losses: AtomicU64,
-}
-
-/// A connection of our own pool.
-pub(super) struct Opened {
-    connection: Connection<'static>,
-    /// The number of losses before the connection was opened.
-    after_losses: u64,
-    /// The guard that ends the connection's session if it stops.
-    guard: Option<Guard>,
-    /// The clock's ticks when the connection came back last.
-    used: Duration,
-}
-
-impl Manager {
-    /// Opens a connection to the first server that can be used.
-    fn open(&self, after_losses: u64) -> Result<Opened, Failure> {
-        let urls = self.url.of_each_server();
-        let mut tries = urls.iter().map(|url| self.open_at(url, after_losses));
-        let first = tries.next().unwrap_or_else(|| self.open_at(&self.url, after_losses));
-        first.or_else(|failure| tries.find_map(Result::ok).ok_or(failure))
-    }
-
-    fn open_at(&self, url: &DataSourceUrl, after_losses: u64) -> Result<Opened, Failure> {
-        let mut connection = Connection::open(url)?;
-        let is_lent_by_transaction = self.loan.look(&mut connection, url)?;
-        if is_lent_by_transaction {
-            connection.keep_no_session();
-        } else {
-            connection.set_up(self.synchronous)?;
-        }
-        if *url != self.url {
-            // A member that has lost the others greets, and then refuses all transactions; a
-            // replica refuses those that write.
-            connection.run("START TRANSACTION READ WRITE")?;
-            connection.run("ROLLBACK")?;
-        }
-        let guard = connection.guard(self.taken_for)?;
-        if let Some(text) = &self.init_sql {
-            let named = |why: Failure| Failure { message: format!("connectionInitSql: {}", why.message), ..why };
-            let kept = if is_lent_by_transaction { Err(Failure::of_session_left()) } else { connection.run(text) };
-            kept.map_err(named)?;
-        }
-        Ok(Opened { connection, after_losses, guard, used: self.clock.ticks() })
-    }
-}
-
-impl r2d2::ManageConnection for Manager {
-    type Connection = Opened;
-    type Error = Failure;
-
-    fn connect(&self) -> Result<Opened, Failure> {
-        // Before it is opened: of one that is opened during a loss nobody knows.
-        let after_losses = self.losses.load(Ordering::SeqCst);
-        let opened = self.open(after_losses);
-        self.attempts.note(&opened, LONGEST_PAUSE);
-        opened
-    }
-
-    /// Asks the server only where the settings want it.
-    fn is_valid(&self, opened: &mut Opened) -> Result<(), Failure> {
-        let message = if opened.after_losses != self.losses.load(Ordering::SeqCst) {
-            "another connection was lost after this one was opened".to_owned()
-        } else if opened.guard == Some(Guard::Silent) && self.clock.ticks().saturating_sub(opened.used) > LONGEST_REST {
-            format!("it was not used for {} s, the server may have ended it", LONGEST_REST.as_secs())
-        } else {
-            return if self.validates { opened.connection.run("SELECT 1") } else { Ok(()) };
-        };
-        Err(Failure { class: FailureClass::ConnectionLost, message })
-    }
-
-    fn has_broken(&self, opened: &mut Opened) -> bool {
-        opened.used = self.clock.ticks();
-        if opened.connection.is_lost() {
-            let (before, after) = (opened.after_losses, opened.after_losses.saturating_add(1));
-            // A lost connection that is retired already says nothing of those that took its place.
-            let _ = self.losses.compare_exchange(before, after, Ordering::SeqCst, Ordering::SeqCst);
-        }
-        opened.connection.is_broken()
-    }
-}
-
-/// Connection errors come back to the caller, and [`ConnectAttempts`] tells the log of the first in
-/// a row; the pool need not log each of them as well (H19).
-#[derive(Debug)]
-struct QuietErrors;
-
-impl r2d2::HandleError<Failure> for QuietErrors {
-    fn handle_error(&self, error: Failure) {
-        log::debug!("no connection error={}", error.message);
-    }
-}
-
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
@@ -412,7 +236,7 @@ mod tests {
             let text = format!("jobStore.dataSource = d\ndataSource.d.URL = sqlite:{}\n{more}", file.display());
             let settings = crate::settings::Settings::from_text("x", &text, |_| None).unwrap();
             let source = settings.data_source.unwrap();
-            match Connections::own(&source, &clock(), None).0 {
+            match Connections::own(&source, &clock(), None).unwrap().0 {
                 Connections::Own(own) => own.pool,
                 Connections::Callers(..) => panic!("it is our own"),
             }
@@ -438,7 +262,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let url = format!("sqlite:{}", folder.path().join("jobs.db").display()).parse().unwrap();
             let source = DataSourceSettings { synchronous, ..DataSourceSettings::new("d", url) };
-            let mut lease = Connections::own(&source, &clock(), None).0.get().unwrap();
+            let mut lease = Connections::own(&source, &clock(), None).unwrap().0.get("test").unwrap();
             let text = "SELECT synchronous AS n FROM pragma_synchronous";
             let rows: Vec<Count> = lease.load(Statement { text, prefix: "", values: &[] }).unwrap();
             assert_eq!(rows.first().map(|row| row.n), Some(level), "{synchronous:?}");
