@@ -4,6 +4,7 @@ mod cluster;
 mod continuations;
 mod definitions;
 pub(crate) mod fixture;
+mod held_up;
 mod history;
 mod in_code;
 mod job_files;

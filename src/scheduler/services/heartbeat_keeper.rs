@@ -215,8 +215,9 @@ impl HeartbeatKeeper {
 impl Service for HeartbeatKeeper {
     fn run_once(&mut self) -> Result<Next> {
         let now = self.node.clock.ticks();
-        self.give_away(&self.given_up.take());
         self.ask_and_beat(now)?;
+        // After beats that were sent, since this waits for a lock.
+        self.give_away(&self.given_up.take());
         Ok(Next::At(self.next_heartbeat().unwrap_or(now)))
     }
 

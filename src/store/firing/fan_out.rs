@@ -31,7 +31,7 @@ use crate::store::row::{
     TickPartRow, TriggerRow, TriggerSelection,
 };
 use crate::store::stop_orders::StopOrders;
-use crate::store::{Firing, Session};
+use crate::store::{Firing, Lock, Session, TxMode};
 use crate::trigger::{Overlap, Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -180,12 +180,17 @@ impl Firing<'_> {
     }
 
     /// Has a living node that takes no work any longer give up its parts.
+    ///
+    /// No retries: the next check-in tries again, and comes when this is over.
     pub(in crate::store) fn abandon_parts_of_living(&self, instance: &str) -> Result<()> {
         let prefix = prefix(instance);
         if self.store.glance("look for parts", |s| s.trigger_keys(TriggerSelection::Parts(&prefix)))?.is_empty() {
             return Ok(());
         }
-        self.store.write("give up parts", |s| self.abandon_parts(s, instance)).map(drop)
+        self.store.once("give up parts", TxMode::Exclusive(Lock::TriggerAccess), |s| {
+            self.abandon_parts(s, instance)?;
+            s.notify(Notification::Change)
+        })
     }
 
     /// Gives up what a node that takes no work any longer has not begun of its parts: shares of

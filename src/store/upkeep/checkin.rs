@@ -85,11 +85,13 @@ impl Upkeep<'_> {
         let verdicts = self.judge(me, &seen, begun, &mut checkin);
         self.recover_dead(me, &seen, verdicts, &mut checkin);
         let fires = checkin.refusal.is_none() && me.node.as_ref().is_none_or(|node| node.info.activity.fires());
-        if !fires && let Err(error) = self.store.firing().abandon_parts_of_living(&me.instance) {
+        let abandoned = if fires { Ok(()) } else { self.store.firing().abandon_parts_of_living(&me.instance) };
+        if let Err(error) = &abandoned {
             log::warn!("parts not given up yet instance={} error={error}", me.instance);
         }
         self.note_last_work(me, checkin.refusal.is_none());
-        if me.published != self.node.types.read().generation {
+        // A check-in waits for one lock at most: the next one is soon.
+        if abandoned.is_ok() && me.published != self.node.types.read().generation {
             // A type was added since. That it cannot be told is no failure of the check-in: the
             // next one tries again.
             match self.publish_types(owner) {

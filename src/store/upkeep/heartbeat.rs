@@ -183,12 +183,13 @@ impl Upkeep<'_> {
 
     /// Recovers fires of the node itself that will not end: their workers died, or were given up.
     ///
+    /// No retries: the beats of other runs are not to wait for a lock again and again.
+    ///
     /// # Errors
     /// [`Error::Fenced`](crate::Error::Fenced) if `owner` is not registered; what the database
-    /// reports after the bounded retries.
+    /// reports.
     pub fn abandon(&self, owner: &Owner, fire_ids: &[String]) -> Result<Recovered> {
-        // Fires that were recovered are not found again.
-        self.store.at_least_once("give up fires", TxMode::Exclusive(Lock::TriggerAccess), |s| {
+        self.store.once("give up fires", TxMode::Exclusive(Lock::TriggerAccess), |s| {
             s.draw_fences(Some(owner), 0)?.ok_or_else(|| fenced(owner))?;
             let fires = s.fired(FiredSelection::Ids(fire_ids))?;
             self.recover_free(s, &owner.instance, fires, FireHolder::Running)

@@ -46,9 +46,10 @@ impl Upkeep<'_> {
     }
 
     /// Publishes the types again after a change; none if the node is not registered any more.
+    ///
+    /// No retries: the next check-in tries again, and comes when this is over.
     pub(super) fn publish_types(&self, owner: &Owner) -> Result<Option<u64>> {
-        // A second publication does no harm.
-        self.store.at_least_once("publish job types", TxMode::Exclusive(Lock::StateAccess), |s| {
+        self.store.once("publish job types", TxMode::Exclusive(Lock::StateAccess), |s| {
             match s.draw_fences(Some(owner), 0)? {
                 Some(_) => self.publish_types_in(s, &owner.instance).map(Some),
                 None => Ok(None),

@@ -23,6 +23,8 @@ pub struct Switch {
     inner: Arc<dyn Database>,
     off: AtomicBool,
     refused: parking_lot::Mutex<Option<&'static str>>,
+    /// The purposes of all transactions, the first one first.
+    asked: parking_lot::Mutex<Vec<&'static str>>,
     lose_next: parking_lot::Mutex<Option<&'static str>>,
     hold_next: parking_lot::Mutex<Option<Hold>>,
     dice: Option<Dice>,
@@ -64,6 +66,16 @@ impl Switch {
     /// Transactions of this purpose fail until another is named.
     pub fn refuse(&self, purpose: Option<&'static str>) {
         *self.refused.lock() = purpose;
+    }
+
+    /// The number of transactions of a purpose before the first of another one that came after one
+    /// of them; none as long as none has come.
+    pub fn tries_before(&self, purpose: &str, next: &str) -> Option<usize> {
+        let asked = self.asked.lock();
+        let first = asked.iter().position(|one| *one == purpose)?;
+        let behind = asked.get(first..).unwrap_or_default();
+        let end = behind.iter().position(|one| *one == next)?;
+        Some(behind.iter().take(end).filter(|one| **one == purpose).count())
     }
 
     /// The next transaction of this purpose that commits is not answered, and the database is off
@@ -124,6 +136,7 @@ impl Database for Switch {
         begin: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
+        self.asked.lock().push(purpose);
         if self.is_off() || *self.refused.lock() == Some(purpose) {
             return Err(failure(purpose, FailureClass::Unavailable));
         }
@@ -263,6 +276,7 @@ impl Cluster {
             inner,
             off: AtomicBool::new(false),
             refused: parking_lot::Mutex::default(),
+            asked: parking_lot::Mutex::default(),
             lose_next: parking_lot::Mutex::default(),
             hold_next: parking_lot::Mutex::default(),
             dice: None,

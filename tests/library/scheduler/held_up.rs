@@ -1,0 +1,104 @@
+//! Threads of a node that wait: for a lock of the store, for each other, for code of the
+//! application. Nothing waits behind them that need not.
+
+use crate::scheduler::fixture::{Cluster, LONG, job, now};
+use crate::support::wait_until;
+use carnelian::placement::Strategy;
+use carnelian::{JobContext, JobDetail, JobError, JobKey, JobPolicy, StuckAction};
+use crossbeam_channel::{bounded, unbounded};
+use std::time::Duration;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// The lock of the store may be held for long. Each of six tries to give a run away waited for it,
+/// and the beats of the other runs waited as well.
+#[test]
+fn a_run_that_is_given_away_holds_up_no_beats_of_others() {
+    let cluster = Cluster::new();
+    let (go, gate) = bounded::<()>(0);
+    let node = cluster
+        .node_with("n1", "threadPool.threadCount = 2\ncarnelian.scheduler.heartbeatInterval = 100ms")
+        .job_fn("healthy", |ctx: &mut JobContext| ctx.wait(HOUR).then_some(()).map_or_else(|| ctx.check(), Ok))
+        .job_fn("stuck", move |_: &mut JobContext| {
+            let _ = gate.recv();
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    node.start().unwrap();
+    let healthy = job("healthy", "healthy");
+    node.schedule_job(healthy.clone(), now("healthy", &healthy)).unwrap();
+    wait_until("it runs", LONG, || node.running_here().iter().any(|run| run.running_for.is_some()));
+    cluster.database.refuse(Some("give up fires"));
+    let policy = JobPolicy::new().stuck_after(Duration::from_millis(100), StuckAction::FailOver);
+    let stuck = JobDetail::builder(JobKey::new("g", "stuck"), "stuck").policy(policy).build().unwrap();
+    node.schedule_job(stuck.clone(), now("stuck", &stuck)).unwrap();
+    wait_until("the other beats", LONG, || cluster.database.tries_before("give up fires", "beat").is_some());
+    assert_eq!(cluster.database.tries_before("give up fires", "beat"), Some(1));
+    // A run that could not be given away is found later.
+    wait_until("it is given away", LONG, || node.running_fires().unwrap().len() == 1);
+    cluster.database.refuse(None);
+    assert_eq!(node.health().counters.failed_out, 0);
+    drop(go);
+    assert!(node.shutdown_now().is_clean());
+    cluster.assert_sound();
+}
+
+/// A check-in of a node that takes no work gives up its parts, under a lock. The next check-in
+/// waited for six tries to have it.
+#[test]
+fn parts_that_cannot_be_given_up_hold_up_no_check_in() {
+    let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_secs(60));
+    let (begun, begins) = unbounded();
+    let (go, gate) = unbounded::<()>();
+    let build = |name: &str| {
+        let (begun, gate) = (begun.clone(), gate.clone());
+        let gated = move |_: &mut JobContext| {
+            begun.send(())?;
+            let _ = gate.recv();
+            Ok(())
+        };
+        let node = cluster.node(name, 1).job_fn("gated", gated).job_fn("part", |_: &mut JobContext| Ok(()));
+        let node = node.build().unwrap();
+        node.start().unwrap();
+        node
+    };
+    let first = build("n1");
+    let gated = job("gated", "gated");
+    first.schedule_job(gated.clone(), now("gated", &gated)).unwrap();
+    begins.recv_timeout(LONG).unwrap();
+    let second = build("n2");
+    let policy = JobPolicy::new().strategy(Strategy::Broadcast);
+    let all = JobDetail::builder(JobKey::new("g", "all"), "part").policy(policy).build().unwrap();
+    second.schedule_job(all.clone(), now("all", &all)).unwrap();
+    wait_until("the second has done its part", LONG, || second.health().counters.succeeded == 1);
+    assert!(second.shutdown_and_wait().is_clean());
+
+    cluster.database.refuse(Some("give up parts"));
+    first.standby();
+    wait_until("it checks in again", LONG, || cluster.database.tries_before("give up parts", "check in").is_some());
+    assert_eq!(cluster.database.tries_before("give up parts", "check in"), Some(1));
+    cluster.database.refuse(None);
+    wait_until("the parts are given up", LONG, || !first.job_exists(all.key()).unwrap());
+    drop(go);
+    assert!(first.shutdown_and_wait().is_clean());
+    cluster.assert_sound();
+}
+
+/// Likewise of a node that tells which job types it has, after one was added.
+#[test]
+fn types_that_cannot_be_told_hold_up_no_check_in() {
+    let cluster = Cluster::with_checkin(Duration::from_millis(200), Duration::from_secs(60));
+    let node = cluster.node("n1", 1).build().unwrap();
+    node.start().unwrap();
+    cluster.database.refuse(Some("publish job types"));
+    node.register_job("late", |_: &mut JobContext| -> Result<(), JobError> { Ok(()) }).unwrap();
+    let tries = || cluster.database.tries_before("publish job types", "check in");
+    wait_until("it checks in again", LONG, || tries().is_some());
+    assert_eq!(tries(), Some(1));
+    cluster.database.refuse(None);
+    let job = job("j", "late");
+    node.schedule_job(job.clone(), now("t", &job)).unwrap();
+    wait_until("it has run", LONG, || node.health().counters.succeeded == 1);
+    assert!(node.shutdown_and_wait().is_clean());
+}
