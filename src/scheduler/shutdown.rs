@@ -7,8 +7,8 @@ use super::run::worker_pool::WorkerPool;
 use super::services::service::ServiceThread;
 use super::stop_step::StopStep;
 use crate::listener::{guarded, lifecycle_log};
-use crate::signal::Woken;
-use std::sync::Arc;
+use crate::signal::{Signal, Woken};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The time that is kept to leave the cluster after jobs that do not end.
@@ -64,9 +64,10 @@ pub(crate) fn shut_down(
     node.firing.enter_standby();
     node.services.cluster.wake();
     let mut report = ShutdownReport::default();
-    let mut steps = Steps { node, services: Vec::new(), deadline, limit, report: &mut report };
+    let mut steps = Steps { node, services: Vec::new(), is_stepped: false, deadline, limit, report: &mut report };
     match threads {
         Some(Threads { pool, services }) => {
+            steps.is_stepped = services.iter().any(|service| service.id().is_none());
             steps.services = services;
             steps.run(&pool, wait_for_jobs);
         }
@@ -82,6 +83,8 @@ pub(crate) fn shut_down(
 struct Steps<'a> {
     node: &'a Arc<Node>,
     services: Vec<ServiceThread>,
+    /// The node has no threads, and a simulation has its services pass.
+    is_stepped: bool,
     deadline: Duration,
     limit: Duration,
     report: &'a mut ShutdownReport,
@@ -201,7 +204,8 @@ impl Steps<'_> {
         }
     }
 
-    /// Takes the node's rows back. Fires that still execute become other nodes' work.
+    /// Takes the node's rows back. Fires that still execute become other nodes' work. The database
+    /// is waited for until the deadline, on a thread that goes on: a lock may be held for longer.
     fn leave(&mut self) {
         let node = self.node;
         let Some(owner) = node.lease.owner() else { return };
@@ -209,13 +213,34 @@ impl Steps<'_> {
         // From here on jobs that still run do not hold their fires.
         node.lease.revoke();
         node.running_fires.revoke();
-        let why = match guarded(|| node.store.upkeep().leave(&owner)) {
-            Ok(Ok(left)) => {
-                self.report.left_executing = left;
+        let (asking, answer) = (Arc::clone(node), Arc::new((OnceLock::new(), Signal::default())));
+        let answered = Arc::clone(&answer);
+        let ask = Arc::new(move || {
+            let left = match guarded(|| asking.store.upkeep().leave(&owner)) {
+                Ok(left) => left.map_err(|error| error.to_string()),
+                Err(panic) => Err(format!("panic: {panic}")),
+            };
+            let _ = answered.0.set(left);
+            answered.1.stop();
+        });
+        let thread = std::thread::Builder::new().name(format!("{}-leave", node.name));
+        let asks = Arc::clone(&ask);
+        match if self.is_stepped { None } else { thread.spawn(move || asks()).ok() } {
+            Some(thread) => {
+                let until = self.deadline.max(node.clock.ticks().saturating_add(FOR_LEAVING / 3));
+                if node.clock.wait(&answer.1, Some(until)) == Woken::Stopped {
+                    let _ = thread.join();
+                }
+            }
+            None => ask(),
+        }
+        let why = match answer.0.get() {
+            Some(Ok(left)) => {
+                self.report.left_executing = *left;
                 return;
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(panic) => format!("panic: {panic}"),
+            Some(Err(why)) => why.clone(),
+            None => "the database did not answer in time".to_owned(),
         };
         lifecycle_log::leave_failed(&node.instance, &why);
         self.report.leave_error = Some(why);

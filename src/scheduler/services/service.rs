@@ -8,7 +8,7 @@ use crate::random;
 use crate::scheduler::health::{ServiceRecord, ServiceState};
 use crate::signal::{Signal, Woken};
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
 
 /// The wish of a service after a pass.
@@ -101,6 +101,11 @@ impl ServiceThread {
         Self { name, signal, ended, thread: None }
     }
 
+    /// The thread; none if the owner of the service has it pass.
+    pub(crate) fn id(&self) -> Option<ThreadId> {
+        self.thread.as_ref().map(|thread| thread.thread().id())
+    }
+
     /// Tells the loop to end after the present pass.
     pub(crate) fn stop(&self) {
         self.signal.stop();
@@ -109,7 +114,7 @@ impl ServiceThread {
     /// Waits for the end of the loop; false if it did not come until `deadline`.
     pub(crate) fn wait(self, clock: &dyn Clock, deadline: Duration) -> bool {
         // A listener that ends the node from a service's thread would wait for itself.
-        if self.thread.as_ref().is_some_and(|thread| thread.thread().id() == std::thread::current().id()) {
+        if self.id() == Some(std::thread::current().id()) {
             return true;
         }
         // Nobody raises it: it is stopped at the end.

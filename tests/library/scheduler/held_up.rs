@@ -102,3 +102,23 @@ fn types_that_cannot_be_told_hold_up_no_check_in() {
     wait_until("it has run", LONG, || node.health().counters.succeeded == 1);
     assert!(node.shutdown_and_wait().is_clean());
 }
+
+/// The store does not answer the node that takes back its rows, for as long as somebody holds the
+/// lock. The shutdown waited for six times the longest wait for a lock, beyond its deadline.
+#[test]
+fn a_shutdown_waits_for_no_answer_beyond_its_deadline() {
+    let cluster = Cluster::new();
+    let node = cluster.node_with("n1", "threadPool.threadCount = 1\ncarnelian.shutdown.deadline = 1s").build().unwrap();
+    node.start().unwrap();
+    let (comes, go) = cluster.database.hold_answer_of("leave the cluster");
+    let (ended, ends) = bounded(1);
+    let other = node.clone();
+    let ending = std::thread::spawn(move || ended.send(other.shutdown_and_wait()).unwrap());
+    comes.recv_timeout(LONG).unwrap();
+    let report = ends.recv_timeout(LONG);
+    go.send(()).unwrap();
+    ending.join().unwrap();
+    let error = report.expect("it ends within its deadline").leave_error;
+    assert_eq!(error.as_deref(), Some("the database did not answer in time"));
+    assert!(node.instances().unwrap().is_empty(), "its rows are taken back all the same");
+}
