@@ -278,11 +278,14 @@ impl JobContext {
         sent
     }
 
-    /// Sleeps; false, and early, when [`JobContext::should_stop`] becomes true.
+    /// Sleeps; false, and early, when [`JobContext::should_stop`] becomes true. Several threads of
+    /// the job may wait at the same time.
     pub fn wait(&self, time: Duration) -> bool {
         let end = self.node.clock.ticks().saturating_add(time);
         loop {
             if self.should_stop() {
+                // Another thread of the job may wait, and one wait takes a raise.
+                self.handle.signal.raise();
                 return false;
             }
             if self.node.clock.ticks() >= end {

@@ -6,6 +6,8 @@ use crate::support::wait_until;
 use carnelian::placement::Strategy;
 use carnelian::{JobContext, JobDetail, JobError, JobKey, JobPolicy, StuckAction};
 use crossbeam_channel::{bounded, unbounded};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -121,4 +123,36 @@ fn a_shutdown_waits_for_no_answer_beyond_its_deadline() {
     let error = report.expect("it ends within its deadline").leave_error;
     assert_eq!(error.as_deref(), Some("the database did not answer in time"));
     assert!(node.instances().unwrap().is_empty(), "its rows are taken back all the same");
+}
+
+/// Several threads of a job wait. A single one of them heard that the job was to stop.
+#[test]
+fn all_threads_of_a_job_that_wait_hear_of_the_stop() {
+    // Nobody wakes for a doubt about the lease, or a beat.
+    let cluster = Cluster::with_checkin(HOUR, HOUR);
+    let (waiting, heard) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (count, count_heard) = (Arc::clone(&waiting), Arc::clone(&heard));
+    let wait = move |ctx: &mut JobContext| {
+        let ctx = &*ctx;
+        std::thread::scope(|threads| {
+            for _ in 0..8 {
+                threads.spawn(|| {
+                    count.fetch_add(1, Ordering::SeqCst);
+                    assert!(!ctx.wait(HOUR));
+                    count_heard.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+        });
+        ctx.check()
+    };
+    let properties = "threadPool.threadCount = 1\ncarnelian.scheduler.heartbeatInterval = 1h";
+    let node = cluster.node_with("n1", properties).job_fn("wait", wait).build().unwrap();
+    node.start().unwrap();
+    let detail = job("j", "wait");
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    wait_until("all wait", LONG, || waiting.load(Ordering::SeqCst) == 8);
+    assert_eq!(node.interrupt(detail.key()), 1);
+    wait_until("all have heard", LONG, || heard.load(Ordering::SeqCst) == 8);
+    wait_until("it is recorded", LONG, || node.health().counters.cancelled == 1);
+    assert!(node.shutdown_and_wait().is_clean());
 }
