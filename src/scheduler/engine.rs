@@ -4,6 +4,7 @@ use super::launch::{launch, spawn_service};
 use super::metrics::Workers;
 use super::node::Node;
 use super::run::registry::Registry;
+use super::run::run_handle::RunHandle;
 #[cfg(feature = "job-files")]
 use super::services::job_file_watcher::JobFileWatcher;
 use super::services::service::ServiceThread;
@@ -28,6 +29,8 @@ pub(crate) struct Engine {
     start: ReentrantMutex<()>,
     /// The thread that ends the node, while it does.
     ending: Mutex<Option<ThreadId>>,
+    /// The threads of the services.
+    services: Mutex<Vec<ThreadId>>,
     /// Set when the first start succeeded.
     started: AtomicBool,
     /// The wall clock at the first start.
@@ -92,6 +95,7 @@ impl Engine {
             watcher.iter().for_each(ServiceThread::stop);
             return Err(Error::ShutDown(node.name.to_string()));
         };
+        self.services.lock().extend(watcher.iter().filter_map(ServiceThread::id));
         threads.services.extend(watcher);
         self.fire(node);
         Ok(is_first)
@@ -124,7 +128,10 @@ impl Engine {
                 .iter()
                 .for_each(|warning| lifecycle_log::unsafe_intervals(&warning.to_string()));
             match launch(node, registry, workers, &self.delayed) {
-                Ok(threads) => *phase = Phase::Started(Box::new(threads)),
+                Ok(threads) => {
+                    *self.services.lock() = threads.services.iter().filter_map(ServiceThread::id).collect();
+                    *phase = Phase::Started(Box::new(threads));
+                }
                 Err(error) => {
                     take_back_row(node);
                     node.listeners.close();
@@ -148,14 +155,22 @@ impl Engine {
     }
 
     /// Ends the node within `limit`; a second call returns the report of the first. A listener that
-    /// is told of the end and calls it in turn does not wait for itself: its report is empty.
+    /// is told of the end and calls it in turn does not wait for itself: its report is empty. A job
+    /// or a listener on a thread of the node gets an empty report as well while somebody else ends
+    /// the node, who may wait for this thread.
     pub(crate) fn end(&self, node: &Arc<Node>, wait_for_jobs: bool, limit: Duration) -> ShutdownReport {
         let me = std::thread::current().id();
         if *self.ending.lock() == Some(me) {
             return ShutdownReport::default();
         }
-        self.shut.store(true, Ordering::SeqCst);
+        let is_second = self.shut.swap(true, Ordering::SeqCst);
         self.delayed.stop();
+        if is_second && self.is_of(node, me) {
+            return match self.phase.try_lock().as_deref() {
+                Some(Phase::Ended(report)) => report.clone(),
+                _ => ShutdownReport::default(),
+            };
+        }
         // A second caller waits here for the first, which ends within its limit.
         let mut phase = self.phase.lock();
         let threads = match std::mem::take(&mut *phase) {
@@ -167,10 +182,19 @@ impl Engine {
             Phase::Built => None,
         };
         *self.ending.lock() = Some(me);
-        let report = shut_down(node, threads, wait_for_jobs, limit);
+        // A logger that panics, for one, is not to leave the node as if it could be started.
+        let report = guarded(|| shut_down(node, threads, wait_for_jobs, limit)).unwrap_or_else(|panic| {
+            ShutdownReport { leave_error: Some(format!("panic: {panic}")), ..ShutdownReport::default() }
+        });
         *self.ending.lock() = None;
         *phase = Phase::Ended(report.clone());
         report
+    }
+
+    /// True if the thread is that of a service of the node, or of a run.
+    fn is_of(&self, node: &Node, thread: ThreadId) -> bool {
+        let runs = |fire: &Arc<RunHandle>| fire.worker().is_some_and(|(worker, _)| worker == thread);
+        self.services.lock().contains(&thread) || node.running_fires.all().iter().any(runs)
     }
 
     /// Ends a node whose last handle was dropped without a shutdown.

@@ -104,7 +104,9 @@ impl Scheduler {
     /// work goes on elsewhere. The fires of jobs that are left behind are others' as soon as these
     /// take the node for dead; they run them again if the jobs ask for recovery.
     ///
-    /// Do not call it from a job: it would wait for itself, until the deadline.
+    /// Do not call it from a job: it would wait for itself, until the deadline. Jobs and listeners
+    /// that call it, or [`Scheduler::shutdown_now`], while somebody else ends the node get an empty
+    /// report at once.
     pub fn shutdown_and_wait(&self) -> ShutdownReport {
         self.end(true)
     }

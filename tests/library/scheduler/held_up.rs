@@ -156,3 +156,29 @@ fn all_threads_of_a_job_that_wait_hear_of_the_stop() {
     wait_until("it is recorded", LONG, || node.health().counters.cancelled == 1);
     assert!(node.shutdown_and_wait().is_clean());
 }
+
+/// A job ends the scheduler, whose end waits for this job: each waited for the other until the
+/// deadline.
+#[test]
+fn a_job_that_ends_the_scheduler_while_somebody_else_does_holds_nobody_up() {
+    let cluster = Cluster::new();
+    let (begun, begins) = unbounded();
+    let ends = move |ctx: &mut JobContext| -> Result<(), JobError> {
+        let scheduler = ctx.scheduler()?;
+        begun.send(())?;
+        wait_until("somebody else ends it", LONG, || scheduler.is_shut_down());
+        assert!(scheduler.shutdown_now().is_clean());
+        assert!(scheduler.shutdown_and_wait().is_clean());
+        Ok(())
+    };
+    let properties = "threadPool.threadCount = 1\ncarnelian.shutdown.deadline = 5s";
+    let node = cluster.node_with("n1", properties).job_fn("ends", ends).build().unwrap();
+    node.start().unwrap();
+    let detail = job("j", "ends");
+    node.schedule_job(detail.clone(), now("t", &detail)).unwrap();
+    begins.recv_timeout(LONG).unwrap();
+    let report = node.shutdown_and_wait();
+    assert!(report.is_clean(), "{report:?}");
+    assert_eq!(node.health().counters.succeeded, 1);
+    cluster.assert_sound();
+}
