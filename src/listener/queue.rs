@@ -48,6 +48,8 @@ impl<L> Queue<L> {
         state.is_open = false;
         let left = std::mem::take(&mut state.waiting);
         state.untold += left.len() as u64;
+        // News hold values of the application, which are not to be dropped under the lock.
+        drop(state);
         left.len()
     }
 

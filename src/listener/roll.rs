@@ -91,7 +91,10 @@ impl<L: ?Sized> Roll<L> {
         let mut next = Vec::clone(&entries);
         let answer = change(&mut next);
         self.count.store(next.len(), Ordering::SeqCst);
-        *entries = Arc::new(next);
+        let before = std::mem::replace(&mut *entries, Arc::new(next));
+        drop(entries);
+        // A listener that is dropped with it is code of the application, which may ask for these.
+        drop(before);
         answer
     }
 }

@@ -38,8 +38,11 @@ impl Registry {
         job_type.check(&name)?;
         let mut types = self.types.write();
         types.aliases.remove(&name);
-        types.types.insert(name, job_type);
+        let before = types.types.insert(name, job_type);
         self.note_names(&types);
+        drop(types);
+        // Code of the application, which may ask for the types.
+        drop(before);
         Ok(())
     }
 

@@ -157,6 +157,8 @@ impl RunShell {
         let Some(RunEnd { instruction, end, rerun }) = end else {
             entry.is_accounted = true;
             lifecycle_log::came_back_late(handle.fire_id());
+            drop(ctx);
+            handle.values.clear();
             return;
         };
         let now = node.clock.ticks();

@@ -3,9 +3,11 @@
 
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
+use carnelian::listener::SchedulerListener;
 use carnelian::placement::Strategy;
-use carnelian::{JobContext, JobDetail, JobError, JobKey, JobPolicy, StuckAction};
-use crossbeam_channel::{bounded, unbounded};
+use carnelian::{Job, JobContext, JobDetail, JobError, JobKey, JobPolicy, Outcome, Scheduler, StuckAction};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -181,4 +183,64 @@ fn a_job_that_ends_the_scheduler_while_somebody_else_does_holds_nobody_up() {
     assert!(report.is_clean(), "{report:?}");
     assert_eq!(node.health().counters.succeeded, 1);
     cluster.assert_sound();
+}
+
+/// The scheduler that is asked, once there is one.
+type Asked = Arc<Mutex<Option<Arc<Scheduler>>>>;
+
+/// Code of the application that asks the scheduler when it is dropped, and tells whether it got an
+/// answer. Another thread asks, so that nobody waits for ever.
+struct AsksAtItsEnd {
+    scheduler: Asked,
+    ask: fn(&Scheduler),
+    told: Sender<bool>,
+}
+
+impl AsksAtItsEnd {
+    fn new(ask: fn(&Scheduler)) -> (Self, Asked, Receiver<bool>) {
+        let ((told, hears), scheduler) = (bounded(1), Asked::default());
+        (Self { scheduler: Arc::clone(&scheduler), ask, told }, scheduler, hears)
+    }
+}
+
+impl Drop for AsksAtItsEnd {
+    fn drop(&mut self) {
+        let Some(scheduler) = self.scheduler.lock().take() else { return };
+        let ((asked, answered), ask) = (bounded(1), self.ask);
+        std::thread::spawn(move || {
+            ask(&scheduler);
+            let _ = asked.send(());
+        });
+        let _ = self.told.send(answered.recv_timeout(Duration::from_secs(5)).is_ok());
+    }
+}
+
+impl SchedulerListener for AsksAtItsEnd {
+    fn name(&self) -> &str {
+        "asks"
+    }
+}
+
+impl Job for AsksAtItsEnd {
+    fn execute(&self, _: &mut JobContext) -> Result<Outcome, JobError> {
+        Ok(Outcome::Succeeded)
+    }
+}
+
+/// A listener, or the code of a job, that is replaced is dropped when others can go on.
+#[test]
+fn code_of_the_application_is_dropped_under_no_lock() {
+    let cluster = Cluster::new();
+    let node = Arc::new(cluster.node("n1", 1).build().unwrap());
+    let (listener, of, hears) = AsksAtItsEnd::new(|scheduler| drop(scheduler.listeners().scheduler_listener_names()));
+    node.listeners().add_scheduler_listener(listener);
+    *of.lock() = Some(Arc::clone(&node));
+    assert!(node.listeners().remove_scheduler_listener("asks"));
+    assert_eq!(hears.recv_timeout(LONG), Ok(true), "other threads tell listeners meanwhile");
+
+    let (code, of, hears) = AsksAtItsEnd::new(|scheduler| drop(scheduler.register_job_alias("old", "asks")));
+    node.register_job("asks", code).unwrap();
+    *of.lock() = Some(Arc::clone(&node));
+    node.register_job("asks", |_: &mut JobContext| -> Result<(), JobError> { Ok(()) }).unwrap();
+    assert_eq!(hears.recv_timeout(LONG), Ok(true), "other threads look for types meanwhile");
 }
