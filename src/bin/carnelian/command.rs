@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The name under which it is registered.
@@ -63,19 +64,35 @@ impl Command {
     }
 }
 
+/// A program that runs, which is killed, with all it has started, and waited for when this is
+/// dropped.
+struct Running<'a> {
+    child: Child,
+    command: &'a Command,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        // A program that left children behind still holds the pipes: the group goes as well.
+        signal_group(self.child.id(), Signal::KILL);
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.command.note(&self.child, false);
+    }
+}
+
 impl Job for Command {
     fn execute(&self, ctx: &mut JobContext) -> Result<Outcome, JobError> {
         let plan = Plan::read(ctx.data())?;
-        let mut child = plan.start()?;
-        self.note(&child, true);
+        let mut running = Running { child: plan.start()?, command: self };
+        self.note(&running.child, true);
         let output = Captured::default();
+        let (stdout, stderr) = (running.child.stdout.take(), running.child.stderr.take());
         let readers =
-            [child.stdout.take().map(|pipe| output.follow(pipe)), child.stderr.take().map(|pipe| output.follow(pipe))];
+            [stdout.map(|pipe| output.follow(pipe)).transpose()?, stderr.map(|pipe| output.follow(pipe)).transpose()?];
         let mut told = 0;
-        let ended = attend(&mut child, plan.timeout, ctx, || told = output.tell(ctx, told, false));
-        // A program that left children behind still holds the pipes: the group goes as well.
-        signal_group(child.id(), Signal::KILL);
-        self.note(&child, false);
+        let ended = attend(&mut running.child, plan.timeout, ctx, || told = output.tell(ctx, told, false));
+        drop(running);
         for reader in readers.into_iter().flatten() {
             patiently(READERS_GRACE, || reader.is_finished());
         }
@@ -244,14 +261,16 @@ struct Captured(Arc<Mutex<(Vec<u8>, usize)>>);
 
 impl Captured {
     /// Reads a pipe to its end, so that the program never waits for a reader.
-    fn follow(&self, mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<()> {
+    fn follow(&self, mut pipe: impl Read + Send + 'static) -> Result<JoinHandle<()>, JobError> {
         let kept = self.clone();
-        std::thread::spawn(move || {
+        let reader = move || {
             let mut buffer = [0; 4096];
             while let Ok(count @ 1..) = pipe.read(&mut buffer) {
                 kept.add(buffer.get(..count).unwrap_or_default());
             }
-        })
+        };
+        let failed = |error| JobError::new(format!("a thread that reads the output cannot be started: {error}"));
+        std::thread::Builder::new().spawn(reader).map_err(failed)
     }
 
     fn add(&self, bytes: &[u8]) {
