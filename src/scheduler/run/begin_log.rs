@@ -60,7 +60,7 @@ impl BeginLog<FireTask> for StoredBeginLog {
             Err(error) if is_last => {
                 // The rows of these fires say that they have not begun: a node that finds this one
                 // gone gives them back.
-                ::log::warn!("fires are left to other nodes instance={} error={error}", node.instance);
+                say(|| ::log::warn!("fires are left to other nodes instance={} error={error}", node.instance));
                 for task in &tasks {
                     task.handle.revoke();
                 }
@@ -71,11 +71,8 @@ impl BeginLog<FireTask> for StoredBeginLog {
             Err(error) => {
                 let errors = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
                 let level = if is_loud(errors, LOUD_EVERY) { ::log::Level::Warn } else { ::log::Level::Debug };
-                ::log::log!(
-                    level,
-                    "fires wait: it cannot be noted that they begin instance={} error={error}",
-                    node.instance
-                );
+                let why = "fires wait: it cannot be noted that they begin";
+                say(|| ::log::log!(level, "{why} instance={} error={error}", node.instance));
                 node.prefetch.unbegun().enter(fences);
                 let again = node.clock.ticks().saturating_add(AGAIN);
                 node.clock.wait(&Signal::default(), Some(again));
@@ -83,6 +80,11 @@ impl BeginLog<FireTask> for StoredBeginLog {
             }
         }
     }
+}
+
+/// Says a line. Other workers wait meanwhile, for ever if a logger that panics ended this one.
+fn say(line: impl FnOnce()) {
+    drop(guarded(line));
 }
 
 impl StoredBeginLog {

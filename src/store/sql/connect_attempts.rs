@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use crate::error::FailureClass;
+use crate::guarded::guarded;
 use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
@@ -30,27 +31,26 @@ impl ConnectAttempts {
     pub(super) fn note<T>(&self, outcome: &Result<T, Failure>, longest_pause: Duration) {
         let target = &self.target;
         let mut state = self.state.lock();
+        let (was_failing, has_succeeded) = (state.failure.is_some(), state.has_succeeded);
         match outcome {
-            Ok(_) => {
-                if state.failure.is_some() {
-                    log::info!("the database is reached database={target}");
-                }
-                *state = State { has_succeeded: true, failure: None };
-            }
-            Err(failure) => {
-                // Callers hear of a refusal at once, and nobody waits for a next try.
-                let next = match failure.class {
-                    FailureClass::Permanent if !state.has_succeeded => String::new(),
-                    _ => format!(", next try within {} ms", longest_pause.as_millis()),
-                };
-                if state.failure.is_none() {
-                    log::warn!("no connection to the database{next} database={target} error={:?}", failure.message);
-                }
-                state.failure = Some(failure.clone());
-            }
+            Ok(_) => *state = State { has_succeeded: true, failure: None },
+            Err(failure) => state.failure = Some(failure.clone()),
         }
         drop(state);
         self.tried.notify_all();
+        // A logger is code of the application, which may use this store, or panic.
+        drop(guarded(|| match outcome {
+            Ok(_) if was_failing => log::info!("the database is reached database={target}"),
+            Err(failure) if !was_failing => {
+                // Callers hear of a refusal at once, and nobody waits for a next try.
+                let next = match failure.class {
+                    FailureClass::Permanent if !has_succeeded => String::new(),
+                    _ => format!(", next try within {} ms", longest_pause.as_millis()),
+                };
+                log::warn!("no connection to the database{next} database={target} error={:?}", failure.message);
+            }
+            _ => {}
+        }));
     }
 
     /// True once a connection was made.
