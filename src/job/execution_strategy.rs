@@ -17,9 +17,9 @@ pub type StrategyError = Box<dyn std::error::Error + Send + Sync>;
 /// with the form of [`ExecutionStrategy::parts`] is a strategy.
 ///
 /// The node that fans out the tick asks the strategy in the transaction that does so, while the
-/// cluster waits. A strategy must be quick, decide by its arguments alone, and not block. The
-/// transaction may be tried again, and the strategy asked again for the same tick; the first answer
-/// is then forgotten.
+/// cluster waits. A strategy must be quick, decide by its arguments alone, and not block: it must
+/// not call the scheduler, which would wait for itself. The transaction may be tried again, and the
+/// strategy asked again for the same tick; the first answer is then forgotten.
 ///
 /// An answer that names no node, a node twice, or one that is not among those given is none;
 /// neither is an error or a panic. Then the tick stays due: the node that asked names the trigger

@@ -101,10 +101,10 @@ pub(super) fn services<'a>(
         Arc::clone(&queue),
         Arc::clone(&leftovers),
     );
-    let completer = Completer::new(Arc::clone(node), queue, leftovers);
+    let completer = Completer::new(Arc::clone(node), Arc::clone(&queue), leftovers);
     let given_up = Arc::new(GivenUp::default());
     let heartbeat = HeartbeatKeeper::new(Arc::clone(node), Arc::clone(pool), Arc::clone(&given_up));
-    let run_watch = RunWatch::new(Arc::clone(node), Arc::clone(pool), sender, given_up);
+    let run_watch = RunWatch::new(Arc::clone(node), Arc::clone(pool), (sender, queue), given_up);
     let monitor = Monitor::new(Arc::clone(node), Arc::clone(pool));
     let posts = &node.services;
     let mut services: Vec<(&ServicePost, Box<dyn Service>)> = vec![

@@ -260,21 +260,26 @@ impl Completer {
 
     /// Tries parked completions again; those that are refused again stay.
     fn retry_parked(&mut self) {
-        for ended in std::mem::take(&mut self.parked) {
-            match self.complete_one(&ended.owner, ended.completion.clone(), Refused::Before) {
-                Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
-                Err(_) => self.park(ended),
-            }
+        let parked = std::mem::take(&mut self.parked);
+        let left = until_away(parked, |ended| self.retry_one(ended, Refused::Before));
+        self.parked.extend(left);
+        self.parked_until = self.node.clock.ticks().saturating_add(PARKING_TIME);
+    }
+
+    /// Tries a completion again; gives it back if the store is away.
+    fn retry_one(&mut self, ended: OwnedCompletion, refused: Refused) -> Option<OwnedCompletion> {
+        match self.complete_one(&ended.owner, ended.completion.clone(), refused) {
+            Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
+            Err(error) if error.is_transient() => return Some(ended),
+            Err(_) => self.park(ended),
         }
+        None
     }
 
     /// Tells what was recorded, and keeps what a transaction of its job's holds for later.
     fn settle(&mut self, owner: &Arc<Owner>, batch: Vec<Completion>, mut recorded: CompletionReport) {
         let is_held = |outcome: &CompletionOutcome| *outcome == CompletionOutcome::Held;
         if !recorded.outcomes.iter().any(is_held) {
-            if self.held.is_empty() {
-                self.held_named.clear();
-            }
             return self.node.note_completed(&batch, &recorded);
         }
         let (mut over, mut outcomes) = (Vec::new(), Vec::new());
@@ -302,15 +307,11 @@ impl Completer {
             return;
         }
         let held = std::mem::take(&mut self.held);
-        let left = until_away(held, |ended| {
-            match self.complete_one(&ended.owner, ended.completion.clone(), Refused::Now) {
-                Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
-                Err(error) if error.is_transient() => return Some(ended),
-                Err(_) => self.park(ended),
-            }
-            None
-        });
+        let left = until_away(held, |ended| self.retry_one(ended, Refused::Now));
         self.held.extend(left);
+        if self.held.is_empty() {
+            self.held_named.clear();
+        }
         self.held_until = self.node.clock.ticks().saturating_add(HOLDING_TIME);
     }
 

@@ -9,13 +9,13 @@ use crate::job::StuckAction;
 use crate::listener::{FireEnd, FireEvent, SchedulerListener, lifecycle_log};
 use crate::rules::watch::{self, Due, Limits};
 use crate::scheduler::node::Node;
-use crate::scheduler::run::completion_queue::OwnedCompletion;
+use crate::scheduler::run::completion_queue::{CompletionQueue, OwnedCompletion};
 use crate::scheduler::run::run_handle::{FireTask, RunHandle};
 use crate::scheduler::run::run_result::{ending, outcome_of_stop, rerun_in_its_place};
 use crate::scheduler::run::stop_reason::StopReason;
 use crate::scheduler::run::worker_pool::WorkerPool;
 use crate::store::CompletionInstruction;
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Sender, TrySendError};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +39,7 @@ pub(crate) struct RunWatch {
     node: Arc<Node>,
     pool: Arc<WorkerPool<FireTask>>,
     completions: Sender<OwnedCompletion>,
+    queue: Arc<CompletionQueue>,
     given_up: Arc<GivenUp>,
 }
 
@@ -46,10 +47,10 @@ impl RunWatch {
     pub(crate) fn new(
         node: Arc<Node>,
         pool: Arc<WorkerPool<FireTask>>,
-        completions: Sender<OwnedCompletion>,
+        (completions, queue): (Sender<OwnedCompletion>, Arc<CompletionQueue>),
         given_up: Arc<GivenUp>,
     ) -> Self {
-        Self { node, pool, completions, given_up }
+        Self { node, pool, completions, queue, given_up }
     }
 
     /// Looks after every run; returns when to look again at the latest.
@@ -216,8 +217,11 @@ impl RunWatch {
         completion.ending = ending(end, now);
         node.completions.add(fire);
         node.running_fires.remove(fire.fire_id());
-        if self.completions.send(OwnedCompletion { owner: Arc::clone(&fire.owner), completion }).is_err() {
-            lifecycle_log::completion_abandoned(fire.fire_id());
+        // The last place may be gone since it was looked for.
+        match self.completions.try_send(OwnedCompletion { owner: Arc::clone(&fire.owner), completion }) {
+            Ok(()) => {}
+            Err(TrySendError::Full(ended)) => self.queue.hand_back(node, vec![ended]),
+            Err(TrySendError::Disconnected(_)) => lifecycle_log::completion_abandoned(fire.fire_id()),
         }
         node.services.completer.wake();
     }

@@ -37,8 +37,9 @@ pub trait DeadFireHandler: Send + Sync {
     /// The decision; none if this handler has no say in it.
     ///
     /// A handler is asked inside the transaction that recovers the fire, by the one node that
-    /// recovers it, and must be quick: the cluster waits. The transaction may be tried again, so it
-    /// may be asked again. A handler that panics here has no say.
+    /// recovers it, and must be quick: the cluster waits. A handler must not call the scheduler,
+    /// which would wait for itself. The transaction may be tried again, so it may be asked again. A
+    /// handler that panics here has no say.
     fn decide(&self, fire: &DeadFire) -> Option<DeadFireDecision>;
 }
 
