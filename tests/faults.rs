@@ -451,10 +451,13 @@ fn operations() -> Vec<Operation> {
                 Ok(())
             },
         ),
-        usual("give up", |_, w| {
-            let ids: Vec<String> = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
-            w.a.store.upkeep().abandon(&w.a.owner(), &ids).map(|_| w.running.clear())
-        }),
+        Operation {
+            retried: false,
+            ..usual("give up", |_, w| {
+                let ids: Vec<String> = w.running.iter().map(|fire| fire.fire_id.clone()).collect();
+                w.a.store.upkeep().abandon(&w.a.owner(), &ids).map(|_| w.running.clear())
+            })
+        },
         usual("leave", |_, w| w.a.store.upkeep().leave(&w.a.owner()).map(|_| w.reserved.clear())),
         after(
             "leave with nothing running",

@@ -59,8 +59,8 @@ impl Catalogue<'_> {
     }
 
     /// Pauses the triggers of a job, and asks its runs to stop, wherever they are; returns how many
-    /// triggers changed, and how many runs were asked and not before. Nothing of the job begins, and
-    /// no run of it ends, in between.
+    /// triggers changed, and how many runs were asked and not before. Nothing of the job begins,
+    /// and no run of it ends, in between.
     pub fn pause_job_and_stop(&self, job: &JobKey, who: &str) -> Result<(usize, usize)> {
         let order = storable(&order_of_pause(who), 250);
         self.store.write("pause a job and stop its runs", |s| {
