@@ -184,6 +184,7 @@ impl Engine {
         *self.ending.lock() = Some(me);
         // A logger that panics, for one, is not to leave the node as if it could be started.
         let report = guarded(|| shut_down(node, threads, wait_for_jobs, limit)).unwrap_or_else(|panic| {
+            node.firing.enter_standby();
             ShutdownReport { leave_error: Some(format!("panic: {panic}")), ..ShutdownReport::default() }
         });
         *self.ending.lock() = None;

@@ -112,6 +112,8 @@ impl Steps<'_> {
             node.services.run_watch.wake();
         }
         node.running_fires.begin_stopping();
+        // Ends that the database has refused are tried again at once.
+        node.services.completer.wake();
         // A job that is waited for goes on to its end, as in Quartz.
         if interrupts || !wait_for_jobs {
             node.running_fires.tell_jobs();

@@ -3,11 +3,16 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
 use crate::support::{self, kept_log, wait_until};
+use carnelian::clock::{Clock, ManualClock, SystemClock};
 use carnelian::history::HistoryQuery;
 use carnelian::settings::Settings;
-use carnelian::{FailureClass, IfExists, JobContext, JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
+use carnelian::{
+    FailureClass, IfExists, JobContext, JobDetail, JobKey, Scheduler, SchedulerBuilder, Trigger, TriggerKey,
+};
+use crossbeam_channel::unbounded;
 use diesel::connection::{Connection, SimpleConnection};
 use diesel::{MysqlConnection, PgConnection, SqliteConnection};
+use std::sync::Arc;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(30);
@@ -27,6 +32,10 @@ impl Disk {
     }
 
     fn node(&self) -> Scheduler {
+        self.node_with(|builder| builder)
+    }
+
+    fn node_with(&self, change: impl FnOnce(SchedulerBuilder) -> SchedulerBuilder) -> Scheduler {
         let mut settings = Settings::in_database(&self.name, self.url.parse().unwrap());
         settings.job_store.table_prefix = self.prefix.clone();
         let count = |ctx: &mut JobContext| {
@@ -34,7 +43,7 @@ impl Disk {
             ctx.job_data_mut().put("runs", runs + 1);
             Ok(())
         };
-        let node = Scheduler::builder().settings(settings).job_fn("count", count).build().unwrap();
+        let node = change(Scheduler::builder().settings(settings).job_fn("count", count)).build().unwrap();
         node.migrate().unwrap();
         node
     }
@@ -140,6 +149,75 @@ fn the_data_of_a_job_wait_for_words_that_nobody_knows(url: &str, test: &str) {
     disk.has_room("JOB_DETAILS");
     assert!(node.shutdown_and_wait().is_clean());
     assert_eq!(node.job(job.key()).unwrap().unwrap().data().integer("runs"), Some(1));
+}
+
+/// A job that keeps its data, and a trigger of it that is due.
+fn counts(node: &Scheduler, name: &str) {
+    let job = JobDetail::builder(JobKey::named(name), "count").persist_job_data_after_execution(true).durable(true);
+    let job = job.build().unwrap();
+    let trigger = Trigger::builder(TriggerKey::named(name), job.key().clone());
+    node.schedule_job(job, trigger.build().unwrap()).unwrap();
+}
+
+fn refused() -> usize {
+    kept_log::lines_with(&["completion cannot be recorded", "the ferry has left"]).len()
+}
+
+/// The end of a run waits for its next try, and a job that does not end keeps a worker: the end was
+/// not tried again, and the shutdown waited for it in vain.
+#[test]
+fn an_end_that_was_refused_is_recorded_beside_a_job_that_does_not_end() {
+    if !support::is_alone(module_path!(), "an_end_that_was_refused_is_recorded_beside_a_job_that_does_not_end") {
+        return;
+    }
+    kept_log::keep(log::LevelFilter::Error);
+    in_a_file(|url| {
+        let disk = Disk::of(url);
+        let (end, gate) = unbounded::<()>();
+        let deaf = move |_: &mut JobContext| {
+            let _ = gate.recv();
+            Ok(())
+        };
+        let node = disk.node_with(|builder| builder.job_fn("deaf", deaf));
+        disk.refuses("UPDATE OF JOB_DATA", "JOB_DETAILS", "the ferry has left");
+        node.start().unwrap();
+        let job = JobDetail::builder(JobKey::named("deaf"), "deaf").build().unwrap();
+        let trigger = Trigger::builder(TriggerKey::named("deaf"), job.key().clone()).build().unwrap();
+        node.schedule_job(job, trigger).unwrap();
+        counts(&node, "j");
+        wait_until("the end was refused", LONG, || refused() == 1);
+        wait_until("the other runs", LONG, || node.running_fires().unwrap().len() == 2);
+        disk.has_room("JOB_DETAILS");
+        let report = node.shutdown_now();
+        assert_eq!((report.unrecorded, report.left_executing), (0, 1), "{report:?}");
+        assert_eq!(node.job(&JobKey::named("j")).unwrap().unwrap().data().integer("runs"), Some(1));
+        drop(end);
+    });
+}
+
+/// A minute after an end was refused it is tried again, though other ends are refused meanwhile.
+#[test]
+fn an_end_that_was_refused_is_tried_again_though_others_are_refused_after_it() {
+    if !support::is_alone(module_path!(), "an_end_that_was_refused_is_tried_again_though_others_are_refused_after_it") {
+        return;
+    }
+    kept_log::keep(log::LevelFilter::Error);
+    in_a_file(|url| {
+        let disk = Disk::of(url);
+        let clock = Arc::new(ManualClock::at(SystemClock::default().wall_time()));
+        let node = disk.node_with(|builder| builder.clock(Arc::clone(&clock) as Arc<dyn Clock>));
+        disk.refuses("UPDATE OF JOB_DATA", "JOB_DETAILS", "the ferry has left");
+        node.start().unwrap();
+        counts(&node, "first");
+        wait_until("the first end was refused", LONG, || refused() == 1);
+        clock.advance(Duration::from_secs(40));
+        counts(&node, "second");
+        wait_until("the second end was refused", LONG, || refused() == 2);
+        disk.has_room("JOB_DETAILS");
+        clock.advance(Duration::from_secs(21));
+        wait_until("both ends are recorded", LONG, || node.history(&HistoryQuery::default()).unwrap().len() == 2);
+        assert!(node.shutdown_now().is_clean());
+    });
 }
 
 /// A call that finds no room says so, stores nothing, and may be made again.

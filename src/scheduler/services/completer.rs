@@ -53,7 +53,8 @@ pub(crate) struct Completer {
     /// The first of the next owner's.
     next: Option<OwnedCompletion>,
     parked: Vec<OwnedCompletion>,
-    parked_until: Duration,
+    /// The time at which the parked completions were tried last, or the first of them was parked.
+    parked_at: Duration,
     /// The completions that a transaction of their job's holds.
     held: Vec<OwnedCompletion>,
     held_until: Duration,
@@ -74,7 +75,7 @@ impl Completer {
             in_doubt: 0,
             next: None,
             parked: Vec::new(),
-            parked_until: Duration::ZERO,
+            parked_at: Duration::ZERO,
             held: Vec::new(),
             held_until: Duration::ZERO,
             held_named: BTreeSet::new(),
@@ -220,7 +221,7 @@ impl Completer {
             other => return other,
         };
         // A database that refuses it may be away in words that are not known here.
-        if refused == Refused::Now && error.failure_class().is_some() {
+        if refused == Refused::Now && error.failure_class().is_some() && !blames_values(&error) {
             return Err(error);
         }
         // The job's texts and data are the likeliest reason; without them at least the end of the
@@ -254,16 +255,27 @@ impl Completer {
             let oldest = self.parked.remove(0);
             lifecycle_log::completion_abandoned(&oldest.completion.fire_id);
         }
+        if self.parked.is_empty() {
+            self.parked_at = self.node.clock.ticks();
+        }
         self.parked.push(ended);
-        self.parked_until = self.node.clock.ticks().saturating_add(PARKING_TIME);
     }
 
-    /// Tries parked completions again; those that are refused again stay.
+    /// The time of the next try of parked completions. A node that ends has no minute left.
+    fn parked_until(&self) -> Duration {
+        let ends = self.node.running_fires.stopping.is_set();
+        self.parked_at.saturating_add(if ends { HOLDING_TIME } else { PARKING_TIME })
+    }
+
+    /// Tries parked completions again, if it is time; those that are refused again stay.
     fn retry_parked(&mut self) {
+        if self.parked.is_empty() || self.node.clock.ticks() < self.parked_until() {
+            return;
+        }
         let parked = std::mem::take(&mut self.parked);
         let left = until_away(parked, |ended| self.retry_one(ended, Refused::Before));
         self.parked.extend(left);
-        self.parked_until = self.node.clock.ticks().saturating_add(PARKING_TIME);
+        self.parked_at = self.node.clock.ticks();
     }
 
     /// Tries a completion again; gives it back if the store is away.
@@ -317,7 +329,7 @@ impl Completer {
 
     /// The time at which to look again at what was left, if anything was.
     fn next_retry(&self) -> Option<Duration> {
-        let parked = (!self.parked.is_empty()).then_some(self.parked_until);
+        let parked = (!self.parked.is_empty()).then(|| self.parked_until());
         let held = (!self.held.is_empty()).then_some(self.held_until);
         parked.into_iter().chain(held).min()
     }
@@ -331,6 +343,14 @@ fn until_away<T>(all: Vec<T>, attempt: impl FnMut(T) -> Option<T>) -> Vec<T> {
     all.chain(first).collect()
 }
 
+/// True if the database refuses the values themselves: to wait would change nothing.
+fn blames_values(error: &Error) -> bool {
+    let words = error.to_string();
+    ["no equivalent in encoding", "too long", "check constraint", "Incorrect string value", "max_allowed_packet"]
+        .iter()
+        .any(|one| words.contains(one))
+}
+
 /// The report on fires that belonged to another node by then.
 fn of_another(fires: usize) -> CompletionReport {
     CompletionReport { outcomes: vec![CompletionOutcome::Fenced; fires], ..CompletionReport::default() }
@@ -339,6 +359,7 @@ fn of_another(fires: usize) -> CompletionReport {
 impl Service for Completer {
     fn run_once(&mut self) -> Result<Next> {
         self.retry_held();
+        self.retry_parked();
         self.gather();
         if let Some(owner) = self.batch_owner.clone() {
             if let Some(until) = self.batching_deadline() {
@@ -354,12 +375,9 @@ impl Service for Completer {
             return Ok(Next::Now);
         }
         let leftovers_again = is_left.then(|| self.node.clock.ticks().saturating_add(HOLDING_TIME));
-        let is_last = self.node.running_fires.stopping.is_set() && self.queue.is_over(&self.node);
         if self.next_retry().is_none() && leftovers_again.is_none() {
+            let is_last = self.node.running_fires.stopping.is_set() && self.queue.is_over(&self.node);
             return Ok(if is_last { Next::Stop } else { Next::WhenSignalled });
-        }
-        if !self.parked.is_empty() && (is_last || self.node.clock.ticks() >= self.parked_until) {
-            self.retry_parked();
         }
         Ok(self.next_retry().into_iter().chain(leftovers_again).min().map_or(Next::WhenSignalled, Next::At))
     }

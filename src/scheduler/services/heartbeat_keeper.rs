@@ -179,15 +179,16 @@ impl HeartbeatKeeper {
         }
     }
 
-    /// Obeys cancels, and sends the beats if it is time.
+    /// Sends the beats if it is time, and obeys cancels: a look for orders may wait for a
+    /// connection, and a beat must not.
     fn ask_and_beat(&mut self, now: Duration) -> Result<()> {
-        if self.node.notifications.cancel.swap(false) {
-            self.obey_cancels().inspect_err(|_| self.node.notifications.cancel.set(true))?;
-        }
         if self.next_heartbeat().is_none_or(|at| now >= at) {
             self.send_heartbeats(now)?;
             self.last = Some(now);
             self.reap_dead_workers();
+        }
+        if self.node.notifications.cancel.swap(false) {
+            self.obey_cancels().inspect_err(|_| self.node.notifications.cancel.set(true))?;
         }
         Ok(())
     }

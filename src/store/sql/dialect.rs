@@ -51,7 +51,8 @@ pub(super) fn session_setup(backend: Backend, synchronous: Synchronous) -> &'sta
                     may("SET client_min_messages = warning"),
                     // Failures are known by their words. Only a superuser may, or who was granted
                     // it; else the words that are known of other languages have to do.
-                    may("SET lc_messages = 'C'"),
+                    may("SELECT set_config('lc_messages', 'C', false) \
+                         WHERE current_setting('lc_messages') !~* '^(c|posix|en.*)([.].*)?$'"),
                 ]
             }
         }

@@ -15,8 +15,10 @@ use std::time::Duration;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
 /// The purposes that need no lock, and without which others take the node or its runs for dead.
-/// Threads that wait for a lock may hold all connections for longer than that takes.
-const SIGNS_OF_LIFE: [&str; 4] = ["check in", "look at the cluster", "beat", "look for missed beats"];
+/// Threads that wait for a lock may hold all connections for longer than that takes. The last two
+/// come between a check-in and the moment from which the check-in counts.
+const SIGNS_OF_LIFE: [&str; 6] =
+    ["check in", "look at the cluster", "beat", "look for missed beats", "look for parts", "note the last work"];
 
 /// Most connections that are kept for them: check-in and beats are two threads.
 const SPARE: u32 = 2;

@@ -50,7 +50,6 @@ pub(super) const TRANSLATED: &[(&str, FailureClass)] = &[
     ("არასაკმარისი გაზიარებული მეხსიერება", InsufficientResources),
     // Korean.
     ("시간 초과로 작업을 취소합니다", LockWait),
-    ("명령실행시간 초과로 작업을 취소합니다", LockWait),
     ("캐시된 계획에서 결과 형식을 바꾸지 않아야 함", ConnectionLost),
     ("파일을 확장할 수 없음: ", InsufficientResources),
     ("메모리 부족", InsufficientResources),

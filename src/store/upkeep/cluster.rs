@@ -23,7 +23,7 @@ impl Upkeep<'_> {
 
     /// The nodes and the fires of the cluster, and the time.
     pub(crate) fn cluster_now(&self) -> Result<ClusterNow> {
-        self.store.read("look at the cluster", |s| {
+        self.store.read("list nodes and fires", |s| {
             let fired = s.fired(FiredSelection::All)?;
             let (nodes, now_ms) = self.statuses(s, &fired)?;
             let beats = if fired.is_empty() { Vec::new() } else { s.rows::<HeartbeatRow>().list()? };
