@@ -35,7 +35,7 @@ type Hold = (&'static str, Sender<()>, Receiver<()>);
 
 /// One transaction in five gets no connection, of the others one in five is not committed, and of
 /// the rest one in five is, and nobody is told: what Quartz does to its own stores. The thread that
-/// made it is spared.
+/// made it is spared, and so is the thread that leaves the cluster for it.
 struct Dice {
     seed: u64,
     thrown: AtomicU64,
@@ -46,6 +46,11 @@ impl Dice {
     fn new(seed: u64) -> Self {
         println!("the database fails by the dice of CARNELIAN_SEED={seed}");
         Self { seed, thrown: AtomicU64::new(0), spared: std::thread::current().id() }
+    }
+
+    /// The thread that leaves the cluster works for the one that ends the node.
+    fn spares(&self, thread: &std::thread::Thread) -> bool {
+        thread.id() == self.spared || thread.name().is_some_and(|name| name.ends_with("-leave"))
     }
 
     /// A number below 10 (the finisher of splitmix64, of a counter).
@@ -102,7 +107,7 @@ impl Switch {
         begin: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        let Some(dice) = self.dice.as_ref().filter(|dice| dice.spared != std::thread::current().id()) else {
+        let Some(dice) = self.dice.as_ref().filter(|dice| !dice.spares(&std::thread::current())) else {
             return self.inner.transact(purpose, begin, work);
         };
         if dice.throw() < 2 {
