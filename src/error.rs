@@ -160,6 +160,9 @@ pub enum FailureClass {
     InsufficientResources,
     /// A unique key exists already.
     UniqueViolation,
+    /// The database refuses a value: it is too long, against a check, or not to be had in the
+    /// database's encoding.
+    InvalidData,
     /// Anything else: trying again will not help.
     Permanent,
 }
@@ -176,6 +179,7 @@ words! {
         Unavailable = "unavailable",
         InsufficientResources = "insufficient_resources",
         UniqueViolation = "unique_violation",
+        InvalidData = "invalid_data",
         Permanent = "permanent",
     }
 }

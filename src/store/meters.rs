@@ -55,6 +55,7 @@ mod tests {
             Unavailable,
             InsufficientResources,
             UniqueViolation,
+            InvalidData,
             Permanent,
         ] {
             let meters = StoreMeters::default();

@@ -192,6 +192,7 @@ impl JobStore {
         loop {
             tries += 1;
             let mut worked = false;
+            let tried = self.clock.ticks();
             let outcome = self.once_dyn(purpose, mode, &mut |s| {
                 worked = false;
                 work(s)?;
@@ -212,10 +213,11 @@ impl JobStore {
                 }
                 Err(error) => error,
             };
-            let waited = self.clock.ticks().saturating_sub(begun);
+            let now = self.clock.ticks();
+            let (waited, took) = (now.saturating_sub(begun), now.saturating_sub(tried));
             // A read that was not cut short by a lock has taken as long as a statement may.
             let is_lock_wait = error.failure_class() == Some(FailureClass::LockWait);
-            let is_slow = is_lock_wait && !mode.may_write() && waited >= LONGEST_READ;
+            let is_slow = is_lock_wait && !mode.may_write() && took >= LONGEST_READ;
             if !error.is_transient() || is_slow || tries >= MAX_TRIES || self.was_waited_for(&error, waited) {
                 return Err(error);
             }

@@ -2,7 +2,7 @@
 
 use super::acquirer::Leftovers;
 use super::service::{Next, Service};
-use crate::error::{Error, FailureClass, Result, storable};
+use crate::error::{FailureClass, Result, storable};
 use crate::listener::lifecycle_log;
 use crate::scheduler::node::Node;
 use crate::scheduler::run::completion_queue::{CompletionQueue, MOST_COMPLETED, MOST_TEXT_BYTES, OwnedCompletion};
@@ -20,22 +20,22 @@ const MOST_FOLLOWED: usize = 50;
 const BATCH_WAIT: Duration = Duration::from_millis(1);
 
 /// The time for which a completion that the store refuses for good waits for its next try.
-const PARKING_TIME: Duration = Duration::from_secs(60);
+const REFUSAL_TIME: Duration = Duration::from_secs(60);
 
 /// The time for which a completion waits that a transaction of its job's holds, and what the
 /// acquirer has left and the store cannot take back.
 const HOLDING_TIME: Duration = Duration::from_secs(1);
 
-/// Beyond so many parked completions the oldest is given up; its row stays until this node ends.
-const MOST_PARKED: usize = 1000;
+/// Beyond so many refused completions the oldest is given up; its row stays until this node ends.
+const MOST_REFUSED: usize = 1000;
 
-/// The time since which the database refuses a completion for good.
+/// The tries to record a completion.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Refused {
-    /// Now at the earliest: nothing of the completion is given up yet.
-    Now,
-    /// A while ago already: rather without its texts and data than not at all.
-    Before,
+enum Attempt {
+    /// The first: nothing of the completion is given up yet.
+    First,
+    /// One after a refusal: rather without its texts and data than not at all.
+    AfterRefusal,
 }
 
 /// The completion service.
@@ -52,9 +52,10 @@ pub(crate) struct Completer {
     in_doubt: usize,
     /// The first of the next owner's.
     next: Option<OwnedCompletion>,
-    parked: Vec<OwnedCompletion>,
-    /// The time at which the parked completions were tried last, or the first of them was parked.
-    parked_at: Duration,
+    /// The completions that the database refuses for good.
+    refused: Vec<OwnedCompletion>,
+    /// The time at which the refused completions were tried last, or the first was refused.
+    refused_at: Duration,
     /// The completions that a transaction of their job's holds.
     held: Vec<OwnedCompletion>,
     held_until: Duration,
@@ -74,8 +75,8 @@ impl Completer {
             batch_owner: None,
             in_doubt: 0,
             next: None,
-            parked: Vec::new(),
-            parked_at: Duration::ZERO,
+            refused: Vec::new(),
+            refused_at: Duration::ZERO,
             held: Vec::new(),
             held_until: Duration::ZERO,
             held_named: BTreeSet::new(),
@@ -178,7 +179,7 @@ impl Completer {
     fn complete_singly(&mut self, owner: &Arc<Owner>) -> Result<()> {
         while !self.batch.is_empty() {
             let completion = self.batch.remove(0);
-            match self.complete_one(owner, completion.clone(), Refused::Now) {
+            match self.complete_one(owner, completion.clone(), Attempt::First) {
                 Ok(recorded) => self.settle(owner, vec![completion], recorded),
                 Err(error) if error.is_transient() => {
                     let is_unknown = error.failure_class() == Some(FailureClass::CommitUnknown);
@@ -192,7 +193,7 @@ impl Completer {
                 }
                 Err(error) => {
                     lifecycle_log::completion_refused(&completion.fire_id, &error.to_string());
-                    self.park(OwnedCompletion { owner: Arc::clone(owner), completion });
+                    self.refuse(OwnedCompletion { owner: Arc::clone(owner), completion });
                 }
             }
         }
@@ -205,7 +206,7 @@ impl Completer {
         !self.node.lease.is_held_by(owner)
     }
 
-    fn complete_one(&self, owner: &Owner, mut completion: Completion, refused: Refused) -> Result<CompletionReport> {
+    fn complete_one(&self, owner: &Owner, mut completion: Completion, attempt: Attempt) -> Result<CompletionReport> {
         completion.guarded |= self.is_doubtful(owner);
         let one = |completion: &Completion| match self
             .node
@@ -221,7 +222,7 @@ impl Completer {
             other => return other,
         };
         // A database that refuses it may be away in words that are not known here.
-        if refused == Refused::Now && error.failure_class().is_some() && !blames_values(&error) {
+        if attempt == Attempt::First && !matches!(error.failure_class(), None | Some(FailureClass::InvalidData)) {
             return Err(error);
         }
         // The job's texts and data are the likeliest reason; without them at least the end of the
@@ -237,53 +238,53 @@ impl Completer {
             None if has_words => "the result, the error or the log",
             None => return Err(error),
         };
-        self.node.listeners.error(&format!(
-            "{what} of job `{}` cannot be stored after fire {}: {error}",
-            completion.job, completion.fire_id
-        ));
-        let again = one(&completion);
-        if !has_words || again.as_ref().err().is_none_or(Error::is_transient) {
-            return again;
+        let mut again = one(&completion);
+        if has_words && again.as_ref().is_err_and(|error| !error.is_transient()) {
+            (completion.ending.error, completion.ending.result) = (None, None);
+            completion.log.clear();
+            again = one(&completion);
         }
-        (completion.ending.error, completion.ending.result) = (None, None);
-        completion.log.clear();
-        one(&completion)
+        if again.is_ok() {
+            let (job, fire) = (&completion.job, &completion.fire_id);
+            self.node.listeners.error(&format!("{what} of job `{job}` cannot be stored after fire {fire}: {error}"));
+        }
+        again
     }
 
-    fn park(&mut self, ended: OwnedCompletion) {
-        if self.parked.len() >= MOST_PARKED {
-            let oldest = self.parked.remove(0);
+    fn refuse(&mut self, ended: OwnedCompletion) {
+        if self.refused.len() >= MOST_REFUSED {
+            let oldest = self.refused.remove(0);
             lifecycle_log::completion_abandoned(&oldest.completion.fire_id);
         }
-        if self.parked.is_empty() {
-            self.parked_at = self.node.clock.ticks();
+        if self.refused.is_empty() {
+            self.refused_at = self.node.clock.ticks();
         }
-        self.parked.push(ended);
+        self.refused.push(ended);
     }
 
-    /// The time of the next try of parked completions. A node that ends has no minute left.
-    fn parked_until(&self) -> Duration {
+    /// The time of the next try of refused completions. A node that ends has no minute left.
+    fn refused_until(&self) -> Duration {
         let ends = self.node.running_fires.stopping.is_set();
-        self.parked_at.saturating_add(if ends { HOLDING_TIME } else { PARKING_TIME })
+        self.refused_at.saturating_add(if ends { HOLDING_TIME } else { REFUSAL_TIME })
     }
 
-    /// Tries parked completions again, if it is time; those that are refused again stay.
-    fn retry_parked(&mut self) {
-        if self.parked.is_empty() || self.node.clock.ticks() < self.parked_until() {
+    /// Tries refused completions again, if it is time; those that are refused again stay.
+    fn retry_refused(&mut self) {
+        if self.refused.is_empty() || self.node.clock.ticks() < self.refused_until() {
             return;
         }
-        let parked = std::mem::take(&mut self.parked);
-        let left = until_away(parked, |ended| self.retry_one(ended, Refused::Before));
-        self.parked.extend(left);
-        self.parked_at = self.node.clock.ticks();
+        let refused = std::mem::take(&mut self.refused);
+        let left = until_away(refused, |ended| self.retry_one(ended, Attempt::AfterRefusal));
+        self.refused.extend(left);
+        self.refused_at = self.node.clock.ticks();
     }
 
     /// Tries a completion again; gives it back if the store is away.
-    fn retry_one(&mut self, ended: OwnedCompletion, refused: Refused) -> Option<OwnedCompletion> {
-        match self.complete_one(&ended.owner, ended.completion.clone(), refused) {
+    fn retry_one(&mut self, ended: OwnedCompletion, attempt: Attempt) -> Option<OwnedCompletion> {
+        match self.complete_one(&ended.owner, ended.completion.clone(), attempt) {
             Ok(recorded) => self.settle(&ended.owner, vec![ended.completion], recorded),
             Err(error) if error.is_transient() => return Some(ended),
-            Err(_) => self.park(ended),
+            Err(_) => self.refuse(ended),
         }
         None
     }
@@ -319,7 +320,7 @@ impl Completer {
             return;
         }
         let held = std::mem::take(&mut self.held);
-        let left = until_away(held, |ended| self.retry_one(ended, Refused::Now));
+        let left = until_away(held, |ended| self.retry_one(ended, Attempt::First));
         self.held.extend(left);
         if self.held.is_empty() {
             self.held_named.clear();
@@ -329,9 +330,9 @@ impl Completer {
 
     /// The time at which to look again at what was left, if anything was.
     fn next_retry(&self) -> Option<Duration> {
-        let parked = (!self.parked.is_empty()).then(|| self.parked_until());
+        let refused = (!self.refused.is_empty()).then(|| self.refused_until());
         let held = (!self.held.is_empty()).then_some(self.held_until);
-        parked.into_iter().chain(held).min()
+        refused.into_iter().chain(held).min()
     }
 }
 
@@ -343,14 +344,6 @@ fn until_away<T>(all: Vec<T>, attempt: impl FnMut(T) -> Option<T>) -> Vec<T> {
     all.chain(first).collect()
 }
 
-/// True if the database refuses the values themselves: to wait would change nothing.
-fn blames_values(error: &Error) -> bool {
-    let words = error.to_string();
-    ["no equivalent in encoding", "too long", "check constraint", "Incorrect string value", "max_allowed_packet"]
-        .iter()
-        .any(|one| words.contains(one))
-}
-
 /// The report on fires that belonged to another node by then.
 fn of_another(fires: usize) -> CompletionReport {
     CompletionReport { outcomes: vec![CompletionOutcome::Fenced; fires], ..CompletionReport::default() }
@@ -359,7 +352,7 @@ fn of_another(fires: usize) -> CompletionReport {
 impl Service for Completer {
     fn run_once(&mut self) -> Result<Next> {
         self.retry_held();
-        self.retry_parked();
+        self.retry_refused();
         self.gather();
         if let Some(owner) = self.batch_owner.clone() {
             if let Some(until) = self.batching_deadline() {
@@ -388,7 +381,7 @@ impl Service for Completer {
         while let Ok(Next::Now) = self.run_once() {}
         self.leftovers.forget(&self.node, &self.queue);
         let left = self.batch.iter().map(|c| &c.fire_id).chain(self.next.iter().map(|e| &e.completion.fire_id));
-        for fire_id in left.chain(self.parked.iter().chain(&self.held).map(|ended| &ended.completion.fire_id)) {
+        for fire_id in left.chain(self.refused.iter().chain(&self.held).map(|ended| &ended.completion.fire_id)) {
             lifecycle_log::completion_abandoned(fire_id);
         }
         while let Some(ended) = self.queue.next_of_all() {

@@ -17,6 +17,7 @@ pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
     let message = error.to_string();
     let class = match error {
         Error::DatabaseError(DatabaseErrorKind::UniqueViolation, _) => UniqueViolation,
+        Error::DatabaseError(DatabaseErrorKind::CheckViolation, _) => InvalidData,
         Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) if backend == Backend::Mysql => Deadlock,
         Error::DatabaseError(DatabaseErrorKind::SerializationFailure, _) => Serialization,
         Error::DatabaseError(DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand, _) => {
@@ -45,6 +46,7 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
                 ("unable to open database file", Unavailable),
                 // At a commit it is not known what has reached the disk.
                 ("disk I/O error", ConnectionLost),
+                ("string or blob too big", InvalidData),
             ]
         }
         Backend::Postgres => &[
@@ -76,6 +78,8 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("is not accepting commands", InsufficientResources),
             // A column has another type since this connection has prepared the statement.
             (OUTDATED_PLAN, ConnectionLost),
+            ("no equivalent in encoding", InvalidData),
+            ("value too long", InvalidData),
             // By an operator, who calls `pg_cancel_backend`.
             ("due to user request", ConnectionLost),
             // Words of PgBouncer.
@@ -129,6 +133,10 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             ("communication packets", ConnectionLost),
             ("Commands out of sync", ConnectionLost),
             ("Table definition has changed", Serialization),
+            ("Data too long", InvalidData),
+            ("` failed for `", InvalidData),
+            ("Incorrect string value", InvalidData),
+            ("max_allowed_packet", InvalidData),
         ],
     };
     // Client libraries spell the same words differently: libmysqlclient `server has gone away`,
@@ -256,6 +264,21 @@ mod tests {
             ("Connection killed by MaxScale: Router could not recover from connection errors", ConnectionLost),
         ] {
             assert_eq!(by_words(Backend::Mysql, message), class, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_refused_is_told_from_a_database_that_is_away() {
+        for (backend, message) in [
+            (Backend::Postgres, "character with byte sequence 0xe2 0x80 0xa6 in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\""),
+            (Backend::Postgres, "value too long for type character varying(95)"),
+            (Backend::Mysql, "Data too long for column 'ENTRY_ID' at row 1"),
+            (Backend::Mysql, "Incorrect string value: '\\xF0\\x9F' for column `db`.`t`.`c` at row 1"),
+            (Backend::Mysql, "CONSTRAINT `owner` failed for `db`.`CN_HISTORY`"),
+            (Backend::Mysql, "Got a packet bigger than 'max_allowed_packet' bytes"),
+            (Backend::Sqlite, "string or blob too big"),
+        ] {
+            assert_eq!(by_words(backend, message), FailureClass::InvalidData, "{message}");
         }
     }
 
