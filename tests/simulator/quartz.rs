@@ -503,7 +503,7 @@ impl World {
             let not_met_yet = &self.java.borrow().known.not_met_yet;
             let may = |one: &FiredRow| is_of_quartz(&one.instance) || not_met_yet.contains(&one.fire_id);
             let are_excused = others.iter().all(may);
-            if is_reserved && !are_excused {
+            if !are_excused {
                 self.problem(format!("{key} is reserved by others beside {}, which fires it: {others:?}", node.name));
             }
             let known = &reserved.row;
