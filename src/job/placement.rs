@@ -34,7 +34,7 @@ const MOST: usize = 64;
 /// # Ok::<(), carnelian::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[must_use = "it does nothing until a job's policy is given it"]
 pub struct Placement {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
@@ -216,6 +216,13 @@ impl From<LabelRule> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A node that passed it over would run the job where it must not.
+    #[test]
+    fn a_constraint_of_a_later_version_cannot_be_read() {
+        let read = |text: &str| serde_json::from_str::<Placement>(text);
+        assert!(read(r#"{"allow": ["a"]}"#).is_ok() && read(r#"{"zones": ["eu"]}"#).is_err());
+    }
 
     #[test]
     fn a_placement_that_makes_no_sense_is_refused() {

@@ -333,7 +333,8 @@ impl JobPolicy {
         Ok(Some(text))
     }
 
-    /// As it was stored, perhaps by a later version: what is not known here is passed over.
+    /// As it was stored, perhaps by a later version: what is not known here is passed over, but for
+    /// constraints of the placement.
     pub(crate) fn decode(text: &str) -> std::result::Result<Self, String> {
         serde_json::from_str(text).map_err(|why| format!("POLICY: {why}"))
     }

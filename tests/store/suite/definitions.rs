@@ -3,6 +3,7 @@
 
 use super::*;
 use carnelian::definitions::{DefinitionReport, OrphanedDefinitions, WhyLeft};
+use carnelian::store::CompletionInstruction;
 use carnelian::{CronSchedule, Error, JobDefinition, JobKey, OnChange, Trigger, TriggerKey};
 
 const SOURCE: &str = "billing";
@@ -116,6 +117,49 @@ fn what_an_operator_has_changed_stays_until_the_code_changes() {
     let report = sync(&cluster, &policies(4));
     assert_eq!(report.updated, [job_key("nightly"), job_key("enforced")]);
     assert_eq!(["nightly", "kept", "enforced"].map(hour), [4, 7, 4]);
+}
+
+on_each_database!(data_of_runs_stay_when_the_code_of_their_job_changes);
+/// A cursor fell back to where the code begins when a release changed the job's description.
+fn data_of_runs_stay_when_the_code_of_their_job_changes() {
+    let cluster = Cluster::new(open());
+    let a = cluster.node("A");
+    let code = |description: &str, persists: bool| {
+        let job = job("feed").persist_job_data_after_execution(persists).description(description);
+        let job = job.data("last_id", "0").build().unwrap();
+        JobDefinition::new(job).trigger(minutely("feed", "feed", NOW).build().unwrap())
+    };
+    let last_id = || {
+        let stored = cluster.store.catalogue().job(&job_key("feed")).unwrap().unwrap();
+        (stored.description().unwrap().to_owned(), stored.data().text("last_id").unwrap().to_owned())
+    };
+    sync(&cluster, &[code("reads", true)]);
+    let fire = a.fire_one();
+    let mut data = fire.job.data().clone();
+    data.put("last_id", "918273");
+    a.complete_all(&[fire.completion(CompletionInstruction::NoInstruction, Some(data))]);
+    assert_eq!(sync(&cluster, &[code("reads all", true)]).updated, [job_key("feed")]);
+    assert_eq!(last_id(), ("reads all".to_owned(), "918273".to_owned()));
+    // Data that belong to no run are the code's.
+    sync(&cluster, &[code("reads once", false)]);
+    assert_eq!(last_id(), ("reads once".to_owned(), "0".to_owned()));
+}
+
+on_each_database!(a_definition_that_was_kept_out_is_stored_once_it_may_be);
+/// Its form was noted as if it were stored: then the job counted as changed by hand.
+fn a_definition_that_was_kept_out_is_stored_once_it_may_be() {
+    let cluster = Cluster::new(open());
+    sync(&cluster, &[nightly(2)]);
+    let hour = || {
+        let next = cluster.store.catalogue().trigger(&own("nightly")).unwrap().unwrap().next_fire_time().unwrap();
+        next.timestamp_millis() / (60 * MINUTE) % 24
+    };
+    for _ in 0..2 {
+        assert_eq!(sync(&cluster, &[nightly(3).on_change(OnChange::Keep)]).left, left("nightly", WhyLeft::Kept));
+    }
+    assert_eq!(hour(), 2);
+    assert_eq!(sync(&cluster, &[nightly(3)]).updated, [job_key("nightly")]);
+    assert_eq!(hour(), 3);
 }
 
 on_each_database!(a_deleted_job_comes_back_and_a_trigger_that_has_ended_does_not);

@@ -6,10 +6,10 @@ mod survey;
 
 pub use report::{DefinitionReport, OrphanedDefinitions};
 
-use self::survey::{Found, Judged, Survey, is_noted};
+use self::survey::{Found, Judged, Survey};
 use super::if_stored::IfStored;
 use crate::error::{Error, Result};
-use crate::job::JobDefinition;
+use crate::job::{JobDefinition, JobDetail};
 use crate::key::{JobKey, TriggerKey, check_name};
 use crate::rules::declared::{Decision, WhyLeft};
 use crate::store::Catalogue;
@@ -116,31 +116,53 @@ impl Catalogue<'_> {
         {
             self.remove_undefined_triggers(s, judged.definition, judged.before.as_ref())?;
         }
-        for Judged { definition, decision, before, is_job_same, differing } in &found.judged {
+        for judged in &found.judged {
+            let Judged { definition, decision, is_job_same, differing, .. } = judged;
             match decision {
                 Decision::Leave(WhyLeft::NewerStored | WhyLeft::ChangedByHand) => continue,
-                Decision::Leave(_) if is_noted(definition, before.as_ref()) => continue,
+                Decision::Leave(_) if judged.is_noted() => continue,
                 Decision::Leave(_) => {}
                 Decision::Insert | Decision::Update => {
                     if !is_job_same {
-                        self.put_jobs(s, std::iter::once(&definition.job), IfStored::Replace)?;
+                        let job = self.with_data_of_runs(s, &definition.job)?;
+                        self.put_jobs(s, std::iter::once(&job), IfStored::Replace)?;
                     }
                     for trigger in differing {
                         self.put_defined_trigger(s, definition, trigger, report)?;
                     }
                 }
             }
+            // A definition that was kept out has neither form nor triggers in the store.
+            let (hash, triggers) = match judged.is_kept_out() {
+                true => (String::new(), Vec::new()),
+                false => (form::hash(definition), definition.triggers.iter().map(|one| one.key.clone()).collect()),
+            };
             noted.push(DefinitionRow {
                 job: definition.job.key.clone(),
                 source: source.to_owned(),
                 revision: i64::from(definition.revision),
-                hash: form::hash(definition),
+                hash,
                 made_ms: now_ms,
-                triggers: definition.triggers.iter().map(|trigger| trigger.key.clone()).collect(),
+                triggers,
             });
         }
         s.delete_definitions(&found.forgotten)?;
         s.put_definitions(&noted)
+    }
+
+    /// The job of a definition as it takes the place of a stored one. Data that belong to its runs
+    /// stay as they are, of the version that they are of: only the first form has them of the code.
+    fn with_data_of_runs(&self, s: &mut dyn Session, job: &JobDetail) -> Result<JobDetail> {
+        let stored = match job.persist_job_data_after_execution {
+            true => s.job(&job.key)?.and_then(|row| self.store.job_detail(&row).ok()),
+            false => None,
+        };
+        let is_of_runs =
+            |stored: &JobDetail| stored.persist_job_data_after_execution && stored.job_type == job.job_type;
+        let Some(stored) = stored.filter(is_of_runs) else { return Ok(job.clone()) };
+        let noted = s.job_versions(std::slice::from_ref(&job.key))?;
+        let version = self.node.types.read().noted_version(&stored, &noted).unwrap_or(1);
+        Ok(JobDetail { data: stored.data, version: Some(version), ..job.clone() })
     }
 
     /// Stores a trigger in the place of its old form. A paused trigger stays paused; a trigger

@@ -5,7 +5,7 @@ use super::report::DefinitionReport;
 use crate::error::{Error, Result};
 use crate::job::{JobDefinition, JobDetail, OnChange};
 use crate::key::{JobKey, TriggerKey};
-use crate::rules::declared::{Decision, Stored, decide};
+use crate::rules::declared::{Decision, Stored, WhyLeft, decide};
 use crate::store::row::{DefinitionRow, JobRow, TriggerRow, TriggerSelection};
 use crate::store::{Catalogue, Session};
 use crate::trigger::{START_WHEN_STORED, Trigger, TriggerState};
@@ -89,17 +89,26 @@ impl Found<'_> {
 
     /// True if all decisions are noted already.
     pub(super) fn is_noted(&self) -> bool {
-        self.forgotten.is_empty()
-            && self.judged.iter().all(|judged| is_noted(judged.definition, judged.before.as_ref()))
+        self.forgotten.is_empty() && self.judged.iter().all(Judged::is_noted)
     }
 }
 
-/// True if this form of the definition is noted already, or a later revision is.
-pub(super) fn is_noted(definition: &JobDefinition, before: Option<&DefinitionRow>) -> bool {
-    let revision = i64::from(definition.revision);
-    before.is_some_and(|row| {
-        row.revision > revision || (row.revision == revision && form::is_of(&row.hash, &form::hash(definition)))
-    })
+impl Judged<'_> {
+    /// True if this form of the definition is noted already, or a later revision is. A form that is
+    /// kept out is not noted: it was never stored.
+    pub(super) fn is_noted(&self) -> bool {
+        let revision = i64::from(self.definition.revision);
+        self.before.as_ref().is_some_and(|row| {
+            row.revision > revision
+                || self.is_kept_out()
+                || (row.revision == revision && form::is_of(&row.hash, &form::hash(self.definition)))
+        })
+    }
+
+    /// True if something else is stored, and stays.
+    pub(super) fn is_kept_out(&self) -> bool {
+        self.decision == Decision::Leave(WhyLeft::Kept)
+    }
 }
 
 fn judge<'a>(
