@@ -3,6 +3,8 @@
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use super::effects::{Entry, write};
 use super::{jobs, log::EventLog};
+#[cfg(feature = "dashboard")]
+use carnelian::dashboard::{Server, monitoring};
 use carnelian::settings::Settings;
 use carnelian::{Error, Scheduler};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -10,6 +12,7 @@ use signal_hook::iterator::Signals;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::exit;
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 /// Kept back of the shutdown deadline, so that the process is gone by then.
@@ -22,12 +25,12 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
 pub fn run(mut settings: Settings, without: &[String]) -> ! {
     let log = EventLog::open(settings.extra.get("demo.log.file").map(String::as_str))
         .unwrap_or_else(|error| fail(2, &format!("demo.log.file: {error}")));
-    // Before anything is started, so that a signal is never lost.
-    let mut signals = Signals::new([SIGTERM, SIGINT]).unwrap_or_else(|error| fail(1, &error));
     let deadline = settings.shutdown.deadline;
     let waits_for_jobs = settings.plugins.shutdown_hook.is_none_or(|hook| hook.clean_shutdown);
     let reserve = RESERVE.min(deadline / 4);
     settings.shutdown.deadline = deadline - reserve;
+    // Before anything is started, so that a signal is never lost.
+    let stop = catch(deadline - reserve / 2);
 
     check_database(&settings).unwrap_or_else(|error| refuse(&error));
     let url = settings.data_source.as_ref().map(|source| source.url.clone());
@@ -45,19 +48,37 @@ pub fn run(mut settings: Settings, without: &[String]) -> ! {
         }
     }
     let scheduler = builder.build().unwrap_or_else(|error| refuse(&error));
+    #[cfg(feature = "dashboard")]
+    let _answering = listen(&scheduler).unwrap_or_else(|error| refuse(&error));
     scheduler.start().unwrap_or_else(|error| refuse(&error));
     say(&format!("READY {}", scheduler.instance_id()));
 
-    let signal = signals.forever().next();
+    let signal = stop.recv();
     log::info!("demo node stops signal={signal:?} instance={}", scheduler.instance_id());
-    std::thread::spawn(move || {
-        // The process ends in time, whatever jobs or the database do.
-        std::thread::sleep(deadline - reserve / 2);
-        exit(0);
-    });
     let report = if waits_for_jobs { scheduler.shutdown_and_wait() } else { scheduler.shutdown_now() };
     log::info!("demo node stopped report={report:?}");
     exit(0)
+}
+
+/// Tells of the first signal. The process ends so long after it, whatever jobs or the database do,
+/// also while the start waits.
+fn catch(longest: Duration) -> Receiver<Option<i32>> {
+    let mut signals = Signals::new([SIGTERM, SIGINT]).unwrap_or_else(|error| fail(1, &error));
+    let (told, stop) = sync_channel(1);
+    std::thread::spawn(move || {
+        let _ = told.send(signals.forever().next());
+        std::thread::sleep(longest);
+        exit(0);
+    });
+    stop
+}
+
+/// Answers for health and metrics, if the settings say where.
+#[cfg(feature = "dashboard")]
+fn listen(scheduler: &Scheduler) -> carnelian::Result<Option<Server>> {
+    let node = scheduler.clone();
+    let listen = scheduler.store().settings().monitor.listen;
+    listen.map(|listen| Server::start(listen, move |request| monitoring(&node, request))).transpose()
 }
 
 /// Fails soon if the database cannot be used, where the scheduler itself would be patient.

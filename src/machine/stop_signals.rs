@@ -7,6 +7,7 @@ use signal_hook::low_level::{pipe, unregister};
 use signal_hook::{SigId, flag};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// True while a signal ends the process at once: the next one is not the first, or no value catches
@@ -61,6 +62,7 @@ impl Catchers {
 #[derive(Debug)]
 pub struct StopSignals {
     pipe: UnixStream,
+    has_come: Arc<AtomicBool>,
     registered: Vec<SigId>,
 }
 
@@ -79,12 +81,18 @@ impl StopSignals {
         }
         catchers.alive += 1;
         drop(catchers);
-        let mut signals = Self { pipe: reader, registered: Vec::new() };
+        let mut signals = Self { pipe: reader, has_come: Arc::default(), registered: Vec::new() };
         for signal in [SIGTERM, SIGINT] {
             let writer = writer.try_clone().map_err(problem)?;
+            signals.registered.push(flag::register(signal, Arc::clone(&signals.has_come)).map_err(problem)?);
             signals.registered.push(pipe::register(signal, writer).map_err(problem)?);
         }
         Ok(signals)
+    }
+
+    /// True if a signal came since [`StopSignals::catch`].
+    pub fn have_come(&self) -> bool {
+        self.has_come.load(Ordering::SeqCst)
     }
 
     /// Waits for the first signal; returns at once if one came since [`StopSignals::catch`].

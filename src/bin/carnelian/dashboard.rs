@@ -26,6 +26,7 @@ pub struct Dashboard {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
+    let text = text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
     text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:8080".to_owned())
 }
 

@@ -2,6 +2,7 @@
 
 use carnelian::report::missing;
 use carnelian::store::JobStore;
+use serde_json::json;
 use std::fmt::Display;
 use std::process::ExitCode;
 
@@ -41,8 +42,12 @@ impl Failure {
         }
     }
 
-    /// Says it on standard error, and gives the exit code.
-    pub fn report(&self) -> ExitCode {
+    /// Says it on standard error, and gives the exit code. A "no" is an answer, which a program that
+    /// reads JSON has on standard output too.
+    pub fn report(&self, as_json: bool) -> ExitCode {
+        if let (Failure::Refused(text), true) = (self, as_json) {
+            let _ = crate::output::write(&format!("{}\n", json!({"error": text})));
+        }
         let (code, text) = match self {
             Failure::No => (1, None),
             Failure::Refused(text) => (1, Some(text)),

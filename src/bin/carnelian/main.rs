@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     let _ = carnelian::history::CaptureLog::new(logger).install(filter);
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.report(cli.json),
     }
 }
 

@@ -12,13 +12,17 @@ use carnelian::dashboard::{Server, monitoring};
 use carnelian::{Error, Scheduler};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
 
 /// Runs until SIGTERM or SIGINT, then stops gracefully.
 pub fn run(config: Config) -> Outcome {
     // Before anything is started, so that a signal is never lost.
     let commands = Command::default();
-    let stop = catch(&commands)?;
+    let is_started = Arc::new(AtomicBool::new(false));
+    let stop = catch(&commands, config.settings.shutdown.deadline, &is_started)?;
     // Makes the tables of an embedded database, and says at once if there is none.
     config.open()?;
     let store = open(&config.settings)?;
@@ -27,6 +31,7 @@ pub fn run(config: Config) -> Outcome {
         Scheduler::builder().settings(config.settings).store(store).job(command::TYPE, commands.clone()).build()?;
     let _answering = listen(&scheduler)?;
     scheduler.start()?;
+    is_started.store(true, Ordering::SeqCst);
     write(&format!("READY {}\n", scheduler.instance_id()))?;
     // The other end is gone only with the thread that waits for signals, and nothing ends that.
     let _ = stop.recv();
@@ -38,18 +43,26 @@ pub fn run(config: Config) -> Outcome {
     std::process::exit(0)
 }
 
-/// Catches SIGTERM and SIGINT. The first is told; the second ends the process at once, for people
-/// who cannot wait, and its commands with it: others take their work over.
-fn catch(commands: &Command) -> Outcome<Receiver<()>> {
+/// Catches SIGTERM and SIGINT. The first is told, and ends a node that has not started when the
+/// time for a shutdown is over, since it waits for its database. The second ends the process at
+/// once, for people who cannot wait, and its commands with it: others take their work over.
+fn catch(commands: &Command, longest: Duration, is_started: &Arc<AtomicBool>) -> Outcome<Receiver<()>> {
     let why = |error: std::io::Error| Error::Refused(format!("signals cannot be caught: {error}"));
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(why)?;
     let (first, stop) = sync_channel(1);
-    let commands = commands.clone();
+    let (commands, is_started) = (commands.clone(), Arc::clone(is_started));
     std::thread::spawn(move || {
         let mut signals = signals.forever();
         signals.next();
         // Nobody is told if the node has ended by itself.
         let _ = first.send(());
+        std::thread::spawn(move || {
+            std::thread::sleep(longest);
+            if !is_started.load(Ordering::SeqCst) {
+                complain("the node ends: its start still waits for the database");
+                signal_hook::low_level::exit(0);
+            }
+        });
         if let Some(signal) = signals.next() {
             let killed = count(commands.kill_all(), "command");
             complain(&format!("a second signal: the node ends at once, {killed} killed, whose work others take over"));

@@ -6,6 +6,8 @@ use crate::listener::lifecycle_log;
 use crate::scheduler::shutdown::ShutdownReport;
 use crate::signal::Woken;
 use crate::store::InstanceStatus;
+#[cfg(feature = "signals")]
+use crossbeam_channel::RecvTimeoutError;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -128,7 +130,8 @@ impl Scheduler {
 
     /// Starts, runs until SIGTERM or SIGINT (Ctrl-C) comes, and ends as
     /// [`Scheduler::shutdown_and_wait`] does, within `carnelian.shutdown.deadline`: the last line
-    /// of a `main`. A second signal ends the process at once. By Quartz's `ShutdownHookPlugin` with
+    /// of a `main`. A second signal ends the process at once. If a signal comes while the start waits
+    /// for the database, the start has as long; then its thread is left behind. By Quartz's `ShutdownHookPlugin` with
     /// `cleanShutdown = false` the node ends as with [`Scheduler::shutdown_now`].
     ///
     /// ```no_run
@@ -143,10 +146,37 @@ impl Scheduler {
     pub fn run_until_signal(&self) -> Result<ShutdownReport> {
         // Before the start, so that no signal is lost.
         let signals = crate::machine::StopSignals::catch()?;
-        self.start()?;
+        if !self.start_until(&signals)? {
+            let leave_error = Some("the start waited for the database".to_owned());
+            return Ok(ShutdownReport { leave_error, ..ShutdownReport::default() });
+        }
         signals.wait();
         let hook = &self.inner.node.settings.plugins.shutdown_hook;
         Ok(self.end(hook.as_ref().is_none_or(|hook| hook.clean_shutdown)))
+    }
+
+    /// Starts, on a thread of its own; false if that is not over when a signal has come, and the
+    /// time for a shutdown is over too.
+    #[cfg(feature = "signals")]
+    fn start_until(&self, signals: &crate::machine::StopSignals) -> Result<bool> {
+        /// The time between two looks for a signal.
+        const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+        let (scheduler, (ends, ended)) = (self.clone(), crossbeam_channel::bounded(1));
+        let start = move || drop(ends.send(scheduler.start()));
+        let thread = std::thread::Builder::new().name(format!("{}-start", self.inner.node.name)).spawn(start);
+        thread.map_err(|why| Error::Refused(format!("the thread that starts the node cannot be started: {why}")))?;
+        loop {
+            let has_come = signals.have_come();
+            let wait = if has_come { self.inner.node.settings.shutdown.deadline } else { BETWEEN_LOOKS };
+            match ended.recv_timeout(wait) {
+                Ok(started) => return started.map(|()| true),
+                Err(RecvTimeoutError::Timeout) if !has_come => {}
+                Err(RecvTimeoutError::Timeout) => return Ok(false),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::Refused("the start of the node panicked: the log has more".to_owned()));
+                }
+            }
+        }
     }
 
     /// True if it was started and not shut down since; also true in standby.
