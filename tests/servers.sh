@@ -237,12 +237,13 @@ start_postgres() {
     seen=$("${admin[@]}" -d postgres -c 'SHOW data_directory')
     [ "$seen" = "$dir/data" ] || die "port $port answers for another PostgreSQL: $seen"
     # Not a superuser: the tests show that none is needed. carnelian_rows is given rights on rows; to
-    # carnelian_abroad the server speaks another language. pg_monitor is for the tests' own looks.
+    # carnelian_abroad the server speaks another language; carnelian_few has two connections. pg_monitor is for the tests' own looks.
     "${admin[@]}" -d postgres >>"$log" 2>&1 <<'SQL' || { show_log "$log"; die "cannot create carnelian_test"; }
 CREATE ROLE carnelian LOGIN CREATEDB PASSWORD 'carnelian';
 CREATE ROLE carnelian_rows LOGIN PASSWORD 'carnelian_rows';
 CREATE ROLE carnelian_abroad LOGIN PASSWORD 'carnelian_abroad' IN ROLE carnelian;
 ALTER ROLE carnelian_abroad SET lc_messages = 'C.UTF-8';
+CREATE ROLE carnelian_few LOGIN CONNECTION LIMIT 2 PASSWORD 'carnelian_few' IN ROLE carnelian;
 GRANT pg_monitor TO carnelian;
 CREATE DATABASE carnelian_test OWNER carnelian;
 SQL

@@ -25,12 +25,15 @@ const WAITING: usize = 64;
 const MOST_INCOMING: usize = 256;
 /// The bytes that all of these have sent together; for more, the oldest are closed.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// The path of a probe, whose answers take no time and have a thread of their own: else whoever
+/// watches the process would end it because others wait for the database.
+const PROBE: &str = "/healthz";
 /// The wait after a connection could not be taken, such as for want of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A running server: one request to a connection, at most eight answers at a time, each request and
 /// each answer within limits of size and time. A request takes none of the eight places before it
-/// is there as a whole. TLS is for a proxy in front of it, where one is needed.
+/// is there as a whole, and one for `/healthz` takes none at all. TLS is for a proxy in front of it, where one is needed.
 ///
 /// Dropped, it stops listening and waits for the answers in progress.
 ///
@@ -74,12 +77,17 @@ impl Server {
                 .spawn(work)
                 .map_err(|why| Error::Refused(format!("a thread of the web server cannot be started: {why}")))
         };
-        for n in 0..WORKERS {
-            let (waiting, handler, stopped) = (waiting.clone(), Arc::clone(&handler), Arc::clone(&stopped));
-            let work = move || answer(&waiting, &stopped, &*handler);
-            server.threads.push(spawn(format!("carnelian-web-{n}"), Box::new(work))?);
+        let (probes, probing) = bounded::<Heard>(WAITING);
+        let workers = (0..WORKERS).map(|n| (format!("carnelian-web-{n}"), &waiting));
+        for (name, requests) in workers.chain([("carnelian-web-probe".to_owned(), &probing)]) {
+            let (requests, handler, stopped) = (requests.clone(), Arc::clone(&handler), Arc::clone(&stopped));
+            server.threads.push(spawn(name, Box::new(move || answer(&requests, &stopped, &*handler)))?);
         }
-        let accept = move || accept(&listener, &stopped, |heard| queue.try_send(heard).is_ok());
+        let hand_over = move |heard: Heard| {
+            let is_probe = heard.1.as_ref().is_ok_and(|request| request.path() == PROBE);
+            if is_probe { &probes } else { &queue }.try_send(heard).is_ok()
+        };
+        let accept = move || accept(&listener, &stopped, hand_over);
         server.threads.push(spawn("carnelian-web".to_owned(), Box::new(accept))?);
         Ok(server)
     }

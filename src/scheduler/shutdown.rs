@@ -146,12 +146,16 @@ impl Steps<'_> {
         debug_assert!(self.services.is_empty(), "there are services that nobody ends");
     }
 
+    /// The time that is kept for the end, so that jobs that never end do not cost a clean leave.
+    fn kept(&self) -> Duration {
+        FOR_LEAVING.min(self.limit / 4)
+    }
+
     /// Waits for running jobs as long as this kind of shutdown does; whether all have ended, or
     /// were ended in their place.
     fn await_jobs(&self, pool: &WorkerPool<FireTask>, wait_for_jobs: bool, interrupts: bool) -> bool {
         let (node, clock) = (self.node, &*self.node.clock);
-        // Some time is kept for the rest, so that jobs that never end do not cost a clean leave.
-        let kept = FOR_LEAVING.min(self.limit / 4);
+        let kept = self.kept();
         let for_jobs = self.deadline.saturating_sub(kept);
         let in_time = |time: Duration| clock.ticks().saturating_add(time).min(for_jobs);
         let until = match (wait_for_jobs, interrupts) {
@@ -181,12 +185,14 @@ impl Steps<'_> {
         }
     }
 
-    /// Waits until all ends of fires are recorded, or the deadline.
+    /// Waits until all ends of fires are recorded, or nearly until the deadline: an end that cannot
+    /// be recorded is not to keep the node from leaving.
     fn await_records(&self) {
         let node = self.node;
+        let until = self.deadline.saturating_sub(self.kept() / 3);
         while node.completions.count() > 0 {
             node.services.completer.wake();
-            if node.clock.wait(&node.completions.recorded, Some(self.deadline)) == Woken::TimedOut {
+            if node.clock.wait(&node.completions.recorded, Some(until)) == Woken::TimedOut {
                 return;
             }
         }

@@ -8,6 +8,7 @@ mod run_record;
 mod summary;
 
 pub use actions::ActionQuery;
+pub(super) use lost::LostReason;
 pub use pruning::{HistoryPruning, PruningPlan};
 pub use run_record::RunRecord;
 pub use summary::HistorySummary;

@@ -2,7 +2,7 @@
 //! this kind has had.
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 
-use crate::support;
+use crate::support::{self, kept_log};
 use carnelian::clock::SystemClock;
 use carnelian::settings::{PollingStrategy, Settings};
 use carnelian::store::faults::Fault;
@@ -13,6 +13,7 @@ use carnelian::store::{
 };
 use carnelian::{FailureClass, JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
+use crossbeam_channel::bounded;
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::Text;
 use diesel::{Connection, PgConnection, QueryableByName, RunQueryDsl, sql_query};
@@ -265,7 +266,15 @@ fn check_ins_and_beats_find_connections(url: &str) {
         let checkin = store.upkeep().check_in(&mut me);
         let looked = store.upkeep().watch_heartbeats(&owner, &mut seen);
         let beaten = store.upkeep().heartbeat(&owner, &[], &mut seen);
+        // Whatever else the threads of both do that the next beat or check-in waits for.
+        let (fires, upkeep) = (["f".to_owned()], store.upkeep());
+        let others = [
+            upkeep.cancels("A").map(drop),
+            upkeep.fires_gone(&owner, &fires).map(drop),
+            upkeep.abandon(&owner, &fires).map(drop),
+        ];
         go_on.wait();
+        others.into_iter().for_each(|done| done.unwrap());
         assert!(!checkin.unwrap().failed_out);
         assert_eq!((looked.unwrap().recovered, beaten.unwrap().recovered), (Vec::new(), Vec::new()));
     });
@@ -280,6 +289,50 @@ fn check_ins_and_beats_find_connections_on_postgres() {
 #[test]
 fn check_ins_and_beats_find_connections_on_mysql() {
     check_ins_and_beats_find_connections(&support::mysql_url());
+}
+
+/// The server has no connection for it beside those that the pool may have: a check-in waited for
+/// one of its own, and passed over the first of the pool's that came back.
+#[test]
+fn a_check_in_takes_the_first_connection_that_comes_back() {
+    if !support::is_alone(module_path!(), "a_check_in_takes_the_first_connection_that_comes_back") {
+        return;
+    }
+    let url = support::postgres_url().replace("carnelian:carnelian@", "carnelian_few:carnelian_few@");
+    let clock = Arc::new(SystemClock::default());
+    let name = support::fresh_name("few");
+    // The tables belong to the other user.
+    drop(store(&support::postgres_url(), &name));
+    let mut settings = Settings::in_database(&name, url.parse().unwrap());
+    settings.data_source.as_mut().unwrap().max_connections = 2;
+    let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
+    let store = JobStore::new(database, clock, settings);
+    let mut me = Membership::new("A");
+    assert!(store.upkeep().check_in(&mut me).unwrap().registered);
+    kept_log::keep(log::LevelFilter::Warn);
+    let (held, is_held) = channel();
+    scope(|threads| {
+        let (go_on, may_go_on) = bounded::<()>(0);
+        for _ in 0..2 {
+            let (store, may_go_on, held) = (&store, may_go_on.clone(), held.clone());
+            threads.spawn(move || {
+                let hold = &mut |_: &mut dyn Session| {
+                    held.send(()).unwrap();
+                    let _ = may_go_on.recv();
+                    Ok(())
+                };
+                store.database().transact("hold a connection", TxMode::OwnRows, hold).unwrap();
+            });
+        }
+        (0..2).for_each(|_| is_held.recv_timeout(Duration::from_secs(60)).unwrap());
+        let checkin = threads.spawn(|| store.upkeep().check_in(&mut me).map(|done| done.failed_out));
+        support::wait_until("the server has no third connection", Duration::from_secs(30), || {
+            !kept_log::lines_with(&["too many connections for role"]).is_empty()
+        });
+        drop(go_on);
+        assert!(!checkin.join().unwrap().unwrap());
+    });
+    store.database().forget_scheduler().unwrap();
 }
 
 #[test]

@@ -5,10 +5,12 @@
 
 use crate::support;
 use carnelian::clock::SystemClock;
+use carnelian::history::{FireOutcome, HistoryQuery};
+use carnelian::recovery::RerunReason;
 use carnelian::settings::Settings;
 use carnelian::store::{
-    AcquireRequest, CompletionInstruction, Database, JobStore, Lock, Membership, Owner, Session, SqlDatabase, TxMode,
-    violations,
+    AcquireRequest, Completion, CompletionInstruction, CompletionOutcome, Database, JobStore, Lock, Membership, Owner,
+    Session, SqlDatabase, TxMode, violations,
 };
 use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey, TriggerState};
 use diesel::connection::SimpleConnection;
@@ -53,9 +55,13 @@ impl Place {
 
     /// Has another session change the trigger's row, and commit when the work waits for it.
     fn while_changed<R: Send>(&self, change: &str, work: impl FnOnce() -> R + Send) -> R {
+        self.while_done(&format!("UPDATE qrtz_triggers SET {change} WHERE sched_name = '{}'", self.name), work)
+    }
+
+    /// Has another session do this, and commit when the work waits for it.
+    fn while_done<R: Send>(&self, statement: &str, work: impl FnOnce() -> R + Send) -> R {
         let mut other = PgConnection::establish(&support::postgres_url()).unwrap();
-        let text = format!("BEGIN; UPDATE qrtz_triggers SET {change} WHERE sched_name = '{}'", self.name);
-        other.batch_execute(&text).unwrap();
+        other.batch_execute(&format!("BEGIN; {statement}")).unwrap();
         scope(|threads| {
             let working = threads.spawn(work);
             support::wait_until("the work waits for the row", Duration::from_secs(9), || {
@@ -130,6 +136,45 @@ fn a_trigger_that_was_just_moved_on_is_complete_when_its_job_says_so() {
         TriggerState::Complete
     );
     assert_eq!(place.fire().len(), 0);
+    place.end();
+}
+
+/// An order to stop was answered with "asked", and belonged to no fire when the end was there: the
+/// work of a node that was just recovered ran again.
+#[test]
+fn an_order_to_stop_a_fire_that_was_just_ended_is_none() {
+    let place = Place::new();
+    let fire = place.fire().remove(0);
+    let deleted = format!("DELETE FROM qrtz_fired_triggers WHERE sched_name = '{}'", place.name);
+    let ids = [fire.fire_id.clone()];
+    let asked = place.while_done(&deleted, || place.store.upkeep().request_cancels(&ids, "ada").unwrap());
+    assert_eq!(asked, 0);
+    place.end();
+}
+
+/// Work that goes on in another fire went on though its order had come before the end.
+#[test]
+fn an_end_waits_for_an_order_to_stop_that_is_just_given() {
+    let place = Place::new();
+    let fire = place.fire().remove(0);
+    let rerun = Some(fire.rerun_order(RerunReason::Continued, Duration::ZERO));
+    let end = Completion { rerun, ..fire.completion(CompletionInstruction::NoInstruction, None) };
+    let mut other = PgConnection::establish(&support::postgres_url()).unwrap();
+    let (name, id) = (&place.name, &fire.fire_id);
+    let order = format!(
+        "BEGIN; SELECT 1 FROM qrtz_fired_triggers WHERE sched_name = '{name}' AND entry_id = '{id}' FOR SHARE; \
+         INSERT INTO qrtz_cn_cancels (sched_name, entry_id, made_ms, who) VALUES ('{name}', '{id}', 1, 'ada')"
+    );
+    other.batch_execute(&order).unwrap();
+    let outcome = || place.store.firing().complete(&place.owner, std::slice::from_ref(&end)).unwrap().outcomes;
+    assert_eq!(outcome(), [CompletionOutcome::Held]);
+    other.batch_execute("COMMIT").unwrap();
+    assert_eq!(outcome(), [CompletionOutcome::Recorded]);
+    let told = &place.store.history().find(&HistoryQuery::new()).unwrap()[0];
+    assert_eq!(
+        (told.outcome, told.error.as_deref()),
+        (FireOutcome::Cancelled, Some("cancelled: ada asked it to stop"))
+    );
     place.end();
 }
 

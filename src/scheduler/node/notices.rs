@@ -58,6 +58,7 @@ impl Node {
                     handle.stop(StopReason::Cancelled, self.clock.ticks());
                 }
             }
+            self.services.run_watch.wake();
         }
         acquisition.skipped.len() + acquisition.waiting.len()
     }
@@ -177,6 +178,7 @@ impl Node {
                     lifecycle_log::drained(&fire.job, fire.fire_id(), who);
                 }
             }
+            self.services.run_watch.wake();
         }
     }
 

@@ -68,7 +68,7 @@ impl CompletionQueue {
 
     /// The completions that the acquirer records under this incarnation. Ends that other jobs
     /// follow are left to the completer, which bounds how many of them are in one transaction, and
-    /// so are those that may have to wait for a transaction of the job's.
+    /// so are those that may have to wait for a transaction of the job's or of an order to stop.
     pub(crate) fn take(&self, node: &Node, owner: &Owner) -> Vec<Completion> {
         let mut taken = Vec::with_capacity(self.arrived.len().min(MOST_COMPLETED));
         let mut others = Vec::new();
@@ -104,5 +104,5 @@ impl CompletionQueue {
 
 /// True if the end may be recorded with others by whoever comes first.
 fn is_for_all(completion: &Completion) -> bool {
-    !completion.followed && !completion.guarded && !completion.by_job
+    !completion.followed && !completion.guarded && !completion.by_job && completion.rerun.is_none()
 }

@@ -86,12 +86,12 @@ fn interrupted(node: &Node, task: &FireTask, why: &str) -> OwnedCompletion {
     let reason = if is_recovery { RerunReason::Died } else { RerunReason::Interrupted };
     let rerun = || bundle.rerun_order(reason, due.saturating_sub(now));
     let rerun = (outcome == FireOutcome::Interrupted).then(rerun);
-    // Work that is over needs no checkpoint of its chain any more.
-    let root = bundle.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.clone());
+    // It goes with the end, unless the work goes on.
+    let checkpoint = bundle.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.clone());
     let error = Some(format!("it had not begun: {why}"));
     let completion = Completion {
         ending: Ending { outcome, error, at: Some(now), ..Ending::default() },
-        checkpoint: root.filter(|_| rerun.is_none()),
+        checkpoint,
         rerun,
         has_heartbeat: handle.has_heartbeats(),
         has_stop_order: handle.has_stop_order(),

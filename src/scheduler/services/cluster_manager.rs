@@ -187,6 +187,7 @@ impl ClusterManager {
         }
         node.listeners.announce("ownership_lost", move |listener| listener.ownership_lost(lost));
         node.services.acquirer.wake();
+        node.services.run_watch.wake();
     }
 
     fn name_twin(&mut self, twin: bool) {

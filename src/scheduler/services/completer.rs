@@ -295,6 +295,9 @@ impl Completer {
         if !recorded.outcomes.iter().any(is_held) {
             return self.node.note_completed(&batch, &recorded);
         }
+        if self.held.is_empty() {
+            self.held_until = self.node.clock.ticks().saturating_add(HOLDING_TIME);
+        }
         let (mut over, mut outcomes) = (Vec::new(), Vec::new());
         for (completion, outcome) in batch.into_iter().zip(std::mem::take(&mut recorded.outcomes)) {
             if is_held(&outcome) {
@@ -309,7 +312,6 @@ impl Completer {
                 outcomes.push(outcome);
             }
         }
-        self.held_until = self.node.clock.ticks().saturating_add(HOLDING_TIME);
         recorded.outcomes = outcomes;
         self.node.note_completed(&over, &recorded);
     }

@@ -187,5 +187,6 @@ fn copy_of_transient(error: &Error) -> Option<Error> {
     let Error::Database(DatabaseError { operation, message, class }) = error else { return None };
     // One trigger may need more room than there is, and the others less.
     let may_be_its_own = !class.is_transient() || *class == FailureClass::InsufficientResources;
-    (!may_be_its_own).then(|| DatabaseError { operation: operation.clone(), message: message.clone(), class: *class }.into())
+    (!may_be_its_own)
+        .then(|| DatabaseError { operation: operation.clone(), message: message.clone(), class: *class }.into())
 }

@@ -1,7 +1,7 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
 use super::completion::of_outcome;
-use super::obeyed::obeyed;
+use super::obeyed::obey;
 use super::release::take_back_reservations;
 use super::tries::Tries;
 use super::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, EndedRuns};
@@ -64,16 +64,16 @@ impl Firing<'_> {
 
     /// Ends those of these fires whose rows can be had.
     ///
-    /// A job that guards its transactions by its fire, or ends it in one, may still be in one: its
-    /// fire is passed over then, and holds up no other. Of other fires no such thing is asked.
+    /// A job that guards its transactions by its fire, or ends it in one, may still be in one, and
+    /// somebody may just be ordering a fire to stop whose work goes on: the fire is passed over
+    /// then, and holds up no other. Of other fires no such thing is asked.
     pub(super) fn complete_in_session(
         &self,
         s: &mut dyn Session,
         completions: &[Completion],
     ) -> Result<CompletionReport> {
-        let completions = &*obeyed(s, completions)?;
-        let doubtful: Vec<String> =
-            completions.iter().filter(|c| c.guarded || c.by_job).map(|c| c.fire_id.clone()).collect();
+        let may_be_held = |c: &&Completion| c.guarded || c.by_job || c.rerun.is_some();
+        let doubtful: Vec<String> = completions.iter().filter(may_be_held).map(|c| c.fire_id.clone()).collect();
         if doubtful.is_empty() {
             return self.record_ends(s, completions, true);
         }
@@ -82,8 +82,9 @@ impl Firing<'_> {
         delete_signals(s, completions.iter().filter(is_fenced))?;
         let ended: Vec<&Completion> = completions.iter().filter(is_fenced).filter(|c| c.by_job).collect();
         let let_go = self.tidy_after_joined(s, &ended)?;
-        let rest: Vec<Completion> =
+        let mut rest: Vec<Completion> =
             completions.iter().filter(|c| !outcomes.contains_key(&c.fire_id)).cloned().collect();
+        obey(s, &mut rest)?;
         let mut report = if rest.is_empty() { CompletionReport::default() } else { self.record_ends(s, &rest, true)? };
         report.let_go.extend(let_go);
         let of_rest = std::mem::take(&mut report.outcomes);

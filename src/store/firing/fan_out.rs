@@ -26,6 +26,7 @@ use crate::rules::placement::ClusterView;
 use crate::rules::strategy::{
     self, Part, ask, eligible, for_any, is_part_of, is_rerun, part_id, part_key, part_keys, prefix,
 };
+use crate::store::history::LostReason;
 use crate::store::row::{
     ContinuationSelection, FiredRow, FiredSelection, FiredState, NodeRow, Notification, Parked, RecoveryRow, Selection,
     TickPartRow, TriggerRow, TriggerSelection,
@@ -188,7 +189,7 @@ impl Firing<'_> {
             return Ok(());
         }
         self.store.once("give up parts", TxMode::Exclusive(Lock::TriggerAccess), |s| {
-            self.abandon_parts(s, instance)?;
+            self.abandon_parts(s, instance, LostReason::Withdrawn)?;
             s.notify(Notification::Change)
         })
     }
@@ -197,7 +198,12 @@ impl Firing<'_> {
     /// jobs that request recovery are for any node from now on, the others are dropped. Children
     /// follow a share that is lost so, and a part that failed and will not be tried again; a part
     /// that nobody began does not count. Returns how many there were.
-    pub(in crate::store) fn abandon_parts(&self, s: &mut dyn Session, instance: &str) -> Result<usize> {
+    pub(in crate::store) fn abandon_parts(
+        &self,
+        s: &mut dyn Session,
+        instance: &str,
+        why: LostReason,
+    ) -> Result<usize> {
         let keys = s.trigger_keys(TriggerSelection::Parts(&prefix(instance)))?;
         if keys.is_empty() {
             return Ok(0);
@@ -235,7 +241,7 @@ impl Firing<'_> {
         self.end_parts(s, dropped)?;
         let fires: Vec<FiredRow> = lost.iter().chain(given_up.iter().map(|(fire, _)| fire)).cloned().collect();
         let traces = self.store.traces_of(s, &fires, &[])?;
-        self.store.history().record_lost(s, &lost, &traces, &StopOrders::default(), now_ms)?;
+        self.store.history().record_lost(s, &lost, why, &traces, &StopOrders::default(), now_ms)?;
         let ends = lost.iter().map(|fire| (fire, FireOutcome::Lost));
         self.follow_given_up(s, ends.chain(given_up.iter().map(|(fire, end)| (fire, *end))).collect(), &traces)?;
         s.delete_triggers(&rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>(), None)?;

@@ -6,22 +6,18 @@ use crate::error::{Result, storable};
 use crate::job::FireOutcome;
 use crate::store::Session;
 use crate::store::stop_orders::StopOrders;
-use std::borrow::Cow;
 
-/// These ends as the orders have them. Only for work that would go on are orders read.
-pub(super) fn obeyed<'c>(s: &mut dyn Session, completions: &'c [Completion]) -> Result<Cow<'c, [Completion]>> {
-    let goes_on = completions.iter().filter(|c| c.rerun.is_some());
-    let orders = StopOrders::of(s, &goes_on.map(|c| c.fire_id.clone()).collect::<Vec<_>>())?;
-    if orders.is_empty() {
-        return Ok(Cow::Borrowed(completions));
-    }
-    let mut ends = completions.to_vec();
-    for end in &mut ends {
+/// Makes of these ends what the orders have them be. Only for work that would go on are orders
+/// read: this transaction holds the rows of those fires, so that no order comes after the look.
+pub(super) fn obey(s: &mut dyn Session, ends: &mut [Completion]) -> Result<()> {
+    let goes_on = ends.iter().filter(|end| end.rerun.is_some());
+    let orders = StopOrders::of(s, &goes_on.map(|end| end.fire_id.clone()).collect::<Vec<_>>())?;
+    for end in ends {
         let Some(told) = orders.told(&end.fire_id) else { continue };
         let own = end.ending.error.take();
         end.ending.error = Some(own.map_or_else(|| told.clone(), |own| storable(&format!("{told}: {own}"), 2000)));
         end.ending.outcome = FireOutcome::Cancelled;
         (end.rerun, end.has_stop_order) = (None, true);
     }
-    Ok(Cow::Owned(ends))
+    Ok(())
 }

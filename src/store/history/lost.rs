@@ -11,14 +11,39 @@ use crate::store::transaction::random_hex;
 use crate::store::{History, Session};
 use crate::trigger::Trigger;
 
+/// The reason for which a fire ended without its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum LostReason {
+    /// Its node was declared dead, or registered anew.
+    Dead,
+    /// Its node lives, and does not know it: an answer of the database was lost, or a commit.
+    Forgotten,
+    /// It fell silent, or its node gave it up.
+    GivenUp,
+    /// Its node takes no work any longer.
+    Withdrawn,
+}
+
+impl LostReason {
+    fn told(self, instance: &str) -> String {
+        match self {
+            Self::Dead => format!("its node `{instance}` was declared dead, or started again"),
+            Self::Forgotten => format!("its node `{instance}` did not know of it: an answer or a commit was lost"),
+            Self::GivenUp => format!("it was silent for too long, or its node `{instance}` gave it up"),
+            Self::Withdrawn => format!("its node `{instance}` takes no work any longer"),
+        }
+    }
+}
+
 impl History<'_> {
-    /// Writes down that these executing fires were lost with their node, whether they are run again
+    /// Writes down that these executing fires were lost, for this reason, whether they are run again
     /// or not, with their traces by their ids. A fire that has an order was cancelled. To be done
     /// before their triggers go.
     pub(in crate::store) fn record_lost(
         &self,
         s: &mut dyn Session,
         fires: &[FiredRow],
+        why: LostReason,
         traces: &HashMap<String, String>,
         orders: &StopOrders,
         now_ms: i64,
@@ -34,10 +59,10 @@ impl History<'_> {
         }
         let around = Surroundings { jobs: &jobs, chain: recovered_by(s, fires)?, traces, now_ms };
         let row = |fire: &FiredRow| {
-            let dead = format!("its node `{}` was declared dead, or started again", fire.instance);
-            let ordered = orders.told(&fire.fire_id).map(|told| format!("{told}; {dead}"));
+            let why = why.told(&fire.instance);
+            let ordered = orders.told(&fire.fire_id).map(|told| format!("{told}; {why}"));
             let outcome = orders.outcome_of_lost(&fire.fire_id);
-            HistoryRow { error: Some(ordered.unwrap_or(dead)), ..around.row(fire.clone(), outcome) }
+            HistoryRow { error: Some(ordered.unwrap_or(why)), ..around.row(fire.clone(), outcome) }
         };
         s.put_all(&fires.iter().map(row).collect::<Vec<_>>())
     }

@@ -25,7 +25,12 @@ pub(super) fn classify(backend: Backend, error: &Error) -> Failure {
         }
         Error::DatabaseError(DatabaseErrorKind::ReadOnlyTransaction, _) => Unavailable,
         Error::BrokenTransactionManager => ConnectionLost,
-        Error::RollbackErrorOnCommit { commit_error, .. } => return classify(backend, commit_error),
+        // No rollback either: the session is gone, in whatever words, and the commit is in doubt.
+        Error::RollbackErrorOnCommit { commit_error, .. } => {
+            let failure = classify(backend, commit_error);
+            let is_known = failure.class != Permanent;
+            return if is_known { failure } else { Failure { class: ConnectionLost, ..failure } };
+        }
         _ => by_words(backend, &message),
     };
     let advice = if backend == Backend::Postgres { pooler_advice(&message) } else { None };
@@ -104,7 +109,13 @@ fn by_words(backend: Backend, message: &str) -> FailureClass {
             // MySQL from 8.0.24 on, instead of `has gone away`.
             ("disconnected by the server because of inactivity", ConnectionLost),
             ("Server shutdown in progress", ConnectionLost),
+            // Limits of the server's, before the interruption by an operator.
+            ("max_statement_time exceeded", LockWait),
+            ("maximum statement execution time exceeded", LockWait),
             ("Query execution was interrupted", ConnectionLost),
+            // MariaDB's client library, of a server that is gone between request and answer.
+            ("TLS/SSL error", ConnectionLost),
+            ("SSL connection error", ConnectionLost),
             // The member of a cluster lost the others while it committed.
             ("during COMMIT", ConnectionLost),
             // Group Replication: of two transactions another was first, or the member lost the
@@ -267,10 +278,47 @@ mod tests {
         }
     }
 
+    /// Debian's client library keeps what its TLS has said. The end of a run whose commit had no
+    /// answer was taken for refused, and fires that were just taken for forgotten.
+    #[test]
+    fn an_answer_that_is_lost_within_tls_is_a_lost_connection() {
+        for message in ["TLS/SSL error: unexpected eof while reading", "TLS/SSL error: Connection reset by peer (104)"]
+        {
+            assert_eq!(by_words(Backend::Mysql, message), FailureClass::ConnectionLost, "{message}");
+        }
+    }
+
+    /// Words that nobody knows, and no rollback either: the commit may have happened.
+    #[test]
+    fn a_commit_that_cannot_be_rolled_back_is_in_doubt() {
+        let failed = |words: &str| {
+            let failure = |words: &str| Error::DatabaseError(DatabaseErrorKind::Unknown, Box::new(words.to_owned()));
+            let (commit_error, rollback_error) = (Box::new(failure(words)), Box::new(failure("no session")));
+            classify(Backend::Mysql, &Error::RollbackErrorOnCommit { commit_error, rollback_error }).class
+        };
+        assert_eq!(failed("the wire is cut"), FailureClass::ConnectionLost);
+        assert_eq!(failed("Deadlock found when trying to get lock"), FailureClass::Deadlock);
+    }
+
+    /// A limit of the server's: the session goes on.
+    #[test]
+    fn a_statement_that_takes_longer_than_the_server_allows_costs_no_connection() {
+        for message in [
+            "Query execution was interrupted (max_statement_time exceeded)",
+            "Query execution was interrupted, maximum statement execution time exceeded",
+        ] {
+            assert_eq!(by_words(Backend::Mysql, message), FailureClass::LockWait, "{message}");
+        }
+        assert_eq!(by_words(Backend::Mysql, "Query execution was interrupted"), FailureClass::ConnectionLost);
+    }
+
     #[test]
     fn a_value_that_is_refused_is_told_from_a_database_that_is_away() {
         for (backend, message) in [
-            (Backend::Postgres, "character with byte sequence 0xe2 0x80 0xa6 in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\""),
+            (
+                Backend::Postgres,
+                "character with byte sequence 0xe2 0x80 0xa6 in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"",
+            ),
             (Backend::Postgres, "value too long for type character varying(95)"),
             (Backend::Mysql, "Data too long for column 'ENTRY_ID' at row 1"),
             (Backend::Mysql, "Incorrect string value: '\\xF0\\x9F' for column `db`.`t`.`c` at row 1"),

@@ -14,11 +14,25 @@ use std::time::Duration;
 /// The time between two looks for the first connection.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 
-/// The purposes that need no lock, and without which others take the node or its runs for dead.
-/// Threads that wait for a lock may hold all connections for longer than that takes. The last two
-/// come between a check-in and the moment from which the check-in counts.
-const SIGNS_OF_LIFE: [&str; 6] =
-    ["check in", "look at the cluster", "beat", "look for missed beats", "look for parts", "note the last work"];
+/// The purposes of the two threads without whose check-ins and beats others take the node or its
+/// runs for dead. Threads that wait for a lock may hold all connections for longer than that takes.
+const SIGNS_OF_LIFE: [&str; 13] = [
+    "check in",
+    "look at the cluster",
+    // Between a check-in and the moment from which the check-in counts.
+    "look for parts",
+    "note the last work",
+    "recover a failed instance",
+    "give up parts",
+    "publish job types",
+    "beat",
+    "look for missed beats",
+    // Before the next beat.
+    "look for orders to stop",
+    "look for fires that are gone",
+    "recover silent fires",
+    "give up fires",
+];
 
 /// Most connections that are kept for them: check-in and beats are two threads.
 const SPARE: u32 = 2;
@@ -83,7 +97,13 @@ impl OwnPool {
                 spare.get_or_init(|| made)
             }
         };
-        beside.get_timeout(self.longest).map(Some).map_err(|_| self.manager.attempts.timed_out(self.longest))
+        // The server may have no room for one more: then the first that comes back has to do.
+        let looks = self.longest.as_millis().div_ceil(2 * BETWEEN_LOOKS.as_millis());
+        let opened = (0..looks).find_map(|_| {
+            let pools = [beside, &self.pool];
+            pools.into_iter().find_map(|pool| pool.get_timeout(BETWEEN_LOOKS).ok())
+        });
+        Ok(opened)
     }
 
     /// The first connection. The pool would try again until the time is over, and say nothing

@@ -10,7 +10,7 @@ use crate::rules::observer::Observer;
 use crate::store::action_log::Action;
 use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
 use crate::store::transaction::{fenced, fenced_fire};
-use crate::store::{Lock, Owner, TxMode, Upkeep};
+use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -214,7 +214,7 @@ impl Upkeep<'_> {
         let who = crate::error::storable(who, 250);
         // Orders that were noted are not noted again.
         self.store.at_least_once("ask runs to stop", TxMode::OwnRows, |s| {
-            let noted = s.request_cancels(fire_ids, &who)?;
+            let noted = order_to_stop(s, fire_ids, &who)?;
             if noted > 0 {
                 s.notify(Notification::Cancel)?;
                 self.store.note_action(s, Action::new("cancel", "fire"), fire_ids)?;
@@ -230,10 +230,12 @@ impl Upkeep<'_> {
     /// The error of the database that is left after the bounded retries.
     pub(crate) fn note_cancel(&self, fire_id: &str, who: &str) -> Result<()> {
         let (id, who) = ([fire_id.to_owned()], crate::error::storable(who, 250));
-        // An action that was written down is not written down again.
-        self.store.at_most_once("note that a run was asked to stop", TxMode::OwnRows, |s| {
-            s.request_cancels(&id, &who)?;
-            self.store.note_action(s, Action::new("cancel", "fire"), &id)
+        // An order that was noted is not noted again.
+        self.store.at_least_once("note that a run was asked to stop", TxMode::OwnRows, |s| {
+            match order_to_stop(s, &id, &who)? {
+                0 => Ok(()),
+                _ => self.store.note_action(s, Action::new("cancel", "fire"), &id),
+            }
         })
     }
 
@@ -262,6 +264,18 @@ impl Upkeep<'_> {
             s.put_heartbeats(&[row(owner, beat, now_ms)])
         })
     }
+}
+
+/// Orders those of these fires to stop that are executing; returns how many were not ordered to
+/// before. Whoever ends or recovers one of the fires does so before, or with a look at its order.
+fn order_to_stop(s: &mut dyn Session, fire_ids: &[String], who: &str) -> Result<usize> {
+    let mut executing = Vec::new();
+    for fire_id in fire_ids {
+        if s.hold_executing(fire_id)? {
+            executing.push(fire_id.clone());
+        }
+    }
+    s.request_cancels(&executing, who)
 }
 
 fn row(owner: &Owner, beat: &FireHeartbeat, beat_ms: i64) -> HeartbeatRow {

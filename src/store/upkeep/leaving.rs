@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use crate::node::NodeRole;
+use crate::store::history::LostReason;
 use crate::store::row::{Departure, FiredSelection, FiredState, Notification, Selection};
 use crate::store::{Lock, Owner, TxMode, Upkeep};
 use crate::trigger::Transition;
@@ -39,7 +40,7 @@ impl Upkeep<'_> {
                     let now_ms = s.now_ms()?;
                     s.note_seen(now_ms)?;
                 }
-                self.store.firing().abandon_parts(s, &owner.instance)?;
+                self.store.firing().abandon_parts(s, &owner.instance, LostReason::Withdrawn)?;
             }
             Ok(executing.len())
         })

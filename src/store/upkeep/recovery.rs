@@ -5,6 +5,7 @@ use crate::epoch::moment;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::store::firing::{EndedRuns, delete_idle, gone_rows};
+use crate::store::history::LostReason;
 use crate::store::row::{FiredRow, FiredSelection, FiredState, Notification, Selection, TriggerSelection};
 use crate::store::stop_orders::StopOrders;
 use crate::store::transaction::fenced;
@@ -21,6 +22,16 @@ pub(super) enum FireHolder {
     Own,
     /// A node that lives, and has begun them.
     Running,
+}
+
+impl FireHolder {
+    fn reason(self) -> LostReason {
+        match self {
+            Self::Dead => LostReason::Dead,
+            Self::Own => LostReason::Forgotten,
+            Self::Running => LostReason::GivenUp,
+        }
+    }
 }
 
 impl Upkeep<'_> {
@@ -114,7 +125,7 @@ impl Upkeep<'_> {
         };
         let gone = gone_rows(&executing, &left);
         let traces = self.store.traces_of(s, &executing, &gone)?;
-        self.store.history().record_lost(s, &executing, &traces, &orders, now_ms)?;
+        self.store.history().record_lost(s, &executing, holder.reason(), &traces, &orders, now_ms)?;
         executing.extend(going_on);
         done.freed += taken - executing.len();
         let gone = gone_rows(&executing, &left);

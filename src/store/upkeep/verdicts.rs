@@ -14,6 +14,7 @@ use crate::rules::observer::{Observer, Suspect};
 use crate::rules::placement::{ClusterView, NodeIdentity, takes_any};
 use crate::signal::Signal;
 use crate::store::firing::is_fire_id;
+use crate::store::history::LostReason;
 use crate::store::placement::NodeReports;
 use crate::store::row::{
     BlacklistRow, Departure, FiredSelection, InstanceRow, InstanceSelection, LimitRow, Notification, WithFires,
@@ -318,7 +319,7 @@ impl Upkeep<'_> {
                 self.store.firing().restore_gone(s, name)?;
                 s.delete_begin_rows(name)?;
             }
-            let parts = self.store.firing().abandon_parts(s, name)?;
+            let parts = self.store.firing().abandon_parts(s, name, LostReason::Dead)?;
             done.last_checkin = seen_ms.map(moment);
             done.has_more = has_more;
             let is_news = seen_ms.is_some() || parts > 0 || !done.is_empty();

@@ -8,6 +8,7 @@ use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -80,7 +81,7 @@ fn what_is_too_long_or_no_request_is_refused() {
 fn connections_that_say_nothing_keep_nobody_from_an_answer() {
     let server = server();
     let idle: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
-    assert_eq!(status(&talk(server.address(), b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")), "200");
+    assert_eq!(status(&talk(server.address(), b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")), "200");
     drop(idle);
 }
 
@@ -89,7 +90,7 @@ fn connections_that_say_nothing_keep_nobody_from_an_answer() {
 fn requests_that_come_slowly_keep_nobody_from_an_answer() {
     let server = server();
     let halves = [
-        ("GET /healthz HTTP/1.1\r\nHost: ", "localhost\r\n\r\n"),
+        ("GET / HTTP/1.1\r\nHost: ", "localhost\r\n\r\n"),
         ("POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nto", "ken"),
     ];
     let begin = |n: usize| {
@@ -99,11 +100,38 @@ fn requests_that_come_slowly_keep_nobody_from_an_answer() {
         (stream, second)
     };
     let slow: Vec<(TcpStream, &str)> = (0..20).map(begin).collect();
-    assert_eq!(status(&talk(server.address(), b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")), "200");
+    assert_eq!(status(&talk(server.address(), b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")), "200");
     for (mut stream, second) in slow {
         stream.write_all(second.as_bytes()).unwrap();
         assert_eq!(status(&all_of(&mut stream)), "200", "each has its time");
     }
+}
+
+/// Eight readers of a page waited for a database that was away, and the liveness probe of a
+/// dashboard behind them.
+#[test]
+fn a_probe_is_answered_while_all_others_wait() {
+    let (begins, begun) = channel();
+    let (go_on, may_go_on) = crossbeam_channel::bounded::<()>(0);
+    let Site { dashboard, .. } = Site::in_memory("");
+    let handler = move |request: &Request| {
+        if request.path() != "/healthz" {
+            begins.send(()).unwrap();
+            let _ = may_go_on.recv();
+        }
+        dashboard.handle(request)
+    };
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), handler).unwrap();
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).unwrap();
+        stream
+    };
+    let mut waiting: Vec<TcpStream> = (0..20).map(|_| get("/")).collect();
+    (0..8).for_each(|_| begun.recv_timeout(LONG).unwrap());
+    assert_eq!(status(&all_of(&mut get("/healthz"))), "200");
+    drop(go_on);
+    waiting.iter_mut().for_each(|one| assert_eq!(status(&all_of(one)), "200"));
 }
 
 #[test]
@@ -118,7 +146,7 @@ fn requests_that_do_not_end_take_little_memory() {
     };
     let mut large: Vec<TcpStream> = (0..40).map(begin).collect();
     assert_eq!(all_of(&mut large[0]), "", "the oldest is closed, long before its time is over");
-    assert_eq!(status(&talk(server.address(), b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")), "200");
+    assert_eq!(status(&talk(server.address(), b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")), "200");
 }
 
 #[test]
