@@ -51,7 +51,7 @@ impl Catalogue<'_> {
     /// Pauses the triggers of jobs; returns how many changed.
     pub fn pause_jobs(&self, keys: &[JobKey]) -> Result<usize> {
         self.store.write("pause jobs", |s| {
-            let triggers = triggers_of(s, keys)?;
+            let triggers = s.trigger_keys(TriggerSelection::OfJobs(keys))?;
             let paused = pause(s, &triggers)?;
             self.note(s, "pause", "job", if paused > 0 { keys } else { &[] })?;
             Ok(paused)
@@ -64,7 +64,7 @@ impl Catalogue<'_> {
     pub fn pause_job_and_stop(&self, job: &JobKey, who: &str) -> Result<(usize, usize)> {
         let order = storable(&order_of_pause(who), 250);
         self.store.write("pause a job and stop its runs", |s| {
-            let triggers = triggers_of(s, std::slice::from_ref(job))?;
+            let triggers = s.trigger_keys(TriggerSelection::OfJob(job))?;
             let paused = pause(s, &triggers)?;
             self.note(s, "pause", "job", if paused > 0 { std::slice::from_ref(job) } else { &[] })?;
             let runs = s.fired(FiredSelection::ExecutingOfJob(job))?.into_iter().map(|fire| fire.fire_id);
@@ -82,7 +82,7 @@ impl Catalogue<'_> {
     pub fn pause_job_groups(&self, groups: &GroupMatcher) -> Result<usize> {
         self.store.write("pause job groups", |s| {
             let jobs = matching_jobs(s, groups)?;
-            let triggers = triggers_of(s, &jobs)?;
+            let triggers = s.trigger_keys(TriggerSelection::OfJobs(&jobs))?;
             let paused = pause(s, &triggers)?;
             self.note(s, "pause", "job", if paused > 0 { &jobs } else { &[] })?;
             Ok(paused)
@@ -131,10 +131,11 @@ impl Catalogue<'_> {
             let forgotten: Vec<String> = s.paused_groups()?.into_iter().filter(|g| groups.matches(g)).collect();
             s.delete_paused_groups(&forgotten)?;
             let forgotten = forgotten.into_iter().filter(|group| group != ALL_GROUPS_PAUSED);
-            let keys: Vec<_> =
-                s.trigger_keys(TriggerSelection::All)?.into_iter().filter(|k| groups.matches(k.group())).collect();
+            let stored: Vec<String> =
+                s.groups(Grouped::Triggers)?.into_iter().filter(|name| groups.matches(name)).collect();
+            let keys = s.trigger_keys(TriggerSelection::OfGroups(&stored))?;
             let resumed = self.resume(s, &keys, apply_misfires)?;
-            let names: BTreeSet<String> = keys.iter().map(|k| k.group().to_owned()).chain(forgotten).collect();
+            let names: BTreeSet<String> = stored.into_iter().chain(forgotten).collect();
             let names: Vec<String> = names.into_iter().collect();
             self.note(s, "resume", "group", &names)?;
             Ok((names, resumed))
@@ -144,7 +145,7 @@ impl Catalogue<'_> {
     /// Resumes the triggers of jobs; returns how many changed.
     pub fn resume_jobs(&self, keys: &[JobKey], apply_misfires: bool) -> Result<usize> {
         self.store.write("resume jobs", |s| {
-            let triggers = triggers_of(s, keys)?;
+            let triggers = s.trigger_keys(TriggerSelection::OfJobs(keys))?;
             let resumed = self.resume(s, &triggers, apply_misfires)?;
             self.note(s, "resume", "job", if resumed > 0 { keys } else { &[] })?;
             Ok(resumed)
@@ -155,7 +156,7 @@ impl Catalogue<'_> {
     pub fn resume_job_groups(&self, groups: &GroupMatcher, apply_misfires: bool) -> Result<usize> {
         self.store.write("resume job groups", |s| {
             let jobs = matching_jobs(s, groups)?;
-            let triggers = triggers_of(s, &jobs)?;
+            let triggers = s.trigger_keys(TriggerSelection::OfJobs(&jobs))?;
             let resumed = self.resume(s, &triggers, apply_misfires)?;
             self.note(s, "resume", "job", if resumed > 0 { &jobs } else { &[] })?;
             Ok(resumed)
@@ -296,12 +297,4 @@ fn pause_groups(s: &mut dyn Session, groups: &[String]) -> Result<usize> {
 
 fn matching_jobs(s: &mut dyn Session, groups: &GroupMatcher) -> Result<Vec<JobKey>> {
     Ok(s.jobs(JobSelection::All)?.into_iter().map(|j| j.key).filter(|k| groups.matches(k.group())).collect())
-}
-
-fn triggers_of(s: &mut dyn Session, jobs: &[JobKey]) -> Result<Vec<TriggerKey>> {
-    let mut keys = Vec::new();
-    for job in jobs {
-        keys.extend(s.trigger_keys(TriggerSelection::OfJob(job))?);
-    }
-    Ok(keys)
 }

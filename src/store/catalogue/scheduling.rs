@@ -152,10 +152,7 @@ impl Catalogue<'_> {
     }
 
     pub(in crate::store) fn delete_jobs_in(&self, s: &mut dyn Session, keys: &[JobKey]) -> Result<usize> {
-        let mut triggers = Vec::new();
-        for key in keys {
-            triggers.extend(s.triggers(TriggerSelection::OfJob(key))?.into_iter().map(|t| t.key));
-        }
+        let triggers = s.trigger_keys(TriggerSelection::OfJobs(keys))?;
         s.delete_reservations(&triggers)?;
         s.delete_triggers(&triggers, None)?;
         let forsaken = submitted_after(s, keys)?;

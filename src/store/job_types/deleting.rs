@@ -4,7 +4,7 @@ use super::JobTypes;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::Session;
-use crate::store::row::{JobQuery, Listed, TriggerQuery};
+use crate::store::row::{JobQuery, TriggerSelection};
 use std::collections::BTreeSet;
 
 /// The result of a deletion of jobs by their type, or of its dry run.
@@ -42,9 +42,6 @@ fn of_type(s: &mut dyn Session, job_type: &str) -> Result<DeletedJobs> {
     let keys: Vec<JobKey> = rows.into_iter().map(|row| row.key).collect();
     let executing: BTreeSet<JobKey> = s.executing_jobs(&keys)?.into_iter().map(|(job, _)| job).collect();
     let (running, deleted): (Vec<JobKey>, Vec<JobKey>) = keys.into_iter().partition(|key| executing.contains(key));
-    let mut triggers = 0;
-    for key in &deleted {
-        triggers += s.count_listed(Listed::Triggers(&TriggerQuery::new().job(key.clone())), None)?;
-    }
+    let triggers = s.trigger_keys(TriggerSelection::OfJobs(&deleted))?.len();
     Ok(DeletedJobs { deleted, running, triggers })
 }

@@ -48,6 +48,10 @@ impl MemorySession<'_> {
                 return keys.iter().filter_map(|key| self.tables.triggers.get(key)).collect();
             }
             TriggerSelection::OfJob(job) => self.of_job(job).collect(),
+            TriggerSelection::OfJobs(jobs) => jobs.iter().flat_map(|job| self.of_job(job)).collect(),
+            TriggerSelection::OfGroups(groups) => {
+                all().filter(|t| groups.iter().any(|group| group == t.key.group())).collect()
+            }
             TriggerSelection::OfCalendar(name) => all().filter(|t| t.calendar.as_deref() == Some(name)).collect(),
             TriggerSelection::Parts(prefix) => {
                 all().filter(|t| t.key.group() == BROADCAST_GROUP && t.key.name().starts_with(prefix)).collect()

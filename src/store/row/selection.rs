@@ -24,6 +24,10 @@ pub enum TriggerSelection<'a> {
     Keys(&'a [TriggerKey]),
     /// The triggers of a job, in order of group and name.
     OfJob(&'a JobKey),
+    /// The triggers of these jobs, in no order.
+    OfJobs(&'a [JobKey]),
+    /// The triggers of these groups, in no order.
+    OfGroups(&'a [String]),
     /// The triggers that name a calendar, in order of group and name.
     OfCalendar(&'a str),
     /// The triggers of the group of parts whose names begin so, in order.

@@ -3,12 +3,15 @@
 
 use super::Recovered;
 use super::recovery::FireHolder;
+use super::verdicts::{PAGE, SHARE_OF_RECOVERY};
 use crate::epoch::millis;
 use crate::error::Result;
 use crate::rules::failover::Observations;
 use crate::rules::observer::Observer;
 use crate::store::action_log::Action;
-use crate::store::row::{CancelRow, FiredSelection, FiredState, HeartbeatRow, Notification, Progress};
+use crate::store::row::{
+    CancelRow, FiredRow, FiredSelection, FiredState, HeartbeatRow, InstanceSelection, Notification, Progress,
+};
 use crate::store::transaction::{fenced, fenced_fire};
 use crate::store::{Lock, Owner, Session, TxMode, Upkeep};
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,19 +160,35 @@ impl Upkeep<'_> {
         Ok(HeartbeatPass::default())
     }
 
-    /// Recovers fires whose last beat is still the one that was seen. A second node that saw the
-    /// same silence finds nothing.
+    /// Recovers fires whose last beat is still the one that was seen, a page of them in a
+    /// transaction, for a part of the check-in interval: the cluster waits for it, and so do the
+    /// beats of this node. The next pass goes on.
     fn recover_silent(&self, dead: &BTreeMap<String, i64>) -> Result<Vec<Recovered>> {
+        let until = self.store.clock.ticks() + self.store.settings.job_store.checkin_interval / SHARE_OF_RECOVERY;
+        let ids: Vec<String> = dead.keys().cloned().collect();
+        let mut recovered = Vec::new();
+        for page in ids.chunks(PAGE) {
+            recovered.extend(self.recover_silent_page(page, dead)?);
+            if self.store.clock.ticks() >= until {
+                break;
+            }
+        }
+        Ok(recovered)
+    }
+
+    /// A second node that saw the same silence finds nothing. Fires of a node that was declared
+    /// dead are recovered with it.
+    fn recover_silent_page(&self, ids: &[String], dead: &BTreeMap<String, i64>) -> Result<Vec<Recovered>> {
         self.store.once("recover silent fires", TxMode::Exclusive(Lock::TriggerAccess), |s| {
             let mut recovered = Vec::new();
-            let ids: Vec<String> = dead.keys().cloned().collect();
-            let beats: Vec<HeartbeatRow> = s.rows().any_of(&["fire_id"], &ids).list()?;
+            let members = s.instances(InstanceSelection::All)?;
+            let is_member = |name: &str| members.iter().any(|member| member.name == name);
+            let beats: Vec<HeartbeatRow> = s.rows().any_of(&["fire_id"], ids).list()?;
             let unchanged = beats.into_iter().filter(|row| dead.get(&row.fire_id) == Some(&row.beat_ms));
             let unchanged: Vec<String> = unchanged.map(|row| row.fire_id).collect();
             let mut by_instance: BTreeMap<String, Vec<_>> = BTreeMap::new();
-            for fire in
-                s.fired(FiredSelection::Ids(&unchanged))?.into_iter().filter(|fire| fire.state == FiredState::Executing)
-            {
+            let is_silent = |fire: &FiredRow| fire.state == FiredState::Executing && is_member(&fire.instance);
+            for fire in s.fired(FiredSelection::Ids(&unchanged))?.into_iter().filter(is_silent) {
                 by_instance.entry(fire.instance.clone()).or_default().push(fire);
             }
             for (instance, fires) in by_instance {

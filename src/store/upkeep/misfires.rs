@@ -3,6 +3,7 @@
 use super::MisfirePass;
 use crate::epoch::{millis, moment};
 use crate::error::{Error, Result};
+use crate::hash::HashSet;
 use crate::key::TriggerKey;
 use crate::rules::misfire;
 use crate::rules::passing_over::leave_out_old;
@@ -36,9 +37,9 @@ pub struct LateInOrder {
     done: usize,
     /// The clock's ticks when they were looked for.
     found: Duration,
-    /// The number of triggers that were due, as far as they were counted, after the last pass.
-    due: Option<usize>,
-    /// The clock's ticks when they were last seen to get less, or made more.
+    /// The triggers that were due at the last look, as far as they were read.
+    due: Option<HashSet<TriggerKey>>,
+    /// The clock's ticks when some of them were last seen to be gone, or when more became due.
     moved: Duration,
 }
 
@@ -157,7 +158,6 @@ impl Upkeep<'_> {
                 self.handle_of_these(s, order.left())
             })?;
         order.done += taken;
-        order.due = order.due.map(|due| due + pass.handled.len());
         order.moved = now;
         // A full list of triggers that cannot be read would be found again by looking again at
         // once.
@@ -166,24 +166,24 @@ impl Upkeep<'_> {
         Ok(pass)
     }
 
-    /// True if enough is due already, and getting less: an acquisition puts all that is due in
-    /// order for the few that it takes. Due triggers that do not get fewer may be some that nobody
-    /// can run; they hold nothing up.
+    /// True if enough is due already, and some of it goes: an acquisition puts all that is due in
+    /// order for the few that it takes. Due triggers that stay may be some that nobody can run;
+    /// they hold nothing up.
     fn waits_for_workers(&self, order: &mut LateInOrder, now: Duration) -> Result<bool> {
         let enough = self.late_at_a_time();
-        let due = self.store.glance("count what is due", |s| {
+        let due = self.store.glance("read what is due", |s| {
             let now_ms = s.now_ms()?;
             let most = enough.saturating_mul(20);
-            Ok(s.trigger_keys(TriggerSelection::Waiting(self.store.misfired_before(now_ms), now_ms, most))?.len())
+            s.trigger_keys(TriggerSelection::Waiting(self.store.misfired_before(now_ms), now_ms, most))
         })?;
-        let Some(before) = order.due.replace(due) else {
-            order.moved = now;
-            return Ok(false);
-        };
-        if due < before {
+        let due: HashSet<TriggerKey> = due.into_iter().collect();
+        let is_enough = due.len() >= enough;
+        let some_went = order.due.as_ref().map(|before| before.iter().any(|key| !due.contains(key)));
+        order.due = Some(due);
+        if some_went != Some(false) {
             order.moved = now;
         }
-        Ok(due >= enough && now.saturating_sub(order.moved) < PATIENCE)
+        Ok(some_went.is_some() && is_enough && now.saturating_sub(order.moved) < PATIENCE)
     }
 
     fn trigger_order(&self) -> TriggerOrder {

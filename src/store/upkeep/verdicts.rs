@@ -31,11 +31,11 @@ const QUARTZ_RETRY_MS: i64 = 15_000;
 const SOON_MS: i64 = 1_000;
 
 /// The part of the check-in interval that the recovery of others may take: a quarter.
-const SHARE_OF_RECOVERY: u32 = 4;
+pub(super) const SHARE_OF_RECOVERY: u32 = 4;
 
 /// The number of fires that are recovered in one transaction: the cluster waits for it, and between
 /// two the node checks in.
-const PAGE: usize = 500;
+pub(super) const PAGE: usize = 500;
 
 /// The longest that a transaction is open before the window's end: less than the time after which
 /// servers end a session that does nothing in one.

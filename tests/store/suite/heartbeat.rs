@@ -2,7 +2,7 @@
 
 use super::*;
 use carnelian::recovery::{DeadFire, DeadFireDecision, DeadFireHandler};
-use carnelian::store::row::Progress;
+use carnelian::store::row::{Departure, Progress};
 use carnelian::store::{
     Completion, CompletionInstruction, CompletionOutcome, FireBundle, FireHeartbeat, HeartbeatPass, Heartbeats,
 };
@@ -179,6 +179,45 @@ fn two_that_see_the_same_silence_recover_it_once() {
     let pass = other.lock().unwrap().2.take().unwrap();
     assert_eq!(pass.recovered[0].recovery_triggers.len(), 1);
     assert_eq!(cluster.recovery_triggers().len(), 1);
+}
+
+/// Goes on until the fires of `a` have been silent for longer than they may be.
+fn fall_silent(cluster: &Cluster, a: &mut Beating, b: &mut Beating) {
+    b.beat(&[]);
+    for _ in 0..4 {
+        cluster.advance(5 * SECOND);
+        a.node.check_in();
+        b.beat(&[]);
+    }
+    cluster.advance(2501);
+}
+
+on_each_database!(silent_fires_are_recovered_some_at_a_time);
+/// Fifteen thousand runs of a node that hung were recovered by one transaction: the whole cluster
+/// waited for it for six to twelve seconds.
+fn silent_fires_are_recovered_some_at_a_time() {
+    let cluster = Cluster::new(open());
+    let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
+    cluster.schedule(recoverable("a"), std::array::from_fn::<_, 501, _>(|n| once(&format!("t{n}"), "a", NOW)));
+    let fires = a.node.acquire_with(501, |_| {}).unwrap().fired;
+    a.beat(&fires.iter().collect::<Vec<_>>());
+    fall_silent(&cluster, &mut a, &mut b);
+    let recovered: Vec<usize> = b.beat(&[]).recovered.iter().map(|one| one.recovery_triggers.len()).collect();
+    assert_eq!(recovered, [500, 1]);
+}
+
+on_each_database!(fires_of_a_node_that_was_declared_dead_are_recovered_with_it);
+/// They were told of as fires of a node that lives.
+fn fires_of_a_node_that_was_declared_dead_are_recovered_with_it() {
+    let cluster = Cluster::new(open());
+    let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
+    cluster.schedule(recoverable("a"), [once("t", "a", NOW)]);
+    let fire = a.node.fire_one();
+    a.beat(&[&fire]);
+    fall_silent(&cluster, &mut a, &mut b);
+    cluster.tamper(|s| s.delete_instance("A", Departure::Any).map(drop));
+    assert_eq!(b.beat(&[]).recovered, []);
+    assert_eq!(b.node.check_in().recovered[0].recovery_triggers.len(), 1);
 }
 
 on_each_database!(one_that_beats_again_at_the_last_moment_is_left_alone);

@@ -1,9 +1,9 @@
 //! `TRIGGERS`, the rows that a selection names.
 
-use super::trigger_keys;
 use super::trigger_row::quoted;
 use super::triggers::KEY;
 use super::waiting::{misfired, order_of_misfired};
+use super::{job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::BROADCAST_GROUP;
 use crate::store::row::TriggerSelection;
@@ -26,6 +26,14 @@ impl SqlSession<'_, '_> {
                 format!("t.sched_name = ? AND t.job_name = ? AND t.job_group = ? {BY_KEY}"),
                 vec![job.name().into(), job.group().into()],
             ),
+            TriggerSelection::OfJobs(jobs) => {
+                let head = format!("{head} t.sched_name = ? AND");
+                return self.load_for_keys(&head, &[self.name()], &["t.job_name", "t.job_group"], &job_keys(jobs), "");
+            }
+            TriggerSelection::OfGroups(groups) => {
+                let head = format!("{head} t.sched_name = ? AND");
+                return self.load_for_keys(&head, &[self.name()], &["t.trigger_group"], &texts(groups), "");
+            }
             TriggerSelection::OfCalendar(name) => {
                 (format!("t.sched_name = ? AND t.calendar_name = ? {BY_KEY}"), vec![name.into()])
             }
