@@ -48,6 +48,9 @@ pub fn run(mut settings: Settings, without: &[String]) -> ! {
         }
     }
     let scheduler = builder.build().unwrap_or_else(|error| refuse(&error));
+    if url.is_some_and(|url| url.is_in_memory()) {
+        scheduler.migrate().unwrap_or_else(|error| refuse(&error));
+    }
     #[cfg(feature = "dashboard")]
     let _answering = listen(&scheduler).unwrap_or_else(|error| refuse(&error));
     scheduler.start().unwrap_or_else(|error| refuse(&error));
@@ -84,7 +87,9 @@ fn listen(scheduler: &Scheduler) -> carnelian::Result<Option<Server>> {
 /// Fails soon if the database cannot be used, where the scheduler itself would be patient.
 fn check_database(settings: &Settings) -> carnelian::Result<()> {
     let mut settings = settings.clone();
-    let Some(source) = &mut settings.data_source else { return Ok(()) };
+    let Some(source) = settings.data_source.as_mut().filter(|source| !source.url.is_in_memory()) else {
+        return Ok(());
+    };
     source.connection_timeout = source.connection_timeout.min(CONNECTION_TIMEOUT);
     Scheduler::builder().settings(settings).build()?.job_groups().map(drop)
 }

@@ -38,10 +38,10 @@ pub struct Cli {
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
     /// One JSON document on standard output instead of a table
-    #[arg(long, global = true)]
+    #[arg(long, global = true, overrides_with = "json")]
     pub json: bool,
     /// Says nothing of what was done, and no warnings
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, overrides_with = "quiet")]
     pub quiet: bool,
     #[command(subcommand)]
     pub command: Command,

@@ -58,7 +58,9 @@ impl Config {
     pub fn open_unchecked(&self) -> Outcome<JobStore> {
         let store = by_person(self.open_any()?, &self.settings);
         // To make tables that are there would wait for whoever holds the lock.
-        if self.embedded && store.database().examine_schema().is_err() {
+        let is_own =
+            self.embedded || self.settings.data_source.as_ref().is_some_and(|source| source.url.is_in_memory());
+        if is_own && store.database().examine_schema().is_err() {
             store.database().migrate()?;
         }
         Ok(store)

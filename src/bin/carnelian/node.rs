@@ -23,9 +23,13 @@ pub fn run(config: Config) -> Outcome {
     let commands = Command::default();
     let is_started = Arc::new(AtomicBool::new(false));
     let stop = catch(&commands, config.settings.shutdown.deadline, &is_started)?;
-    // Makes the tables of an embedded database, and says at once if there is none.
+    // Makes the tables of an embedded database, and says at once if there are none.
     config.open()?;
     let store = open(&config.settings)?;
+    // Each opening of a database in memory is another one.
+    if config.settings.data_source.as_ref().is_some_and(|source| source.url.is_in_memory()) {
+        store.database().migrate()?;
+    }
     let waits_for_jobs = config.settings.plugins.shutdown_hook.is_none_or(|hook| hook.clean_shutdown);
     let scheduler =
         Scheduler::builder().settings(config.settings).store(store).job(command::TYPE, commands.clone()).build()?;

@@ -8,6 +8,7 @@ const MILLIS: Kind = Kind::Millis { least: 0, most: YEAR };
 const NO_CLASSES: &str = "Java classes are not loaded here";
 const NO_DAEMONS: &str = "threads here are neither daemons nor users: shutdown ends them";
 const NO_CLASS_LOADERS: &str = "there are no class loaders here";
+const NO_TERRACOTTA: &str = "Terracotta is not supported: name a database";
 const NO_RMI: &str = "there is no RMI here: use the `carnelian` command";
 const NO_JMX: &str = "there is no JMX here: use the metrics, the command line, or its page, `carnelian dashboard`";
 const OWN_POOL: &str = "connections are pooled by r2d2: only maxConnections, validateOnCheckout, \
@@ -121,6 +122,8 @@ pub const KEYS: &[Key] = &[
         .fixed(&["true"], "inserts are always made under the lock, but for those in a transaction of the caller's"),
     key("jobStore.doubleCheckLockMisfireHandler", Kind::Bool, "true", "Whether misfires are counted before the lock is taken.")
         .fixed(&["true"], "misfires are always counted before the lock is taken"),
+    optional("jobStore.tcConfigUrl", Kind::Text, "Where the servers of Terracotta are.").ignored(NO_TERRACOTTA),
+    optional("jobStore.tcConfig", Kind::Text, "The settings of Terracotta.").ignored(NO_TERRACOTTA),
     key("jobStore.dontSetAutoCommitFalse", Kind::Bool, "false", "Whether connections are left in auto-commit.")
         .fixed(&["false"], "every change is made in a transaction"),
     key("jobStore.txIsolationLevelSerializable", Kind::Bool, "false", "Whether transactions are serialisable.")

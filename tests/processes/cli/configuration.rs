@@ -1,7 +1,7 @@
 //! The settings that the command uses, and the errors of wrong ones.
 
 use super::{Place, write_config};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Read;
 use std::process::Stdio;
 
@@ -59,6 +59,18 @@ fn all_problems_of_a_file_are_listed_with_code_2_and_no_password_is_shown() {
     assert!(ran.err.lines().all(|line| line.starts_with("carnelian: ")), "{}", ran.err);
     assert!(!format!("{}{}", ran.out, ran.err).contains("S3NT"));
     place.refused(2, "--config nowhere.properties trigger list");
+}
+
+/// Programs that read JSON had nothing to read of a "no".
+#[test]
+fn a_no_is_a_document_too() {
+    let place = Place::new();
+    for line in ["explain no.such", "job show no.such", "trigger show no.such", "orphans"] {
+        let words: Vec<&str> = ["--json"].into_iter().chain(line.split(' ')).chain(["--json"]).collect();
+        let ran = place.run(&words).with(1, line);
+        let answer: Value = serde_json::from_str(&ran.out).unwrap();
+        assert!(answer["error"].as_str().is_some_and(|text| ran.err.contains(text)), "{line}: {}", ran.out);
+    }
 }
 
 #[test]

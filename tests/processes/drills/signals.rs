@@ -7,6 +7,7 @@ use super::*;
 use carnelian::history::{FireOutcome, HistoryQuery};
 use carnelian::store::row::FiredState;
 use carnelian::{GroupMatcher, JobDetail, JobKey, Trigger, TriggerKey};
+use diesel::connection::SimpleConnection;
 use rustix::process::Signal;
 
 /// The number of triggers that are due one after the other, half a second apart.
@@ -58,6 +59,24 @@ fn ends(place: &Place, node: &mut NodeProcess) {
     assert!(place.store.upkeep().fired_triggers().unwrap().is_empty());
     let log = std::fs::read_to_string(place.path("node.err")).unwrap();
     assert!(!log.contains("panicked"), "{log}");
+}
+
+/// A signal was looked at after the start only, which waited for a lock for a minute.
+#[test]
+fn a_node_whose_start_waits_for_the_database_ends_in_time() {
+    let place = Place::new("postgres", "carnelian.shutdown.deadline = 2s\n", Arc::new(SystemClock::default()));
+    let mut holder = PgConnection::establish(place.url()).unwrap();
+    let name = &place.store.settings().scheduler.instance_name;
+    let hold = format!("BEGIN; SELECT lock_name FROM qrtz_locks WHERE sched_name = '{name}' FOR UPDATE");
+    holder.batch_execute(&hold).unwrap();
+    let errors = place.path("A.err");
+    let mut node = NodeProcess::start(&mut place.command_at("A", place.url()), &errors);
+    let log = || std::fs::read_to_string(&errors).unwrap();
+    wait_until("it looks at its database", LONG, || log().contains("the database is PostgreSQL"));
+    node.signal(Signal::TERM);
+    node.expect_success();
+    assert!(!log().contains("demo node stops"), "{}", log());
+    holder.batch_execute("COMMIT").unwrap();
 }
 
 #[test]
