@@ -103,7 +103,8 @@ impl DailyRange {
         match self.inverted {
             true if ms < day.from => Some(day.from),
             true => local::next_day(ms, zone),
-            false if day.from <= ms && ms <= day.to => day.to.checked_add(1),
+            // An end in a gap before midnight is the next day's, which has a span of its own.
+            false if day.from <= ms && ms <= day.to => day.to.checked_add(1).min(local::next_day(ms, zone)),
             // In the first pass of a midnight that comes twice the day has not begun.
             false if ms < day.start_of_day => Some(day.start_of_day),
             false => ms.checked_add(1),

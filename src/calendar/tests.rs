@@ -141,3 +141,14 @@ fn instants_beyond_all_dates_are_excluded_and_lead_nowhere() {
         assert_eq!(calendar.skip(ms), None);
     }
 }
+
+/// In Greenland the clocks go from 23:00 to midnight: an excluded span that ends within that hour
+/// has its end on the next day, and left out what Sunday has before it.
+#[test]
+fn a_span_whose_end_is_in_a_gap_before_midnight_ends_with_the_day() {
+    let calendar = Calendar::new(DailyRange::excluding(time(19, 15), time(23, 9)).unwrap())
+        .in_zone(chrono_tz::America::Scoresbysund);
+    let midnight = at("2037-03-29T01:00:00Z");
+    assert!(!calendar.includes(midnight - 1) && calendar.includes(midnight));
+    assert_eq!(calendar.skip(midnight - 60_000), Some(midnight));
+}

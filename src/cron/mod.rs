@@ -62,7 +62,7 @@ impl CronExpression {
     /// # Errors
     ///
     /// If the text is no cron expression: the error names the column and the expected text. The
-    /// parser refuses exactly what Quartz refuses.
+    /// parser refuses what Quartz refuses, but for fields that name no time at all, such as `98/2`.
     ///
     /// ```
     /// use carnelian::cron::CronExpression;

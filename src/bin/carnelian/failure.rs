@@ -42,8 +42,8 @@ impl Failure {
         }
     }
 
-    /// Says it on standard error, and gives the exit code. A "no" is an answer, which a program that
-    /// reads JSON has on standard output too.
+    /// Says it on standard error, and gives the exit code. A "no" is an answer, which a program
+    /// that reads JSON has on standard output too.
     pub fn report(&self, as_json: bool) -> ExitCode {
         if let (Failure::Refused(text), true) = (self, as_json) {
             let _ = crate::output::write(&format!("{}\n", json!({"error": text})));

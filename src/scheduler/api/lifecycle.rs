@@ -130,9 +130,10 @@ impl Scheduler {
 
     /// Starts, runs until SIGTERM or SIGINT (Ctrl-C) comes, and ends as
     /// [`Scheduler::shutdown_and_wait`] does, within `carnelian.shutdown.deadline`: the last line
-    /// of a `main`. A second signal ends the process at once. If a signal comes while the start waits
-    /// for the database, the start has as long; then its thread is left behind. By Quartz's `ShutdownHookPlugin` with
-    /// `cleanShutdown = false` the node ends as with [`Scheduler::shutdown_now`].
+    /// of a `main`. A second signal ends the process at once. If a signal comes while the start
+    /// waits for the database, the start has as long; then its thread is left behind. By Quartz's
+    /// `ShutdownHookPlugin` with `cleanShutdown = false` the node ends as with
+    /// [`Scheduler::shutdown_now`].
     ///
     /// ```no_run
     /// let scheduler = carnelian::Scheduler::builder().job_fn("sweep", |_| Ok(())).build()?;

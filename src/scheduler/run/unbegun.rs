@@ -86,7 +86,7 @@ fn interrupted(node: &Node, task: &FireTask, why: &str) -> OwnedCompletion {
     let reason = if is_recovery { RerunReason::Died } else { RerunReason::Interrupted };
     let rerun = || bundle.rerun_order(reason, due.saturating_sub(now));
     let rerun = (outcome == FireOutcome::Interrupted).then(rerun);
-    // It goes with the end, unless the work goes on.
+    // A checkpoint goes with the end, unless the work goes on.
     let checkpoint = bundle.rerun.as_ref().and_then(|rerun| rerun.root_fire_id.clone());
     let error = Some(format!("it had not begun: {why}"));
     let completion = Completion {

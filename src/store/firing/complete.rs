@@ -65,8 +65,7 @@ impl Firing<'_> {
     /// Ends those of these fires whose rows can be had.
     ///
     /// A job that guards its transactions by its fire, or ends it in one, may still be in one, and
-    /// somebody may just be ordering a fire to stop whose work goes on: the fire is passed over
-    /// then, and holds up no other. Of other fires no such thing is asked.
+    /// somebody may just be ordering a fire to stop whose work goes on: such a fire is passed over.
     pub(super) fn complete_in_session(
         &self,
         s: &mut dyn Session,

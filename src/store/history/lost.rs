@@ -14,13 +14,13 @@ use crate::trigger::Trigger;
 /// The reason for which a fire ended without its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum LostReason {
-    /// Its node was declared dead, or registered anew.
+    /// A node was declared dead, or registered anew.
     Dead,
-    /// Its node lives, and does not know it: an answer of the database was lost, or a commit.
+    /// A node that lives does not know the fire: an answer of the database was lost, or a commit.
     Forgotten,
-    /// It fell silent, or its node gave it up.
+    /// The fire was silent for too long, or its node gave it up.
     GivenUp,
-    /// Its node takes no work any longer.
+    /// A node takes no work any longer.
     Withdrawn,
 }
 
