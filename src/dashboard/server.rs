@@ -33,8 +33,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// A running server: one request to a connection, at most eight answers at a time, each request and
 /// each answer within limits of size and time. A request takes none of the eight places before it
-/// is there as a whole, and one for `/healthz` takes none at all. TLS is for a proxy in front of it,
-/// where one is needed.
+/// is there as a whole, and one for `/healthz` takes none at all. TLS is for a proxy in front of
+/// it, where one is needed.
 ///
 /// Dropped, it stops listening and waits for the answers in progress.
 ///

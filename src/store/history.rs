@@ -158,7 +158,11 @@ impl Surroundings<'_> {
 
 /// The fired rows of fires that run, as rows of the history. The newest come first.
 fn running(store: &JobStore, s: &mut dyn Session, query: &HistoryQuery) -> Result<Vec<HistoryRow>> {
-    let mut fires = s.fired(query.job.as_ref().map_or(FiredSelection::All, FiredSelection::ExecutingOfJob))?;
+    let mut fires = s.fired(match (&query.fire_id, &query.job) {
+        (Some(id), _) => FiredSelection::Ids(std::slice::from_ref(id)),
+        (None, Some(job)) => FiredSelection::ExecutingOfJob(job),
+        (None, None) => FiredSelection::All,
+    })?;
     fires.retain(|fire| fire.state == FiredState::Executing);
     if fires.is_empty() {
         return Ok(Vec::new());

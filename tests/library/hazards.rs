@@ -266,7 +266,7 @@ fn check_ins_and_beats_find_connections(url: &str) {
         let checkin = store.upkeep().check_in(&mut me);
         let looked = store.upkeep().watch_heartbeats(&owner, &mut seen);
         let beaten = store.upkeep().heartbeat(&owner, &[], &mut seen);
-        // Whatever else the threads of both do that the next beat or check-in waits for.
+        // The next beat or check-in waits for these as well.
         let (fires, upkeep) = (["f".to_owned()], store.upkeep());
         let others = [
             upkeep.cancels("A").map(drop),

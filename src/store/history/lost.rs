@@ -36,8 +36,8 @@ impl LostReason {
 }
 
 impl History<'_> {
-    /// Writes down that these executing fires were lost, for this reason, whether they are run again
-    /// or not, with their traces by their ids. A fire that has an order was cancelled. To be done
+    /// Writes down that these executing fires were lost, and why, whether they are run again or
+    /// not, with their traces by their ids. A fire that has an order was cancelled. To be done
     /// before their triggers go.
     pub(in crate::store) fn record_lost(
         &self,

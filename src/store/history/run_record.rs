@@ -35,17 +35,18 @@ impl History<'_> {
     /// cannot be read.
     pub fn run_record(&self, fire_id: &str) -> Result<Option<RunRecord>> {
         self.store.read("read a run", |s| {
-            let mut now_running = running(self.store, s, &HistoryQuery::new())?;
-            let mut found: Vec<HistoryRow> = s.history(&HistoryQuery::new().fire(fire_id).limit(1))?;
-            let Some(mut run) = found.pop().or_else(|| now_running.iter().find(|row| row.fire_id == fire_id).cloned())
-            else {
-                return Ok(None);
-            };
+            let this = HistoryQuery::new().fire(fire_id).limit(1);
+            let mut found: Vec<HistoryRow> = s.history(&this)?;
+            if found.is_empty() {
+                found = running(self.store, s, &this)?;
+            }
+            let Some(mut run) = found.pop() else { return Ok(None) };
             let root = run.root_fire_id.clone().unwrap_or_else(|| run.fire_id.clone());
             // All runs of one work are of one job, by which rows are found.
             let query = HistoryQuery { job: run.job.clone(), ..HistoryQuery::new().chain(&root).limit(LONGEST_CHAIN) };
             let mut chain: Vec<HistoryRow> = s.history(&query)?;
-            now_running.retain(|row| query.accepts(row) && !chain.iter().any(|ended| ended.fire_id == row.fire_id));
+            let mut now_running = running(self.store, s, &query)?;
+            now_running.retain(|row| !chain.iter().any(|ended| ended.fire_id == row.fire_id));
             chain.append(&mut now_running);
             fill_in_addresses(s, &mut chain)?;
             chain.sort_by_key(|row| (row.fired_ms.unwrap_or(row.ended_ms), row.attempt));

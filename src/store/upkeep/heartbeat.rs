@@ -286,7 +286,7 @@ impl Upkeep<'_> {
 }
 
 /// Orders those of these fires to stop that are executing; returns how many were not ordered to
-/// before. Whoever ends or recovers one of the fires does so before, or with a look at its order.
+/// before. An end or a recovery of one of the fires comes before, or looks at its order.
 fn order_to_stop(s: &mut dyn Session, fire_ids: &[String], who: &str) -> Result<usize> {
     let mut executing = Vec::new();
     for fire_id in fire_ids {

@@ -146,7 +146,7 @@ fn data_of_runs_stay_when_the_code_of_their_job_changes() {
 }
 
 on_each_database!(a_definition_that_was_kept_out_is_stored_once_it_may_be);
-/// Its form was noted as if it were stored: then the job counted as changed by hand.
+/// The form was noted as if it were stored: then the job counted as changed by hand.
 fn a_definition_that_was_kept_out_is_stored_once_it_may_be() {
     let cluster = Cluster::new(open());
     sync(&cluster, &[nightly(2)]);

@@ -207,7 +207,7 @@ fn silent_fires_are_recovered_some_at_a_time() {
 }
 
 on_each_database!(fires_of_a_node_that_was_declared_dead_are_recovered_with_it);
-/// They were told of as fires of a node that lives.
+/// The log told of them as fires of a node that lives.
 fn fires_of_a_node_that_was_declared_dead_are_recovered_with_it() {
     let cluster = Cluster::new(open());
     let (mut a, mut b) = (Beating::new(cluster.node("A")), Beating::new(cluster.node("B")));
