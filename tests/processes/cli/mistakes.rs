@@ -52,7 +52,7 @@ fn options_say_what_they_take() {
         ("trigger list --limit 0", "expected 1 or more"),
         ("trigger list --limit -1", "expected 1 or more"),
         ("schedule --job a --type t --trigger a --every -5s", "invalid value '-5s' for '--every <DUR>'"),
-        ("dashboard --listen localhost:8080", "expected an IP address and a port, such as 127.0.0.1:8080"),
+        ("dashboard --listen example.org:8080", "expected an IP address and a port, such as 127.0.0.1:8080"),
         ("history --trace xyz", "expected 32 hexadecimal digits"),
         ("actions --after zzz", "`zzz` is no place in this list"),
         ("man carnelian.properties", "cannot be made: `carnelian.properties`"),
