@@ -211,7 +211,9 @@ fn what_stands_for_names_of_quartz_exists() {
     assert!(ours.len() >= 200, "{}", ours.len());
     let sources: String = library().into_iter().map(|(_, text)| text).collect();
     let defines = |name: &str| match name.chars().next() {
-        Some('a'..='z') => [format!("fn {name}("), format!("fn {name}<"), format!("pub {name}: ")].to_vec(),
+        Some('a'..='z') => {
+            [format!("fn {name}("), format!("fn {name}<"), format!("pub {name}: "), format!("=> \"{name}\"")].to_vec()
+        }
         Some('A'..='Z') => {
             ["struct ", "enum ", "trait ", "    ", "!("].map(|before| format!("{before}{name}")).to_vec()
         }

@@ -1,5 +1,15 @@
 //! The wording of life-cycle log lines: a phrase, then `key=value`.
 
+/// Functions that write one line each, at a level: the name, what it takes, and the line.
+macro_rules! lines {
+    ($($(#[$attribute:meta])* $level:ident $name:ident($($argument:ident: $of:ty),*) =>
+        $line:literal $(, $value:expr)*;)+) => {
+        $($(#[$attribute])* pub(crate) fn $name($($argument: $of),*) {
+            ::log::$level!($line $(, $value)*);
+        })+
+    };
+}
+
 mod cluster;
 
 pub(crate) use cluster::*;
@@ -15,20 +25,91 @@ use std::time::Duration;
 /// The number of things of a kind that are named one by one.
 const MOST_NAMED: usize = 100;
 
-pub(crate) fn starting(scheduler: &str, instance: &str) {
-    debug!("starting scheduler={scheduler} instance={instance}");
-}
+lines! {
+    debug starting(scheduler: &str, instance: &str) => "starting scheduler={scheduler} instance={instance}";
+    warn settings_warning(warning: &str) => "settings: {warning}";
+    warn stored_without_node(job: &JobKey, job_type: &str) =>
+        "a stored job waits, since no live node has its type job={job} type={job_type}";
+    info guarded(guard: &str) => "the database is {guard}";
+    info disabled(scheduler: &str) => "not started: carnelian.scheduler.enabled is false scheduler={scheduler}";
+    info standby(scheduler: &str, instance: &str) => "standing by scheduler={scheduler} instance={instance}";
+    info resumed(scheduler: &str, instance: &str) => "resumed scheduler={scheduler} instance={instance}";
+    info shutting_down(scheduler: &str, instance: &str, wait: bool, running: usize) =>
+        "shutting down scheduler={scheduler} instance={instance} wait={wait} running={running}";
+    info stopping(instance: &str, step: &str) => "stopping instance={instance} step={step}";
+    warn step_overran(step: &str) => "a step of the shutdown did not end before the deadline step={step}";
+    warn dropped_without_shutdown(scheduler: &str, instance: &str) =>
+        "dropped without shutdown, shutting down now scheduler={scheduler} instance={instance}";
+    warn leave_failed(instance: &str, why: &str) =>
+        "could not leave the cluster, others will take over instance={instance} error={why:?}";
 
-pub(crate) fn settings_warning(warning: &str) {
-    warn!("settings: {warning}");
-}
+    debug service_started(service: &str) => "service started service={service}";
+    debug service_stopped(service: &str) => "service stopped service={service}";
+    error service_panicked(service: &str, panic: &str) =>
+        "service panicked and goes on service={service} panic={panic:?}";
 
-pub(crate) fn stored_without_node(job: &JobKey, job_type: &str) {
-    warn!("a stored job waits, since no live node has its type job={job} type={job_type}");
-}
+    warn rolled_back(fire_id: &str) =>
+        "the transaction in which the job ended its fire was not committed; its end is recorded now fire={fire_id}";
+    warn locks_not_renewed(count: usize, why: &str) => "locks not renewed count={count} error={why:?}";
+    warn lock_lost(name: &str, fence: i64, instance: &str) =>
+        "lock lost name={name:?} fence={fence} instance={instance}";
+    warn lock_not_released(name: &str, fence: i64, why: &str) =>
+        "lock not released; it is free when its time is over name={name:?} fence={fence} error={why:?}";
+    info service_recovered(service: &str, after: u64) => "service works again service={service} after_errors={after}";
+    warn unsafe_intervals(warning: &str) => "{warning}";
 
-pub(crate) fn guarded(guard: &str) {
-    info!("the database is {guard}");
+    info orphans_unknown(why: &str) => "cannot tell which jobs no node can run reason={why:?}";
+    warn orphan_deleted(orphan: &Orphan) =>
+        "deleted a job that no live node could run for longer than carnelian.jobStore.deleteUnresolvedAfter job={} type={} since={}",
+        orphan.job, orphan.job_type, crate::trigger::show(orphan.since.map(|time| time.timestamp_millis()));
+    debug cleaned_up(rows: usize) => "pruned the history rows={rows}";
+    debug count_failed(why: &str) => "triggers could not be counted error={why:?}";
+    warn unreadable(trigger: &TriggerKey, why: &str) => "left alone for a minute trigger={trigger} error={why:?}";
+
+    debug misfired(trigger: &TriggerKey) => "misfired trigger={trigger}";
+    debug waits_for_earlier_run(trigger: &TriggerKey) => "due and waits for an earlier run of it trigger={trigger}";
+    warn paused_after_failure(trigger: &TriggerKey) => "paused since a run of it failed trigger={trigger}";
+
+    debug fired(fire: &FireEvent<'_>) =>
+        "fired trigger={} job={} fire={}{}", fire.trigger().key(), fire.job().key(), fire.fire_id(), trace(fire);
+    info vetoed(fire: &FireEvent<'_>) =>
+        "vetoed trigger={} job={} fire={}", fire.trigger().key(), fire.job().key(), fire.fire_id();
+    warn not_started(fire_id: &str, why: &str) => "fire not started fire={fire_id} reason={why:?}";
+    info given_back(fire_id: &str, why: &str) => "fire given back fire={fire_id} reason={why:?}";
+    warn came_back_late(fire_id: &str) =>
+        "a job came back after its fire was given up; what it returned is of no effect fire={fire_id}";
+    warn timed_out(job: &JobKey, fire_id: &str, run_time: Duration) =>
+        "a run takes too long and is asked to stop job={job} fire={fire_id} run_ms={}", run_time.as_millis();
+    warn asked_again(job: &JobKey, fire_id: &str) => "a run is asked to stop again job={job} fire={fire_id}";
+    warn stuck(job: &JobKey, fire_id: &str, silence: Duration, action: StuckAction) =>
+        "a run makes no progress job={job} fire={fire_id} silence_ms={} action={action:?}", silence.as_millis();
+    warn silent(job: &JobKey, fire_id: &str, silence: Duration, limit: Duration) =>
+        "a run is silent, its heartbeat will end job={job} fire={fire_id} silence_ms={} limit_ms={}",
+        silence.as_millis(), limit.as_millis();
+    error given_up(job: &JobKey, fire_id: &str, why: &str) =>
+        "a run is given up job={job} fire={fire_id} reason={why:?}";
+    warn give_up_failed(fire_ids: &[String], why: &str) =>
+        "fires that were given up cannot be recovered yet fires={} error={why:?}", fire_ids.join(",");
+    error fire_lost(job: &JobKey, fire_id: &str) =>
+        "a run is no longer this node's, another has its work job={job} fire={fire_id}";
+    info cancelled(job: &JobKey, fire_id: &str, who: &str) =>
+        "a run is asked to stop job={job} fire={fire_id} by={who:?}";
+    warn fell_silent(by: &str, instance: &str) =>
+        "fires of a living instance have fallen silent instance={instance} by={by}";
+    warn fenced(fire_id: &str) => "completion refused: the fire belongs to another node now fire={fire_id}";
+    error completion_refused(fire_id: &str, why: &str) =>
+        "completion cannot be recorded, tried again later fire={fire_id} error={why:?}";
+    error completion_abandoned(fire_id: &str) => "completion not recorded before the end fire={fire_id}";
+
+    #[cfg(feature = "job-files")]
+    warn job_file_missing(what: &str) => "{what}";
+
+    error listener_failed(kind: &str, name: &str, event: &str, panic: &str) =>
+        "listener panicked kind={kind} listener={name} event={event} panic={panic:?}";
+    error error(message: &str) => "{message}";
+    warn listeners_are_behind(waiting: usize) =>
+        "listeners are too slow waiting={waiting} action=\"further events are dropped\"";
+    warn listeners_not_told(events: u64) => "events not told to listeners events={events}";
 }
 
 /// The facts of a start that people ask for first.
@@ -51,10 +132,6 @@ pub(crate) fn started(started: &Started<'_>) {
          zone={zone} zone_from={zone_source:?} version={}",
         env!("CARGO_PKG_VERSION")
     );
-}
-
-pub(crate) fn disabled(scheduler: &str) {
-    info!("not started: carnelian.scheduler.enabled is false scheduler={scheduler}");
 }
 
 pub(crate) fn definitions_synced(source: &str, report: &DefinitionReport) {
@@ -83,52 +160,12 @@ pub(crate) fn definitions_synced(source: &str, report: &DefinitionReport) {
     }
 }
 
-pub(crate) fn standby(scheduler: &str, instance: &str) {
-    info!("standing by scheduler={scheduler} instance={instance}");
-}
-
-pub(crate) fn resumed(scheduler: &str, instance: &str) {
-    info!("resumed scheduler={scheduler} instance={instance}");
-}
-
-pub(crate) fn shutting_down(scheduler: &str, instance: &str, wait: bool, running: usize) {
-    info!("shutting down scheduler={scheduler} instance={instance} wait={wait} running={running}");
-}
-
 pub(crate) fn shut_down(scheduler: &str, instance: &str, abandoned: usize) {
     if abandoned == 0 {
         info!("shut down scheduler={scheduler} instance={instance}");
     } else {
         warn!("shut down and left work behind scheduler={scheduler} instance={instance} abandoned={abandoned}");
     }
-}
-
-pub(crate) fn stopping(instance: &str, step: &str) {
-    log::info!("stopping instance={instance} step={step}");
-}
-
-pub(crate) fn step_overran(step: &str) {
-    warn!("a step of the shutdown did not end before the deadline step={step}");
-}
-
-pub(crate) fn dropped_without_shutdown(scheduler: &str, instance: &str) {
-    warn!("dropped without shutdown, shutting down now scheduler={scheduler} instance={instance}");
-}
-
-pub(crate) fn leave_failed(instance: &str, why: &str) {
-    warn!("could not leave the cluster, others will take over instance={instance} error={why:?}");
-}
-
-pub(crate) fn service_started(service: &str) {
-    debug!("service started service={service}");
-}
-
-pub(crate) fn service_stopped(service: &str) {
-    debug!("service stopped service={service}");
-}
-
-pub(crate) fn service_panicked(service: &str, panic: &str) {
-    log_error!("service panicked and goes on service={service} panic={panic:?}");
 }
 
 pub(crate) fn service_failed(service: &str, in_a_row: u64, loud: bool, retry_in: Duration, why: &str) {
@@ -138,30 +175,6 @@ pub(crate) fn service_failed(service: &str, in_a_row: u64, loud: bool, retry_in:
     } else {
         debug!("service failed service={service} in_a_row={in_a_row} retry_in_ms={retry_ms} error={why:?}");
     }
-}
-
-pub(crate) fn rolled_back(fire_id: &str) {
-    warn!("the transaction in which the job ended its fire was not committed; its end is recorded now fire={fire_id}");
-}
-
-pub(crate) fn locks_not_renewed(count: usize, why: &str) {
-    warn!("locks not renewed count={count} error={why:?}");
-}
-
-pub(crate) fn lock_lost(name: &str, fence: i64, instance: &str) {
-    warn!("lock lost name={name:?} fence={fence} instance={instance}");
-}
-
-pub(crate) fn lock_not_released(name: &str, fence: i64, why: &str) {
-    warn!("lock not released; it is free when its time is over name={name:?} fence={fence} error={why:?}");
-}
-
-pub(crate) fn service_recovered(service: &str, after: u64) {
-    info!("service works again service={service} after_errors={after}");
-}
-
-pub(crate) fn unsafe_intervals(warning: &str) {
-    warn!("{warning}");
 }
 
 pub(crate) fn orphaned(orphans: &[Orphan]) {
@@ -180,23 +193,6 @@ pub(crate) fn orphaned(orphans: &[Orphan]) {
     }
 }
 
-pub(crate) fn orphans_unknown(why: &str) {
-    info!("cannot tell which jobs no node can run reason={why:?}");
-}
-
-pub(crate) fn orphan_deleted(orphan: &Orphan) {
-    warn!(
-        "deleted a job that no live node could run for longer than carnelian.jobStore.deleteUnresolvedAfter job={} type={} since={}",
-        orphan.job,
-        orphan.job_type,
-        crate::trigger::show(orphan.since.map(|time| time.timestamp_millis()))
-    );
-}
-
-pub(crate) fn cleaned_up(rows: usize) {
-    debug!("pruned the history rows={rows}");
-}
-
 pub(crate) fn alarm(instance: &str, alarm: &Alarm) {
     let Alarm { kind, detail, .. } = alarm;
     let jobs: Vec<String> = alarm.jobs.iter().map(named).collect();
@@ -212,26 +208,10 @@ fn named(job: &AlarmJob) -> String {
     job.owner.as_ref().map_or_else(|| job.job.to_string(), |owner| format!("{} (owner {owner})", job.job))
 }
 
-pub(crate) fn count_failed(why: &str) {
-    debug!("triggers could not be counted error={why:?}");
-}
-
-pub(crate) fn unreadable(trigger: &TriggerKey, why: &str) {
-    warn!("left alone for a minute trigger={trigger} error={why:?}");
-}
-
-pub(crate) fn misfired(trigger: &TriggerKey) {
-    debug!("misfired trigger={trigger}");
-}
-
 pub(crate) fn skipped(skipped: &SkippedFires) {
     let SkippedFires { trigger, job, first_time, times, reason } = skipped;
     let first_ms = first_time.timestamp_millis();
     info!("left out trigger={trigger} job={job} times={times} first_ms={first_ms} reason={}", reason.name());
-}
-
-pub(crate) fn waits_for_earlier_run(trigger: &TriggerKey) {
-    debug!("due and waits for an earlier run of it trigger={trigger}");
 }
 
 pub(crate) fn cancelled_by_trigger(fire_id: &str, is_here: bool) {
@@ -242,29 +222,9 @@ pub(crate) fn cancelled_by_trigger(fire_id: &str, is_here: bool) {
     }
 }
 
-pub(crate) fn paused_after_failure(trigger: &TriggerKey) {
-    warn!("paused since a run of it failed trigger={trigger}");
-}
-
 /// The trace of a fire, for the end of a line.
 fn trace(fire: &FireEvent<'_>) -> String {
     fire.trace_id().map_or_else(String::new, |id| format!(" trace={id}"))
-}
-
-pub(crate) fn fired(fire: &FireEvent<'_>) {
-    debug!("fired trigger={} job={} fire={}{}", fire.trigger().key(), fire.job().key(), fire.fire_id(), trace(fire));
-}
-
-pub(crate) fn vetoed(fire: &FireEvent<'_>) {
-    info!("vetoed trigger={} job={} fire={}", fire.trigger().key(), fire.job().key(), fire.fire_id());
-}
-
-pub(crate) fn not_started(fire_id: &str, why: &str) {
-    warn!("fire not started fire={fire_id} reason={why:?}");
-}
-
-pub(crate) fn given_back(fire_id: &str, why: &str) {
-    info!("fire given back fire={fire_id} reason={why:?}");
 }
 
 pub(crate) fn ended(fire: &FireEvent<'_>, end: &FireEnd) {
@@ -275,62 +235,6 @@ pub(crate) fn ended(fire: &FireEvent<'_>, end: &FireEnd) {
             warn!("ended job={job} fire={id} outcome={} run_ms={run_ms} error={why:?}{}", end.outcome, trace(fire));
         }
     }
-}
-
-pub(crate) fn came_back_late(fire_id: &str) {
-    warn!("a job came back after its fire was given up; what it returned is of no effect fire={fire_id}");
-}
-
-pub(crate) fn timed_out(job: &JobKey, fire_id: &str, run_time: Duration) {
-    warn!("a run takes too long and is asked to stop job={job} fire={fire_id} run_ms={}", run_time.as_millis());
-}
-
-pub(crate) fn asked_again(job: &JobKey, fire_id: &str) {
-    warn!("a run is asked to stop again job={job} fire={fire_id}");
-}
-
-pub(crate) fn stuck(job: &JobKey, fire_id: &str, silence: Duration, action: StuckAction) {
-    let silence_ms = silence.as_millis();
-    warn!("a run makes no progress job={job} fire={fire_id} silence_ms={silence_ms} action={action:?}");
-}
-
-pub(crate) fn silent(job: &JobKey, fire_id: &str, silence: Duration, limit: Duration) {
-    let (silence_ms, limit_ms) = (silence.as_millis(), limit.as_millis());
-    warn!(
-        "a run is silent, its heartbeat will end job={job} fire={fire_id} silence_ms={silence_ms} limit_ms={limit_ms}"
-    );
-}
-
-pub(crate) fn given_up(job: &JobKey, fire_id: &str, why: &str) {
-    log_error!("a run is given up job={job} fire={fire_id} reason={why:?}");
-}
-
-pub(crate) fn give_up_failed(fire_ids: &[String], why: &str) {
-    warn!("fires that were given up cannot be recovered yet fires={} error={why:?}", fire_ids.join(","));
-}
-
-pub(crate) fn fire_lost(job: &JobKey, fire_id: &str) {
-    log_error!("a run is no longer this node's, another has its work job={job} fire={fire_id}");
-}
-
-pub(crate) fn cancelled(job: &JobKey, fire_id: &str, who: &str) {
-    info!("a run is asked to stop job={job} fire={fire_id} by={who:?}");
-}
-
-pub(crate) fn fell_silent(by: &str, instance: &str) {
-    warn!("fires of a living instance have fallen silent instance={instance} by={by}");
-}
-
-pub(crate) fn fenced(fire_id: &str) {
-    warn!("completion refused: the fire belongs to another node now fire={fire_id}");
-}
-
-pub(crate) fn completion_refused(fire_id: &str, why: &str) {
-    log_error!("completion cannot be recorded, tried again later fire={fire_id} error={why:?}");
-}
-
-pub(crate) fn completion_abandoned(fire_id: &str) {
-    log_error!("completion not recorded before the end fire={fire_id}");
 }
 
 #[cfg(feature = "job-files")]
@@ -347,25 +251,4 @@ pub(crate) fn job_file_loaded(file: &str, imported: &crate::store::Imported) {
     for remark in &imported.remarks {
         warn!("{remark}");
     }
-}
-
-#[cfg(feature = "job-files")]
-pub(crate) fn job_file_missing(what: &str) {
-    warn!("{what}");
-}
-
-pub(crate) fn listener_failed(kind: &str, name: &str, event: &str, panic: &str) {
-    log_error!("listener panicked kind={kind} listener={name} event={event} panic={panic:?}");
-}
-
-pub(crate) fn error(message: &str) {
-    log_error!("{message}");
-}
-
-pub(crate) fn listeners_are_behind(waiting: usize) {
-    warn!("listeners are too slow waiting={waiting} action=\"further events are dropped\"");
-}
-
-pub(crate) fn listeners_not_told(events: u64) {
-    warn!("events not told to listeners events={events}");
 }

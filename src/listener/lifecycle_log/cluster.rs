@@ -8,24 +8,31 @@ use ::log::{error as log_error, info, warn};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub(crate) fn registered(instance: &str, incarnation: &str) {
-    info!("registered instance={instance} incarnation={incarnation}");
-}
+lines! {
+    info registered(instance: &str, incarnation: &str) => "registered instance={instance} incarnation={incarnation}";
+    warn twin(instance: &str) => "not registered: another node has this name and may live: twin instance={instance}";
+    error ownership_lost(instance: &str, lost_fires: usize) =>
+        "was declared dead while alive, its fires are lost instance={instance} lost_fires={lost_fires}";
+    error aborting(instance: &str) => "ending the process since ownership was lost instance={instance}";
+    warn checked_in_late(instance: &str, gap: Duration) =>
+        "checked in again after a gap instance={instance} gap_ms={}", gap.as_millis();
 
-pub(crate) fn twin(instance: &str) {
-    warn!("not registered: another node has this name and may live: twin instance={instance}");
-}
-
-pub(crate) fn ownership_lost(instance: &str, lost_fires: usize) {
-    log_error!("was declared dead while alive, its fires are lost instance={instance} lost_fires={lost_fires}");
-}
-
-pub(crate) fn aborting(instance: &str) {
-    log_error!("ending the process since ownership was lost instance={instance}");
-}
-
-pub(crate) fn checked_in_late(instance: &str, gap: Duration) {
-    warn!("checked in again after a gap instance={instance} gap_ms={}", gap.as_millis());
+    info drained(job: &JobKey, fire_id: &str, who: &str) =>
+        "a run is asked to stop since its node is drained job={job} fire={fire_id} by={who:?}";
+    warn end_held(fire_id: &str) =>
+        "a transaction of its job holds a fire that has ended, its end is recorded after that fire={fire_id}";
+    error commits_lost(instance: &str, lost: LostCommits) =>
+        "the database has lost commits that it had answered (the last fence is {}, and was {}): a replica took its place, or a \
+         backup was put back. Runs may be done twice, and ends of runs may be missing; this node drops what it holds and \
+         registers anew instance={instance}",
+        lost.stored, lost.largest;
+    warn settled(instance: &str, happened: bool, fires: usize, reservations: usize) =>
+        "settled what an answer of the store was lost for instance={instance} committed={happened} fires={fires} reservations={reservations}";
+    warn forgotten(instance: &str, recovered: &Recovered) =>
+        "recovered own fires that an answer of the store was lost for instance={instance} freed={} recovery_triggers={} lost={} other={}",
+        recovered.freed, recovered.recovery_triggers.len(), recovered.lost.len(), recovered.other;
+    warn foreign_clock(instance: &str, skew_ms: i64) =>
+        "the clock of a node of Quartz is off; it convicts nodes whose check-ins are older than 7.5 s and their interval by its own clock instance={instance} skew_ms={skew_ms}";
 }
 
 pub(crate) fn active(instance: &str, is_active: bool) {
@@ -41,10 +48,6 @@ pub(crate) fn takes_work(instance: &str, refusal: Option<&Refusal>) {
         Some(refusal) => info!("takes no work instance={instance}: {refusal}"),
         None => info!("takes work again instance={instance}"),
     }
-}
-
-pub(crate) fn drained(job: &JobKey, fire_id: &str, who: &str) {
-    info!("a run is asked to stop since its node is drained job={job} fire={fire_id} by={who:?}");
 }
 
 pub(crate) fn recovered(by: &str, failed: &Recovered) {
@@ -76,10 +79,6 @@ pub(crate) fn parked(parked: &Parked) {
     );
 }
 
-pub(crate) fn end_held(fire_id: &str) {
-    warn!("a transaction of its job holds a fire that has ended, its end is recorded after that fire={fire_id}");
-}
-
 /// Said once for each node that was late, with one of its triggers.
 pub(crate) fn took_back(instance: &str, overdue: &[FiredRow]) {
     let mut owners: BTreeMap<&str, (usize, &FiredRow)> = BTreeMap::new();
@@ -92,32 +91,6 @@ pub(crate) fn took_back(instance: &str, overdue: &[FiredRow]) {
             row.trigger
         );
     }
-}
-
-pub(crate) fn commits_lost(instance: &str, lost: LostCommits) {
-    log_error!(
-        "the database has lost commits that it had answered (the last fence is {}, and was {}): a replica took its place, or a \
-         backup was put back. Runs may be done twice, and ends of runs may be missing; this node drops what it holds and \
-         registers anew instance={instance}",
-        lost.stored,
-        lost.largest
-    );
-}
-
-pub(crate) fn settled(instance: &str, happened: bool, fires: usize, reservations: usize) {
-    warn!(
-        "settled what an answer of the store was lost for instance={instance} committed={happened} fires={fires} reservations={reservations}"
-    );
-}
-
-pub(crate) fn forgotten(instance: &str, recovered: &Recovered) {
-    warn!(
-        "recovered own fires that an answer of the store was lost for instance={instance} freed={} recovery_triggers={} lost={} other={}",
-        recovered.freed,
-        recovered.recovery_triggers.len(),
-        recovered.lost.len(),
-        recovered.other
-    );
 }
 
 pub(crate) fn mended(pass: &AuditPass) {
@@ -136,12 +109,6 @@ pub(crate) fn mended(pass: &AuditPass) {
     if pass.swept > 0 {
         info!("swept side rows whose rows a node of Quartz has deleted rows={}", pass.swept);
     }
-}
-
-pub(crate) fn foreign_clock(instance: &str, skew_ms: i64) {
-    warn!(
-        "the clock of a node of Quartz is off; it convicts nodes whose check-ins are older than 7.5 s and their interval by its own clock instance={instance} skew_ms={skew_ms}"
-    );
 }
 
 pub(crate) fn joined_by_quartz(instance: &str, earlier: Duration) {
