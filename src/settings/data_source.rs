@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use super::choices::{POOLER, Pooler, SYNCHRONOUS, Synchronous};
 use super::job_store::{ClockSource, JobStoreSettings, StoreKind};
 use super::keys::QUARTZ_PREFIX;
-use super::pooler::Pooler;
 use super::reader::{Reader, is_class};
 use super::secret::Secret;
-use super::synchronous::Synchronous;
 use super::thread_pool::misnamed;
 use super::url::DataSourceUrl;
 
@@ -164,8 +163,8 @@ impl DataSourceSettings {
             max_age: Some(age).filter(|time| !time.is_zero()),
             init_sql: reader.text(&key("connectionInitSql")),
             connection_timeout: reader.duration("carnelian.dataSource.connectionTimeout"),
-            synchronous: Synchronous::read(reader),
-            pooler: Pooler::read(reader),
+            synchronous: reader.choice(SYNCHRONOUS, Synchronous::ALL, Synchronous::name),
+            pooler: reader.choice(POOLER, Pooler::ALL, Pooler::name),
             listen_url: None,
         }
     }

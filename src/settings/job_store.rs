@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::trigger::TriggerOrder;
 
-use super::lock_form::LockForm;
-use super::polling::PollingStrategy;
+use super::choices::{LockForm, POLLING_STRATEGY, PollingStrategy};
 use super::reader::{Reader, is_class};
 use super::thread_pool::misnamed;
 
@@ -137,8 +136,8 @@ impl JobStoreSettings {
                 true => TriggerOrder::PriorityThenTime,
                 false => TriggerOrder::TimeThenPriority,
             },
-            polling_strategy: PollingStrategy::read(reader),
-            lock_form: LockForm::read(reader),
+            polling_strategy: reader.choice(POLLING_STRATEGY, PollingStrategy::ALL, PollingStrategy::name),
+            lock_form: reader.choice("carnelian.jobStore.lockForm", LockForm::ALL, LockForm::name),
             orphan_audit_interval: reader.duration("carnelian.jobStore.orphanAuditInterval"),
             delete_unresolved_after: reader.duration_if_any("carnelian.jobStore.deleteUnresolvedAfter"),
         }

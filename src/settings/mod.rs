@@ -8,6 +8,7 @@
 //! This module reads no clock, starts no thread and logs nothing. No message and no `Debug` output
 //! shows a password.
 
+mod choices;
 mod cluster;
 mod dashboard;
 mod data_source;
@@ -20,13 +21,10 @@ mod intervals;
 mod job_store;
 pub mod keys;
 mod loader;
-mod lock_form;
 mod monitoring;
 mod nearest;
 mod node;
 mod plugin;
-mod polling;
-mod pooler;
 mod problem;
 mod profile;
 mod properties;
@@ -37,7 +35,6 @@ mod scheduler;
 mod secret;
 mod source;
 mod substitute;
-mod synchronous;
 mod thread_pool;
 mod url;
 
@@ -47,6 +44,7 @@ use std::collections::BTreeMap;
 pub use crate::node::{Labels, LabelsError, NodeRole};
 pub use crate::trigger::TriggerOrder;
 pub use crate::zone::ZoneSource;
+pub use choices::{LockForm, PollingStrategy, Pooler, Synchronous};
 pub use cluster::{ClusterMode, ClusterSettings, OnOwnershipLost, ShutdownSettings};
 pub use dashboard::{DashboardRole, DashboardSettings, DashboardUser};
 pub use data_source::DataSourceSettings;
@@ -56,20 +54,16 @@ pub use history::{HistoryRecord, HistorySettings};
 pub use intervals::UnsafeInterval;
 pub use job_store::{ClockSource, JobStoreSettings, StoreKind};
 pub use loader::SettingsLoader;
-pub use lock_form::LockForm;
 pub use monitoring::{AlarmSettings, MonitorSettings};
 pub use node::NodeSettings;
 pub use plugin::{
     InterruptMonitorPlugin, JobFilesPlugin, JobHistoryPlugin, PluginSettings, ShutdownHookPlugin, TriggerHistoryPlugin,
 };
-pub use polling::PollingStrategy;
-pub use pooler::Pooler;
 pub use problem::{SettingsError, SettingsErrorKind, SettingsErrors, SettingsWarning};
 pub use profile::Profile;
 pub use recovery::RecoverySettings;
 pub use scheduler::{InstanceIdSetting, SchedulerSettings};
 pub use secret::Secret;
-pub use synchronous::Synchronous;
 pub use thread_pool::ThreadPoolSettings;
 pub use url::{DataSourceUrl, DataSourceUrlError};
 
@@ -159,9 +153,8 @@ impl Settings {
         let clustered = job_store.clustered;
         let data_source = DataSourceSettings::read(reader, &mut job_store);
         let url = data_source.as_ref().map(|source| &source.url);
-        job_store.polling_strategy.warn_of_no_effect(reader, job_store.kind == StoreKind::Memory, url);
-        Synchronous::warn_of_no_effect(reader, url);
-        Pooler::warn_of_no_effect(reader, url);
+        let in_memory = job_store.kind == StoreKind::Memory;
+        choices::warn_of_no_effect(reader, job_store.polling_strategy, in_memory, url);
         Self {
             profile,
             scheduler: SchedulerSettings::read(reader, thread_pool.thread_count, clustered),

@@ -69,8 +69,7 @@ impl Profile {
     }
 
     pub(crate) fn read(reader: &mut Reader) -> Self {
-        let profile =
-            Self::ALL.into_iter().find(|one| reader.chose("carnelian.profile", one.name())).unwrap_or_default();
+        let profile = reader.choice("carnelian.profile", Self::ALL, Self::name);
         reader.set_defaults(profile.defaults());
         profile
     }

@@ -248,6 +248,11 @@ impl Reader {
         self.value(key).is_some_and(|value| value.eq_ignore_ascii_case(word))
     }
 
+    /// The choice of a key, of all that have a name; the default if it is not given.
+    pub fn choice<T: Copy + Default, const N: usize>(&self, key: &str, all: [T; N], name: fn(T) -> &'static str) -> T {
+        all.into_iter().find(|one| self.chose(key, name(*one))).unwrap_or_default()
+    }
+
     /// The keys below a prefix, without it, with their values.
     pub fn below(&self, prefix: &str) -> BTreeMap<String, String> {
         let slots = self.source.slots.iter();
