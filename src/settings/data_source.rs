@@ -8,7 +8,7 @@ use super::keys::QUARTZ_PREFIX;
 use super::reader::{Reader, is_class};
 use super::secret::Secret;
 use super::thread_pool::misnamed;
-use super::url::DataSourceUrl;
+use super::url::{Backend, DataSourceUrl};
 
 /// The number of threads that may want a connection at the same time: acquisition, completion,
 /// misfires, cluster, callers.
@@ -18,12 +18,12 @@ const STD_DELEGATE: &str = "org.quartz.impl.jdbcjobstore.StdJDBCDelegate";
 const POSTGRES_DELEGATE: &str = "org.quartz.impl.jdbcjobstore.PostgreSQLDelegate";
 
 /// JDBC drivers, and the database each is for.
-const DRIVERS: &[(&str, Database)] = &[
-    ("org.postgresql.Driver", Database::Postgres),
-    ("com.mysql.cj.jdbc.Driver", Database::MySql),
-    ("com.mysql.jdbc.Driver", Database::MySql),
-    ("org.mariadb.jdbc.Driver", Database::MySql),
-    ("org.sqlite.JDBC", Database::Sqlite),
+const DRIVERS: &[(&str, Backend)] = &[
+    ("org.postgresql.Driver", Backend::Postgres),
+    ("com.mysql.cj.jdbc.Driver", Backend::Mysql),
+    ("com.mysql.jdbc.Driver", Backend::Mysql),
+    ("org.mariadb.jdbc.Driver", Backend::Mysql),
+    ("org.sqlite.JDBC", Backend::Sqlite),
 ];
 
 /// The database that `jobStore.dataSource` names, and its pool (`org.quartz.dataSource.NAME.*`).
@@ -70,13 +70,6 @@ pub struct DataSourceSettings {
     pub listen_url: Option<DataSourceUrl>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Database {
-    Sqlite,
-    Postgres,
-    MySql,
-}
-
 impl DataSourceSettings {
     /// A data source with defaults for everything but its name and URL.
     pub fn new(name: impl Into<String>, url: DataSourceUrl) -> Self {
@@ -121,9 +114,9 @@ impl DataSourceSettings {
             return None;
         }
         let url = Self::url(reader, &name)?;
-        let database = Database::of(&url);
+        let database = Backend::of(&url);
         Self::check_java_classes(reader, &name, database);
-        if database == Database::Sqlite {
+        if database == Backend::Sqlite {
             if reader.given("carnelian.jobStore.clock").is_some() && store.clock == ClockSource::Database {
                 reader
                     .warn("carnelian.jobStore.clock", "no effect: SQLite has no clock of its own, the node's is used");
@@ -201,15 +194,15 @@ impl DataSourceSettings {
     }
 
     /// The URL on which nodes listen.
-    fn listen_url(reader: &mut Reader, name: &str, database: Database) -> Option<DataSourceUrl> {
+    fn listen_url(reader: &mut Reader, name: &str, database: Backend) -> Option<DataSourceUrl> {
         let key = "carnelian.dataSource.listenUrl";
         let text = reader.text(key)?;
-        if database != Database::Postgres {
+        if database != Backend::Postgres {
             reader.warn(key, "no effect: nodes listen on PostgreSQL only");
             return None;
         }
         let url = Self::parsed(reader, name, key, &text)?;
-        if Database::of(&url) != Database::Postgres {
+        if Backend::of(&url) != Backend::Postgres {
             reader.refuse(key, "expected the URL of the data source's PostgreSQL".to_owned(), None);
             return None;
         }
@@ -236,44 +229,26 @@ impl DataSourceSettings {
     }
 
     /// Driver and delegate have no effect, but must not speak of another database than the URL.
-    fn check_java_classes(reader: &mut Reader, name: &str, database: Database) {
+    fn check_java_classes(reader: &mut Reader, name: &str, database: Backend) {
         let key = format!("dataSource.{name}.driver");
         if let Some(class) = reader.given(&key).map(str::to_owned) {
             match DRIVERS.iter().find(|(driver, _)| *driver == class) {
                 Some((_, other)) if *other == database => {}
-                Some(_) => reader.warn(&key, format!("the URL is one of {}, which is what counts", database.name())),
+                Some(_) => reader.warn(&key, format!("the URL is one of {}, which is what counts", database.family())),
                 None => reader.warn(&key, "JDBC drivers are not loaded here: the URL says which database it is"),
             }
         }
         let key = "jobStore.driverDelegateClass";
         if let Some(class) = reader.given(key).map(str::to_owned)
             && !is_class(&class, STD_DELEGATE)
-            && !(is_class(&class, POSTGRES_DELEGATE) && database == Database::Postgres)
+            && !(is_class(&class, POSTGRES_DELEGATE) && database == Backend::Postgres)
         {
-            let instead = format!("the URL is one of {}, whose statements are used", database.name());
+            let instead = format!("the URL is one of {}, whose statements are used", database.family());
             if is_class(&class, POSTGRES_DELEGATE) {
                 reader.warn(key, instead);
             } else {
                 misnamed(reader, key, &class, &[STD_DELEGATE, POSTGRES_DELEGATE], &instead);
             }
-        }
-    }
-}
-
-impl Database {
-    fn of(url: &DataSourceUrl) -> Self {
-        match url {
-            DataSourceUrl::Sqlite { .. } => Self::Sqlite,
-            DataSourceUrl::Postgres { .. } => Self::Postgres,
-            DataSourceUrl::MySql { .. } => Self::MySql,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Sqlite => "SQLite",
-            Self::Postgres => "PostgreSQL",
-            Self::MySql => "MySQL or MariaDB",
         }
     }
 }

@@ -36,7 +36,7 @@ mod secret;
 mod source;
 mod substitute;
 mod thread_pool;
-mod url;
+pub(crate) mod url;
 
 use crate::debug_fields::debug_fields;
 use std::collections::BTreeMap;

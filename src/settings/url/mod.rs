@@ -1,5 +1,6 @@
 //! Data source URL: JDBC and native URLs of the three databases, as the drivers here want them.
 
+mod backend;
 mod error;
 mod mysql;
 mod parts;
@@ -8,6 +9,7 @@ mod postgres;
 use std::fmt;
 use std::str::FromStr;
 
+pub use backend::Backend;
 pub use error::DataSourceUrlError;
 
 use super::redact::scrub;

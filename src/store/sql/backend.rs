@@ -1,17 +1,6 @@
-//! `Backend`: which of the three databases it is.
+//! `Backend`: the words of each database, and whether this program was built with it.
 
-use crate::settings::DataSourceUrl;
-
-/// The databases this build can use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// SQLite, built in.
-    Sqlite,
-    /// PostgreSQL.
-    Postgres,
-    /// MySQL or MariaDB.
-    Mysql,
-}
+pub use crate::settings::url::Backend;
 
 impl Backend {
     /// The name for people.
@@ -40,14 +29,5 @@ impl Backend {
         }
         let name = self.name();
         Err(format!("this program was built without {name}: build it with carnelian's feature `{feature}`"))
-    }
-}
-
-/// The database that a data source names.
-pub(super) fn backend_of(url: &DataSourceUrl) -> Backend {
-    match url {
-        DataSourceUrl::Sqlite { .. } => Backend::Sqlite,
-        DataSourceUrl::Postgres { .. } => Backend::Postgres,
-        DataSourceUrl::MySql { .. } => Backend::Mysql,
     }
 }

@@ -1,6 +1,6 @@
 //! `Connection`: one connection to one of the three databases, and how it is made.
 
-use super::backend::{Backend, backend_of};
+use super::backend::Backend;
 use super::dialect;
 use super::failure::Failure;
 use super::failure_class::{self, OUTDATED_PLAN};
@@ -109,7 +109,7 @@ impl Connection<'_> {
             }
             #[allow(unreachable_patterns, reason = "reached when a database's feature is off")]
             other => {
-                let message = backend_of(other).check_built_in().err().unwrap_or_default();
+                let message = Backend::of(other).check_built_in().err().unwrap_or_default();
                 return Err(Failure { class: FailureClass::Permanent, message });
             }
         })

@@ -440,6 +440,6 @@ fn source(settings: &Settings) -> Result<&DataSourceSettings> {
             "a database store needs a data source: set jobStore.dataSource and dataSource.NAME.URL".to_owned(),
         )
     })?;
-    backend::backend_of(&source.url).check_built_in().map_err(Error::Settings)?;
+    Backend::of(&source.url).check_built_in().map_err(Error::Settings)?;
     Ok(source)
 }

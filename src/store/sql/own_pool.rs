@@ -1,7 +1,7 @@
 //! `OwnPool`: the pool that the store has made, and a few connections beside it on which the life
 //! of a node hangs.
 
-use super::backend::{Backend, backend_of};
+use super::backend::Backend;
 use super::failure::Failure;
 use super::manager::{LONGEST_PAUSE, Manager};
 use super::silence::longest_wait;
@@ -60,7 +60,7 @@ impl OwnPool {
         let size = if is_kept { 1 } else { source.max_connections.max(1) };
         let times = (source.idle_timeout.filter(|_| !is_kept), source.max_age.filter(|_| !is_kept));
         let pool = pool(size, times, manager.clone())?;
-        let spare = (backend_of(&url) != Backend::Sqlite).then(OnceLock::new);
+        let spare = (Backend::of(&url) != Backend::Sqlite).then(OnceLock::new);
         Ok(Self { pool, spare, manager, longest: longest_wait(&url, source.connection_timeout), url, listen_url })
     }
 

@@ -1,6 +1,6 @@
 //! `Connections`: where connections come from, a pool of our own or the caller's.
 
-use super::backend::{Backend, backend_of};
+use super::backend::Backend;
 use super::connect_attempts::ConnectAttempts;
 use super::connection::{Connection, Inner};
 use super::failure::Failure;
@@ -146,7 +146,7 @@ impl Connections {
             taken_for,
             losses: Arc::default(),
         };
-        Ok((Connections::Own(Box::new(OwnPool::new(source, manager)?)), backend_of(&source.url)))
+        Ok((Connections::Own(Box::new(OwnPool::new(source, manager)?)), Backend::of(&source.url)))
     }
 
     /// The caller's pool.
