@@ -8,6 +8,7 @@ use super::session::{Session, Sessions};
 use super::visitor::Login;
 use crate::error::Result;
 use crate::settings::{DashboardRole, DashboardSettings};
+use base64ct::{Base64Unpadded, Encoding};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -196,30 +197,9 @@ fn basic(request: &Request) -> Option<(String, String)> {
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
     }
-    let text = String::from_utf8(base64(encoded.trim())?).ok()?;
+    let bytes = Base64Unpadded::decode_vec(encoded.trim().trim_end_matches('=')).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
     text.split_once(':').map(|(name, password)| (name.to_owned(), password.to_owned()))
-}
-
-/// The bytes of a text in base64.
-fn base64(text: &str) -> Option<Vec<u8>> {
-    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
-    for c in text.trim_end_matches('=').bytes() {
-        let digit = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(digit);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count & 0xff) as u8);
-        }
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]
