@@ -49,14 +49,6 @@ pub(super) enum Who {
     Refused(&'static str),
 }
 
-/// The result of a login.
-pub(super) enum Tried {
-    Right(Login),
-    Wrong,
-    /// Too many wrong tries: the time to wait.
-    TooMany(Duration),
-}
-
 impl Access {
     pub(super) fn new(settings: DashboardSettings) -> Result<Self> {
         let sessions = Sessions::new(settings.session_length)?;
@@ -99,11 +91,7 @@ impl Access {
             return Who::Known(Login::new(&user.name, user.role));
         }
         if by_header && let Some((name, password)) = basic(request) {
-            return match self.log_in(request, &name, &password, now) {
-                Tried::Right(login) => Who::Known(login),
-                Tried::Wrong => Who::Unknown,
-                Tried::TooMany(wait) => Who::TooMany(wait),
-            };
+            return self.log_in(request, &name, &password, now);
         }
         if self.has_passwords() {
             return Who::Unknown;
@@ -120,29 +108,29 @@ impl Access {
         )
     }
 
-    /// Tries a name with a password.
-    pub(super) fn log_in(&self, request: &Request, name: &str, password: &str, now: Duration) -> Tried {
+    /// The person of a name with a password, never one that is refused.
+    pub(super) fn log_in(&self, request: &Request, name: &str, password: &str, now: Duration) -> Who {
         let user = self.settings.users.iter().find(|user| user.name == name);
         let fingerprint = self.sessions.fingerprint(&format!("{name}\n{password}"));
         let known = || user.filter(|_| self.remembered.lock().get(&fingerprint).is_some_and(|until| *until > now));
         if let Some(user) = known() {
-            return Tried::Right(Login::new(name, user.role));
+            return Who::Known(Login::new(name, user.role));
         }
         let _turn = self.turn.lock();
         if let Some(user) = known() {
-            return Tried::Right(Login::new(name, user.role));
+            return Who::Known(Login::new(name, user.role));
         }
         let peer = self.asker(request).map_or_else(|| "?".to_owned(), |peer| peer.to_string());
         // A name counts as any other, also if nobody has it: the answers tell no names.
         let by_name = self.sessions.fingerprint(name);
         let who = [by_name.as_str(), peer.as_str()];
         if let Some(wait) = self.rate.wait(&who, now) {
-            return Tried::TooMany(wait);
+            return Who::TooMany(wait);
         }
         match user.filter(|_| password::is_right(password, user.map(|user| &user.password))) {
             Some(user) => {
                 self.remember(fingerprint, now);
-                Tried::Right(Login::new(name, user.role))
+                Who::Known(Login::new(name, user.role))
             }
             None => {
                 if user.is_none() {
@@ -150,7 +138,7 @@ impl Access {
                 }
                 self.rate.note_failure(&who);
                 log::warn!("a login to the dashboard failed peer={peer}");
-                Tried::Wrong
+                Who::Unknown
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The entrance: the login page, and the cookie that a session leaves.
 
-use super::access::{Access, Tried};
+use super::access::{Access, Who};
 use super::errors::answer;
 use super::hosts;
 use super::layout::alone;
@@ -79,12 +79,12 @@ pub(super) fn log_in(access: &Access, request: &Request, now: Duration) -> Respo
     }
     let (name, password) = (form.get("name").unwrap_or_default(), form.get("password").unwrap_or_default());
     match access.log_in(request, name, password, now) {
-        Tried::Right(login) => match access.sessions.begin(login.name(), true, now) {
+        Who::Known(login) => match access.sessions.begin(login.name(), true, now) {
             Ok(session) => with_session(access, request, Response::see_other("./"), &session),
             Err(error) => answer(request, 500, &error.to_string()),
         },
-        Tried::Wrong => login_page(access, request, now, Some((403, "Name or password is wrong."))),
-        Tried::TooMany(wait) => {
+        Who::Unknown | Who::Refused(_) => login_page(access, request, now, Some((403, "Name or password is wrong."))),
+        Who::TooMany(wait) => {
             let (seconds, text) = wait_words(wait);
             login_page(access, request, now, Some((429, &text))).with("Retry-After", &seconds.to_string())
         }
