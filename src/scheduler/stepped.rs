@@ -8,7 +8,7 @@ use super::run::begin_log::StoredBeginLog;
 use super::run::run_handle::FireTask;
 use super::run::run_shell::{InTable, Run, RunShell};
 use super::run::worker_pool::WorkerPool;
-use super::services::service::{LoopParts, Pause, Service, ServiceThread, end, pass};
+use super::services::service::{LoopParts, Next, Passed, Service, ServiceThread, end, pass};
 use super::shutdown::{ShutdownReport, Threads};
 use crate::error::Result;
 use crate::signal::Signal;
@@ -30,7 +30,7 @@ struct SteppedService {
     /// None once it has ended.
     service: Option<Box<dyn Service>>,
     parts: LoopParts,
-    pause: Pause,
+    passed: Passed,
     /// Stopped when it has ended.
     ended: Arc<Signal>,
 }
@@ -56,7 +56,7 @@ impl Scheduler {
         let stepped = |(post, service): (_, Box<dyn Service>)| SteppedService {
             service: Some(service),
             parts: loop_parts(node, post),
-            pause: Pause::None,
+            passed: Ok(Next::Now),
             ended: Arc::default(),
         };
         let services = services.into_iter().map(stepped).collect();
@@ -95,20 +95,19 @@ impl SteppedNode {
     /// The time at which a service passes next, in ticks of the node; none while nothing calls for
     /// a pass.
     pub fn due(&self, service: usize) -> Option<Duration> {
-        let SteppedService { service: Some(_), parts, pause, .. } = self.services.get(service)? else { return None };
-        match *pause {
+        let SteppedService { service: Some(_), parts, passed, .. } = self.services.get(service)? else { return None };
+        match *passed {
             _ if parts.signal.is_stopped() => Some(Duration::ZERO),
-            Pause::None => Some(Duration::ZERO),
-            Pause::Wait(_) if parts.signal.has_news() => Some(Duration::ZERO),
-            Pause::Wait(until) => until,
-            Pause::BackOff(until) => Some(until),
-            Pause::End => None,
+            Ok(Next::Now) => Some(Duration::ZERO),
+            Ok(Next::At(_) | Next::WhenSignalled) if parts.signal.has_news() => Some(Duration::ZERO),
+            Ok(Next::At(until)) | Err(until) => Some(until),
+            Ok(Next::WhenSignalled | Next::Stop) => None,
         }
     }
 
     /// Has a service pass once; or say its last words, if it was told to end.
     pub fn pass(&mut self, service: usize) {
-        let Some(SteppedService { service: place, parts, pause, ended, .. }) = self.services.get_mut(service) else {
+        let Some(SteppedService { service: place, parts, passed, ended, .. }) = self.services.get_mut(service) else {
             return;
         };
         let Some(service) = place else { return };
@@ -118,11 +117,11 @@ impl SteppedNode {
             ended.stop();
             return;
         }
-        if matches!(pause, Pause::Wait(_)) {
+        if matches!(passed, Ok(Next::At(_) | Next::WhenSignalled)) {
             // The end of the wait takes what has woken the service.
             let _ = parts.signal.take_news();
         }
-        *pause = pass(&mut **service, parts);
+        *passed = pass(&mut **service, parts);
     }
 
     /// The panics of its services so far.

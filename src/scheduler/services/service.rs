@@ -131,21 +131,22 @@ pub(crate) fn run(mut service: Box<dyn Service>, parts: &LoopParts) {
     let LoopParts { clock, signal, record, .. } = parts;
     lifecycle_log::service_started(record.name);
     while !signal.is_stopped() {
-        match pass(&mut *service, parts) {
-            Pause::None => {}
-            Pause::Wait(until) => {
-                record.enter(ServiceState::Waiting);
-                if service.wait(&**clock, signal, until) == Woken::Stopped {
-                    break;
-                }
-            }
-            Pause::BackOff(until) => {
+        let until = match pass(&mut *service, parts) {
+            Ok(Next::Now) => continue,
+            Ok(Next::At(until)) => Some(until),
+            Ok(Next::WhenSignalled) => None,
+            Ok(Next::Stop) => break,
+            Err(until) => {
                 record.enter(ServiceState::BackingOff);
                 if !back_off(&**clock, signal, until) {
                     break;
                 }
+                continue;
             }
-            Pause::End => break,
+        };
+        record.enter(ServiceState::Waiting);
+        if service.wait(&**clock, signal, until) == Woken::Stopped {
+            break;
         }
     }
     end(&mut *service, parts);
@@ -160,17 +161,11 @@ pub(crate) fn end(service: &mut dyn Service, parts: &LoopParts) {
     lifecycle_log::service_stopped(parts.record.name);
 }
 
-/// The wait of the loop between two passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pause {
-    None,
-    Wait(Option<Duration>),
-    BackOff(Duration),
-    End,
-}
+/// The wish of a service after a pass; after one that failed, the time until which it backs off.
+pub(crate) type Passed = std::result::Result<Next, Duration>;
 
-/// One pass, and the wait until the next.
-pub(crate) fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
+/// One pass.
+pub(crate) fn pass(service: &mut dyn Service, parts: &LoopParts) -> Passed {
     let LoopParts { clock, record, .. } = parts;
     record.begin_pass(clock.ticks());
     let passed = guarded(|| {
@@ -185,12 +180,7 @@ pub(crate) fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
             if errors > 0 {
                 lifecycle_log::service_recovered(record.name, errors);
             }
-            return match next {
-                Next::Now => Pause::None,
-                Next::At(until) => Pause::Wait(Some(until)),
-                Next::WhenSignalled => Pause::Wait(None),
-                Next::Stop => Pause::End,
-            };
+            return Ok(next);
         }
         Ok(Err(error)) => (error.to_string(), false),
         Err(panic) => (format!("panic: {panic}"), true),
@@ -203,7 +193,7 @@ pub(crate) fn pass(service: &mut dyn Service, parts: &LoopParts) -> Pause {
         let loud = is_loud(errors, parts.log_threshold);
         lifecycle_log::service_failed(record.name, errors, loud, wait, &why);
     }
-    Pause::BackOff(clock.ticks().saturating_add(wait))
+    Err(clock.ticks().saturating_add(wait))
 }
 
 /// True if this error in a row is worth a line in every log: the first, and then every so many
