@@ -90,18 +90,28 @@ counters! {
     alarms,
 }
 
+/// The number that counts the fires with an outcome; none for a fire that has not ended.
+macro_rules! of_outcome {
+    ($numbers:ident, $outcome:ident) => {
+        match $outcome {
+            FireOutcome::Succeeded => Some(&$numbers.succeeded),
+            FireOutcome::Failed => Some(&$numbers.failed),
+            FireOutcome::Cancelled => Some(&$numbers.cancelled),
+            FireOutcome::TimedOut => Some(&$numbers.timed_out),
+            FireOutcome::Interrupted => Some(&$numbers.interrupted),
+            FireOutcome::Vetoed => Some(&$numbers.vetoed),
+            FireOutcome::Lost => Some(&$numbers.lost),
+            FireOutcome::Misfired => Some(&$numbers.misfires),
+            FireOutcome::Running => None,
+        }
+    };
+}
+
 impl Counters {
-    pub(crate) fn fire(&self, outcome: FireOutcome) {
-        match outcome {
-            FireOutcome::Succeeded => self.succeeded.add(1),
-            FireOutcome::Failed => self.failed.add(1),
-            FireOutcome::Cancelled => self.cancelled.add(1),
-            FireOutcome::TimedOut => self.timed_out.add(1),
-            FireOutcome::Interrupted => self.interrupted.add(1),
-            FireOutcome::Vetoed => self.vetoed.add(1),
-            FireOutcome::Lost => self.lost.add(1),
-            FireOutcome::Misfired => self.misfires.add(1),
-            FireOutcome::Running => {} // it has not ended
+    /// Counts a fire that has ended.
+    pub(crate) fn count(&self, outcome: FireOutcome) {
+        if let Some(counter) = of_outcome!(self, outcome) {
+            counter.add(1);
         }
     }
 }
@@ -109,16 +119,6 @@ impl Counters {
 impl CounterValues {
     /// The number of fires of this node that ended so.
     pub fn of(&self, outcome: FireOutcome) -> u64 {
-        match outcome {
-            FireOutcome::Succeeded => self.succeeded,
-            FireOutcome::Failed => self.failed,
-            FireOutcome::Cancelled => self.cancelled,
-            FireOutcome::TimedOut => self.timed_out,
-            FireOutcome::Interrupted => self.interrupted,
-            FireOutcome::Vetoed => self.vetoed,
-            FireOutcome::Lost => self.lost,
-            FireOutcome::Misfired => self.misfires,
-            FireOutcome::Running => 0,
-        }
+        of_outcome!(self, outcome).copied().unwrap_or_default()
     }
 }

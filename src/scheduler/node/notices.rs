@@ -18,7 +18,7 @@ impl Node {
     pub(crate) fn count_fire(&self, job: &JobKey, outcome: FireOutcome, run_time: Option<Duration>) {
         self.metrics.note_fire(job, outcome, run_time);
         // Last: a fire that is seen to be counted is in the histograms.
-        self.counters.fire(outcome);
+        self.counters.count(outcome);
     }
 
     /// Counts and tells which fires were left out.
