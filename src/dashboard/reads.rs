@@ -93,10 +93,9 @@ impl Reads {
     /// The failures among the last fires. No index has the outcome: a search for failures alone
     /// would read all fires where few fail.
     pub(super) fn failures(&self, store: &JobStore, now: Duration) -> Result<Arc<Vec<HistoryRow>>> {
-        let bad = [FireOutcome::Failed, FireOutcome::TimedOut, FireOutcome::Lost];
         let find = || {
             let last = store.history().find(&HistoryQuery::new().limit(LAST_FIRES))?;
-            Ok(last.into_iter().filter(|row| bad.contains(&row.outcome)).take(FEW).collect())
+            Ok(last.into_iter().filter(|row| FireOutcome::BAD.contains(&row.outcome)).take(FEW).collect())
         };
         Ok(self.failures.get(now, find)?.1)
     }

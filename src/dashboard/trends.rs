@@ -45,17 +45,12 @@ impl Step {
         };
         Self {
             succeeded: count(|outcome| outcome == FireOutcome::Succeeded),
-            failed: count(is_failure),
+            failed: count(|outcome| FireOutcome::BAD.contains(&outcome)),
             typical_ms: percentile(&late_ms, 50).unwrap_or(0),
             slow_ms: percentile(&late_ms, 99).unwrap_or(0),
             waiting: late_ms.iter().sum::<i64>() as f64 * each / STEP_MS as f64,
         }
     }
-}
-
-/// True for an end that somebody should look at.
-fn is_failure(outcome: FireOutcome) -> bool {
-    matches!(outcome, FireOutcome::Failed | FireOutcome::TimedOut | FireOutcome::Lost)
 }
 
 /// The minutes that are known, and when the history was read last.

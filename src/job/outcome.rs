@@ -41,6 +41,11 @@ impl FireOutcome {
         FireOutcome::Misfired,
     ];
 
+    /// The ends that somebody should look at.
+    // For the command line; carries no promise.
+    #[doc(hidden)]
+    pub const BAD: [FireOutcome; 3] = [FireOutcome::Failed, FireOutcome::TimedOut, FireOutcome::Lost];
+
     /// The word used in logs, in the history and as the metric label.
     pub fn name(self) -> &'static str {
         match self {

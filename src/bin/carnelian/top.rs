@@ -72,9 +72,8 @@ pub fn run(store: &JobStore, output: Output, options: &Top) -> Outcome {
 impl Seen {
     fn now(store: &JobStore) -> Outcome<Self> {
         let now_ms = store.now_ms()?;
-        let bad = [FireOutcome::Failed, FireOutcome::TimedOut, FireOutcome::Lost];
         let mut failures = store.history().find(&HistoryQuery::new().limit(LAST_FIRES))?;
-        failures.retain(|row| bad.contains(&row.outcome));
+        failures.retain(|row| FireOutcome::BAD.contains(&row.outcome));
         failures.truncate(FEW);
         Ok(Self {
             name: store.settings().scheduler.instance_name.clone(),

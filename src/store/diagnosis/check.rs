@@ -36,8 +36,7 @@ impl Diagnosis<'_> {
     /// The number of fires that have not ended well lately, counted up to the bound.
     fn failed(&self, bounds: &CheckBounds, most: usize, now_ms: i64) -> Result<usize> {
         let since = moment(now_ms.saturating_sub(millis(bounds.failed_within)));
-        let bad = [FireOutcome::Failed, FireOutcome::TimedOut, FireOutcome::Lost];
-        let query = bad.into_iter().fold(HistoryQuery::new(), HistoryQuery::outcome);
+        let query = FireOutcome::BAD.into_iter().fold(HistoryQuery::new(), HistoryQuery::outcome);
         Ok(self.store.history().find(&query.since(since).limit(most.saturating_add(1)))?.len())
     }
 }
