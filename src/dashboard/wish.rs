@@ -7,6 +7,7 @@ use crate::epoch::{millis, moment};
 use crate::error::{Error, Result};
 use crate::key::TriggerKey;
 use crate::report::read_span;
+use crate::span::UNITS;
 use crate::store::JobStore;
 use crate::trigger::{CronSchedule, MisfireInstruction, Schedule, SimpleSchedule, Trigger};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -182,9 +183,8 @@ fn rfc3339(time: DateTime<Utc>) -> String {
 /// The text that [`read_span`] reads, in the longest unit of which the time is a whole number.
 fn short_span(time: Duration) -> String {
     let ms = time.as_millis();
-    let units = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
-    let whole = units.iter().find(|(_, scale)| ms.is_multiple_of(*scale));
-    whole.filter(|_| ms > 0).map_or(format!("{ms}ms"), |(unit, scale)| format!("{}{unit}", ms / scale))
+    let whole = UNITS.iter().find(|(_, scale)| ms > 0 && ms.is_multiple_of(u128::from(*scale)));
+    whole.map_or(format!("{ms}ms"), |(unit, scale)| format!("{}{unit}", ms / u128::from(*scale)))
 }
 
 #[cfg(test)]

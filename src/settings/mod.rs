@@ -13,7 +13,6 @@ mod cluster;
 mod dashboard;
 mod data_source;
 mod definitions;
-mod duration;
 mod executions;
 mod history;
 mod in_code;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::duration;
 use super::keys::{self, DefaultValue, Key, Kind, Status};
 use super::nearest::nearest;
 use super::problem::{MOST_PROBLEMS, Place, SettingsError, SettingsErrorKind, SettingsWarning};
@@ -12,6 +11,7 @@ use super::properties::{self, FormatProblem};
 use super::redact::MASK;
 use super::source::{Role, Slot, Source};
 use super::substitute::Environment;
+use crate::span;
 
 /// The values of one file, and their problems.
 ///
@@ -231,7 +231,7 @@ impl Reader {
 
     /// A duration of a key that may be left out everywhere.
     pub fn duration_if_any(&self, key: &str) -> Option<Duration> {
-        self.value(key).and_then(duration::parse)
+        self.value(key).and_then(span::parse)
     }
 
     pub fn seconds(&self, key: &str) -> Duration {

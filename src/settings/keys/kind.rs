@@ -1,9 +1,9 @@
 //! Kind: what values a key takes, in words and as a check.
 
-use super::super::duration;
 use crate::epoch::whole_millis;
 use crate::key::{MAX_INSTANCE_CHARS, WHY_SO_SHORT};
 use crate::node::Labels;
+use crate::span;
 use chrono_tz::Tz;
 use std::net::SocketAddr;
 
@@ -128,13 +128,13 @@ impl Kind {
                 if value.parse().is_ok_and(|value| within(least, most, value)) {
                     return Ok(());
                 }
-                return Err(match duration::parse(value).filter(|_| value.parse::<u64>().is_err()) {
+                return Err(match span::parse(value).filter(|_| value.parse::<u64>().is_err()) {
                     Some(meant) => format!("{}: write {}", self.accepted(), whole_millis(meant)),
                     None => self.accepted(),
                 });
             }
             Kind::Duration { least, most } => {
-                duration::parse(value).is_some_and(|value| within(least, most, whole_millis(value)))
+                span::parse(value).is_some_and(|value| within(least, most, whole_millis(value)))
             }
             Kind::Seconds { least, most } | Kind::Count { least, most } => {
                 value.parse().is_ok_and(|value| within(least, most, value))
