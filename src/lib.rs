@@ -149,6 +149,7 @@ pub mod recovery;
 pub mod report;
 mod rules;
 mod scheduler;
+mod setters;
 pub mod settings;
 mod signal;
 mod span;

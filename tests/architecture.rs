@@ -27,7 +27,7 @@ use std::process::Command;
 const FLOORS: &[(&str, &[&str])] = &[
     ("streams", &["hash", "java_text", "java"]),
     ("times", &["cron", "epoch", "local", "span", "zone"]),
-    ("error", &["debug_fields", "error", "from", "guarded", "meter", "random", "words"]),
+    ("error", &["debug_fields", "error", "from", "guarded", "meter", "random", "setters", "words"]),
     (
         "values",
         &[

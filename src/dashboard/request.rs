@@ -1,6 +1,7 @@
 //! `Request`: an HTTP request as a plain value.
 
 use super::form::Fields;
+use crate::setters::setters;
 use std::net::IpAddr;
 
 /// An HTTP request, from whatever server has read it.
@@ -36,25 +37,18 @@ impl Request {
         self
     }
 
-    /// With this body. Default: empty.
-    pub fn body(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.body = bytes.into();
-        self
-    }
+    setters! {
+        /// With this body. Default: empty.
+        pub fn body(bytes: impl Into<Vec<u8>>) { body = bytes.into() }
 
-    /// From this address, which tells the own machine and proxies apart from others. Default:
-    /// unknown, which is neither.
-    pub fn peer(mut self, address: IpAddr) -> Self {
-        self.peer = Some(address);
-        self
-    }
+        /// From this address, which tells the own machine and proxies apart from others. Default:
+        /// unknown, which is neither.
+        pub fn peer(address: IpAddr) { peer = Some(address) }
 
-    /// In HTTP/1.0, which no browser speaks, and nginx before 1.29.7 as a proxy unless it is told
-    /// otherwise. A proxy that speaks HTTP/1.1 and sets no header of its own, as later ones do,
-    /// looks like a browser: no check stands for a login there.
-    pub(super) fn old(mut self, is_old: bool) -> Self {
-        self.is_old = is_old;
-        self
+        /// In HTTP/1.0, which no browser speaks, and nginx before 1.29.7 as a proxy unless it is
+        /// told otherwise. A proxy that speaks HTTP/1.1 and sets no header of its own, as later
+        /// ones do, looks like a browser: no check stands for a login there.
+        pub(super) fn old(is_old: bool) { is_old = is_old }
     }
 
     /// The path, without the query.

@@ -4,6 +4,7 @@ use crate::data_map::{DataValue, JobDataMap};
 use crate::error::{Error, Result};
 use crate::job::{FireOutcome, TRACEPARENT, traceparent_of};
 use crate::key::JobKey;
+use crate::setters::setters;
 use crate::words::words;
 use std::str::FromStr;
 
@@ -80,24 +81,20 @@ impl Continuation {
         Self { parent, child, on: On::Success, per_tick: false, data: JobDataMap::new(), allows_cycle: false }
     }
 
-    /// After which ends. Default: [`On::Success`].
-    #[must_use]
-    pub fn on(mut self, on: On) -> Self {
-        self.on = on;
-        self
-    }
+    setters! {
+        /// After which ends. Default: [`On::Success`].
+        #[must_use]
+        pub fn on(on: On) { on = on }
 
-    /// True if a child of a job that is [spread over nodes](crate::placement::Strategy) runs once
-    /// for a whole tick, after its last part, and not once for each part. Default: no.
-    ///
-    /// The tick has failed if a part of it has, if a share of the work was lost with its node, or a
-    /// part that was to be tried again there; the child then sees the run of such a part. A part of
-    /// a [broadcast](crate::placement::Strategy::Broadcast) that its node never began does not
-    /// count.
-    #[must_use]
-    pub fn once_per_tick(mut self, yes: bool) -> Self {
-        self.per_tick = yes;
-        self
+        /// True if a child of a job that is [spread over nodes](crate::placement::Strategy) runs
+        /// once for a whole tick, after its last part, and not once for each part. Default: no.
+        ///
+        /// The tick has failed if a part of it has, if a share of the work was lost with its node,
+        /// or a part that was to be tried again there; the child then sees the run of such a part.
+        /// A part of a [broadcast](crate::placement::Strategy::Broadcast) that its node never began
+        /// does not count.
+        #[must_use]
+        pub fn once_per_tick(yes: bool) { per_tick = yes }
     }
 
     /// An entry of data for the child's runs after this parent: as data of a trigger it goes over
@@ -108,20 +105,16 @@ impl Continuation {
         self
     }
 
-    /// The data for the child's runs after this parent. Default: none.
-    #[must_use]
-    pub fn data_map(mut self, data: JobDataMap) -> Self {
-        self.data = data;
-        self
-    }
+    setters! {
+        /// The data for the child's runs after this parent. Default: none.
+        #[must_use]
+        pub fn data_map(data: JobDataMap) { data = data }
 
-    /// Allows a continuation by which a job follows itself, at once or through others; such a
-    /// continuation is refused otherwise. The jobs of such a circle run for ever, or until one of
-    /// them ends with another outcome.
-    #[must_use]
-    pub fn allow_cycle(mut self, yes: bool) -> Self {
-        self.allows_cycle = yes;
-        self
+        /// Allows a continuation by which a job follows itself, at once or through others; such a
+        /// continuation is refused otherwise. The jobs of such a circle run for ever, or until one
+        /// of them ends with another outcome.
+        #[must_use]
+        pub fn allow_cycle(yes: bool) { allows_cycle = yes }
     }
 
     /// The job that is followed.

@@ -2,6 +2,7 @@
 
 use super::JobDetail;
 use crate::error::{Error, Result};
+use crate::setters::setters;
 use crate::trigger::{CronSchedule, Schedule, Trigger};
 
 /// The action on a stored definition that differs from the code.
@@ -86,26 +87,20 @@ impl JobDefinition {
         self
     }
 
-    /// The action on a stored definition that differs. Default: [`OnChange::Update`].
-    pub fn on_change(mut self, on_change: OnChange) -> Self {
-        self.on_change = on_change;
-        self
-    }
+    setters! {
+        /// The action on a stored definition that differs. Default: [`OnChange::Update`].
+        pub fn on_change(on_change: OnChange) { on_change = on_change }
 
-    /// A number that grows with changes of the definition. A node leaves a stored definition with a
-    /// larger number alone, and stores nothing if somebody has deleted that job: in a rolling
-    /// upgrade, a node of the old program that starts again does not undo what the new one has
-    /// stored. Default: 0.
-    pub fn revision(mut self, revision: u32) -> Self {
-        self.revision = revision;
-        self
-    }
+        /// A number that grows with changes of the definition. A node leaves a stored definition
+        /// with a larger number alone, and stores nothing if somebody has deleted that job: in a
+        /// rolling upgrade, a node of the old program that starts again does not undo what the new
+        /// one has stored. Default: 0.
+        pub fn revision(revision: u32) { revision = revision }
 
-    /// True if the scheduler stores the definition when it starts. Otherwise only
-    /// [`Scheduler::sync_definitions`](crate::Scheduler::sync_definitions) stores it. Default: yes.
-    pub fn auto_register(mut self, yes: bool) -> Self {
-        self.auto_register = yes;
-        self
+        /// True if the scheduler stores the definition when it starts. Otherwise only
+        /// [`Scheduler::sync_definitions`](crate::Scheduler::sync_definitions) stores it. Default:
+        /// yes.
+        pub fn auto_register(yes: bool) { auto_register = yes }
     }
 
     /// The job.

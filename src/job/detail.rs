@@ -5,6 +5,7 @@ use super::policy::{JobPolicy, NO_POLICY};
 use crate::data_map::{DataValue, JobDataMap};
 use crate::error::Result;
 use crate::key::{JobKey, check_text};
+use crate::setters::setters;
 use std::sync::Arc;
 
 /// The stored description of a job: its key, its type and how it runs.
@@ -170,70 +171,42 @@ pub struct JobDetailBuilder {
 }
 
 impl JobDetailBuilder {
-    /// Another key than it was begun with.
-    #[doc(alias = "withIdentity")]
-    pub fn key(mut self, key: JobKey) -> Self {
-        self.detail.key = key;
-        self
-    }
+    setters! {
+        /// Another key than it was begun with.
+        #[doc(alias = "withIdentity")]
+        pub fn key(key: JobKey) { detail.key = key }
 
-    /// Another type than it was begun with.
-    #[doc(alias = "ofType")]
-    pub fn job_type(mut self, job_type: impl Into<String>) -> Self {
-        self.detail.job_type = job_type.into().into();
-        self
-    }
+        /// Another type than it was begun with.
+        #[doc(alias = "ofType")]
+        pub fn job_type(job_type: impl Into<String>) { detail.job_type = job_type.into().into() }
 
-    /// A note for people, at most 250 characters.
-    pub fn description(mut self, text: impl Into<String>) -> Self {
-        self.detail.description = Some(text.into());
-        self
-    }
+        /// A note for people, at most 250 characters.
+        pub fn description(text: impl Into<String>) { detail.description = Some(text.into()) }
 
-    /// See [`JobDetail::is_durable`].
-    pub fn durable(mut self, yes: bool) -> Self {
-        self.detail.durable = yes;
-        self
-    }
+        /// See [`JobDetail::is_durable`].
+        pub fn durable(yes: bool) { detail.durable = yes }
 
-    /// See [`JobDetail::requests_recovery`].
-    pub fn requests_recovery(mut self, yes: bool) -> Self {
-        self.detail.requests_recovery = yes;
-        self
-    }
+        /// See [`JobDetail::requests_recovery`].
+        pub fn requests_recovery(yes: bool) { detail.requests_recovery = yes }
 
-    /// See [`JobDetail::disallows_concurrent_execution`].
-    pub fn disallow_concurrent_execution(mut self, yes: bool) -> Self {
-        self.detail.disallow_concurrent_execution = yes;
-        self
-    }
+        /// See [`JobDetail::disallows_concurrent_execution`].
+        pub fn disallow_concurrent_execution(yes: bool) { detail.disallow_concurrent_execution = yes }
 
-    /// See [`JobDetail::persists_job_data_after_execution`].
-    pub fn persist_job_data_after_execution(mut self, yes: bool) -> Self {
-        self.detail.persist_job_data_after_execution = yes;
-        self
-    }
+        /// See [`JobDetail::persists_job_data_after_execution`].
+        pub fn persist_job_data_after_execution(yes: bool) { detail.persist_job_data_after_execution = yes }
 
-    /// See [`JobPolicy`].
-    pub fn policy(mut self, policy: JobPolicy) -> Self {
-        self.detail.policy = policy.boxed();
-        self
-    }
+        /// See [`JobPolicy`].
+        pub fn policy(policy: JobPolicy) { detail.policy = policy.boxed() }
 
-    /// See [`JobMarks`].
-    pub fn marks(mut self, marks: JobMarks) -> Self {
-        self.detail.marks = (!marks.is_empty()).then(|| Box::new(marks));
-        self
-    }
+        /// See [`JobMarks`].
+        pub fn marks(marks: JobMarks) { detail.marks = (!marks.is_empty()).then(|| Box::new(marks)) }
 
-    /// Says of which version of its type's data its data are; from 1. Default: that of the type
-    /// where it is stored.
-    ///
-    /// Data of an earlier version than the type's are upgraded when the job runs, see
-    /// [`JobType::upgrade`](crate::JobType::upgrade).
-    pub fn version(mut self, version: u32) -> Self {
-        self.detail.version = Some(version);
-        self
+        /// Says of which version of its type's data its data are; from 1. Default: that of the type
+        /// where it is stored.
+        ///
+        /// Data of an earlier version than the type's are upgraded when the job runs, see
+        /// [`JobType::upgrade`](crate::JobType::upgrade).
+        pub fn version(version: u32) { detail.version = Some(version) }
     }
 
     /// Has it stored even if its type is deprecated, see

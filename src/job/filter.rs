@@ -2,6 +2,7 @@
 
 use super::marks::JobMarks;
 use crate::matcher::GroupMatcher;
+use crate::setters::setters;
 
 /// A filter of jobs, triggers or running fires; everything passes by default. Each condition
 /// narrows the search.
@@ -23,22 +24,15 @@ impl JobFilter {
         Self::default()
     }
 
-    /// Only these groups.
-    pub fn groups(mut self, groups: GroupMatcher) -> Self {
-        self.groups = Some(groups);
-        self
-    }
+    setters! {
+        /// Only these groups.
+        pub fn groups(groups: GroupMatcher) { groups = Some(groups) }
 
-    /// Only jobs of this business key.
-    pub fn biz_key(mut self, key: impl Into<String>) -> Self {
-        self.biz_key = Some(key.into());
-        self
-    }
+        /// Only jobs of this business key.
+        pub fn biz_key(key: impl Into<String>) { biz_key = Some(key.into()) }
 
-    /// Only jobs of this owner.
-    pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.owner = Some(owner.into());
-        self
+        /// Only jobs of this owner.
+        pub fn owner(owner: impl Into<String>) { owner = Some(owner.into()) }
     }
 
     /// Only jobs with this tag; said again: with all of these.

@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::key::{check_name, check_text};
+use crate::setters::setters;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,23 +63,16 @@ impl JobMarks {
         Self::default()
     }
 
-    /// The name of the work in the business, such as the number of an order; at most 190
-    /// characters. Several jobs may have the same.
-    pub fn biz_key(mut self, key: impl Into<String>) -> Self {
-        self.biz_key = Some(key.into());
-        self
-    }
+    setters! {
+        /// The name of the work in the business, such as the number of an order; at most 190
+        /// characters. Several jobs may have the same.
+        pub fn biz_key(key: impl Into<String>) { biz_key = Some(key.into()) }
 
-    /// A name for people, at most 190 characters.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = Some(name.into());
-        self
-    }
+        /// A name for people, at most 190 characters.
+        pub fn name(name: impl Into<String>) { name = Some(name.into()) }
 
-    /// The person or team responsible, at most 190 characters.
-    pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.owner = Some(owner.into());
-        self
+        /// The person or team responsible, at most 190 characters.
+        pub fn owner(owner: impl Into<String>) { owner = Some(owner.into()) }
     }
 
     /// Adds a tag, at most 100 characters; at most 50 tags.

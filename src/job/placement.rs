@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::key::check_name;
 use crate::node::Labels;
+use crate::setters::setters;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -65,18 +66,14 @@ impl Placement {
         self
     }
 
-    /// Rather this node: others take a fire only if that node is not alive or may not run it, or if
-    /// the fire is later than the [grace](Placement::prefer_grace).
-    pub fn prefer_node(mut self, node: impl Into<String>) -> Self {
-        self.prefer = Some(node.into());
-        self
-    }
+    setters! {
+        /// Rather this node: others take a fire only if that node is not alive or may not run it,
+        /// or if the fire is later than the [grace](Placement::prefer_grace).
+        pub fn prefer_node(node: impl Into<String>) { prefer = Some(node.into()) }
 
-    /// The time for which a fire waits for the preferred node while that is alive. Default: one
-    /// check-in interval (`org.quartz.jobStore.clusterCheckinInterval`).
-    pub fn prefer_grace(mut self, grace: Duration) -> Self {
-        self.grace = Some(grace);
-        self
+        /// The time for which a fire waits for the preferred node while that is alive. Default: one
+        /// check-in interval (`org.quartz.jobStore.clusterCheckinInterval`).
+        pub fn prefer_grace(grace: Duration) { grace = Some(grace) }
     }
 
     /// The nodes that are allowed; all if there is none.

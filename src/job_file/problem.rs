@@ -1,6 +1,7 @@
 //! `JobFileErrors`: the problems of a job file, each with its place.
 
 use crate::error::shorten;
+use crate::setters::setters;
 use std::fmt;
 
 /// Most problems that are kept; a file with more is not a job file.
@@ -30,14 +31,10 @@ impl JobFileError {
         Self { file: file.to_owned(), line: None, element: None, value: None, message: message.into() }
     }
 
-    pub(super) fn at(mut self, line: usize) -> Self {
-        self.line = Some(line);
-        self
-    }
+    setters! {
+        pub(super) fn at(line: usize) { line = Some(line) }
 
-    pub(super) fn with_value(mut self, value: &str) -> Self {
-        self.value = Some(shorten(&value.escape_default().to_string(), 80));
-        self
+        pub(super) fn with_value(value: &str) { value = Some(shorten(&value.escape_default().to_string(), 80)) }
     }
 
     /// The file, as it was named by the caller.

@@ -7,6 +7,7 @@ use crate::data_map::{DataValue, JobDataMap};
 use crate::epoch::{millis, moment};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
+use crate::setters::setters;
 use chrono::{DateTime, Utc};
 use std::time::Duration;
 
@@ -89,24 +90,17 @@ impl TriggerBuilder {
         Self { starts_when_stored: trigger.start_ms == START_WHEN_STORED, trigger }
     }
 
-    /// Another key than it was begun with.
-    #[doc(alias = "withIdentity")]
-    pub fn key(mut self, key: TriggerKey) -> Self {
-        self.trigger.key = key;
-        self
-    }
+    setters! {
+        /// Another key than it was begun with.
+        #[doc(alias = "withIdentity")]
+        pub fn key(key: TriggerKey) { trigger.key = key }
 
-    /// Another job than it was begun with.
-    #[doc(alias = "forJob")]
-    pub fn job(mut self, job: JobKey) -> Self {
-        self.trigger.job_key = job;
-        self
-    }
+        /// Another job than it was begun with.
+        #[doc(alias = "forJob")]
+        pub fn job(job: JobKey) { trigger.job_key = job }
 
-    /// The schedule of the trigger, between start and end. Default: once, at the start.
-    pub fn schedule(mut self, schedule: impl Into<Schedule>) -> Self {
-        self.trigger.schedule = schedule.into();
-        self
+        /// The schedule of the trigger, between start and end. Default: once, at the start.
+        pub fn schedule(schedule: impl Into<Schedule>) { trigger.schedule = schedule.into() }
     }
 
     /// The first moment it may fire, after the beginning of 1970. Default: when it is stored, by
@@ -118,81 +112,59 @@ impl TriggerBuilder {
         self
     }
 
-    /// The moment after which it does not fire. Default: none.
-    ///
-    /// At the moment itself a simple or calendar-interval trigger does not fire, but one with a
-    /// cron expression or a recurrence rule does. A daily interval goes on until the end of that
-    /// day, as in Quartz, unless
-    /// [`respect_end_time`](crate::DailyTimeIntervalSchedule::respect_end_time) says otherwise.
-    pub fn end_at(mut self, end: DateTime<Utc>) -> Self {
-        self.trigger.end_ms = Some(end.timestamp_millis());
-        self
-    }
+    setters! {
+        /// The moment after which it does not fire. Default: none.
+        ///
+        /// At the moment itself a simple or calendar-interval trigger does not fire, but one with a
+        /// cron expression or a recurrence rule does. A daily interval goes on until the end of
+        /// that day, as in Quartz, unless
+        /// [`respect_end_time`](crate::DailyTimeIntervalSchedule::respect_end_time) says otherwise.
+        pub fn end_at(end: DateTime<Utc>) { trigger.end_ms = Some(end.timestamp_millis()) }
 
-    /// Higher fires first among triggers of one moment. Default: 5.
-    pub fn priority(mut self, priority: i32) -> Self {
-        self.trigger.priority = priority;
-        self
-    }
+        /// Higher fires first among triggers of one moment. Default: 5.
+        pub fn priority(priority: i32) { trigger.priority = priority }
 
-    /// The misfire instruction: what happens when the trigger could not fire in time. Default:
-    /// [`MisfireInstruction::Smart`].
-    pub fn misfire(mut self, instruction: MisfireInstruction) -> Self {
-        self.trigger.misfire = instruction;
-        self
-    }
+        /// The misfire instruction: what happens when the trigger could not fire in time. Default:
+        /// [`MisfireInstruction::Smart`].
+        pub fn misfire(instruction: MisfireInstruction) { trigger.misfire = instruction }
 
-    /// The policy for a fire that comes due while an earlier one of this trigger runs. Default:
-    /// [`Overlap::AllowAll`], as in Quartz; the others are refused beside its nodes.
-    pub fn overlap(mut self, policy: Overlap) -> Self {
-        self.trigger.policies.overlap = policy;
-        self
-    }
+        /// The policy for a fire that comes due while an earlier one of this trigger runs. Default:
+        /// [`Overlap::AllowAll`], as in Quartz; the others are refused beside its nodes.
+        pub fn overlap(policy: Overlap) { trigger.policies.overlap = policy }
 
-    /// The largest lateness at which a fire is made up for. Older fires are left out, whatever the
-    /// misfire instruction says; for younger ones the instruction decides. At least one second.
-    /// Default: none, as in Quartz; refused beside its nodes.
-    ///
-    /// Fires that are left out are told as a misfire, and to
-    /// [`TriggerListener::fires_skipped`](crate::listener::TriggerListener::fires_skipped).
-    ///
-    /// ```
-    /// use carnelian::{CronSchedule, JobKey, MisfireInstruction, Trigger, TriggerKey};
-    /// use std::time::Duration;
-    ///
-    /// // After an outage the reports of the last three hours are made, one each, and no older ones.
-    /// let trigger = Trigger::builder(TriggerKey::named("hourly"), JobKey::named("report"))
-    ///     .schedule(CronSchedule::new("0 0 * * * ?")?)
-    ///     .misfire(MisfireInstruction::Ignore)
-    ///     .catch_up_window(Duration::from_secs(3 * 3600))
-    ///     .build()?;
-    /// assert_eq!(trigger.policies(), ["catch-up=10800000"]);
-    /// # Ok::<(), carnelian::Error>(())
-    /// ```
-    pub fn catch_up_window(mut self, window: Duration) -> Self {
-        self.trigger.policies.catch_up_ms = Some(millis(window));
-        self
-    }
+        /// The largest lateness at which a fire is made up for. Older fires are left out, whatever
+        /// the misfire instruction says; for younger ones the instruction decides. At least one
+        /// second. Default: none, as in Quartz; refused beside its nodes.
+        ///
+        /// Fires that are left out are told as a misfire, and to
+        /// [`TriggerListener::fires_skipped`](crate::listener::TriggerListener::fires_skipped).
+        ///
+        /// ```
+        /// use carnelian::{CronSchedule, JobKey, MisfireInstruction, Trigger, TriggerKey};
+        /// use std::time::Duration;
+        ///
+        /// // After an outage the reports of the last three hours are made, one each, and no older ones.
+        /// let trigger = Trigger::builder(TriggerKey::named("hourly"), JobKey::named("report"))
+        ///     .schedule(CronSchedule::new("0 0 * * * ?")?)
+        ///     .misfire(MisfireInstruction::Ignore)
+        ///     .catch_up_window(Duration::from_secs(3 * 3600))
+        ///     .build()?;
+        /// assert_eq!(trigger.policies(), ["catch-up=10800000"]);
+        /// # Ok::<(), carnelian::Error>(())
+        /// ```
+        pub fn catch_up_window(window: Duration) { trigger.policies.catch_up_ms = Some(millis(window)) }
 
-    /// Pauses the trigger when one of its runs fails, in the transaction that records the failure,
-    /// until somebody resumes it. A run that was asked to stop has not failed, nor has one whose
-    /// node died. Default: no, as in Quartz; refused beside its nodes.
-    pub fn pause_on_failure(mut self, yes: bool) -> Self {
-        self.trigger.policies.pause_on_failure = yes;
-        self
-    }
+        /// Pauses the trigger when one of its runs fails, in the transaction that records the
+        /// failure, until somebody resumes it. A run that was asked to stop has not failed, nor has
+        /// one whose node died. Default: no, as in Quartz; refused beside its nodes.
+        pub fn pause_on_failure(yes: bool) { trigger.policies.pause_on_failure = yes }
 
-    /// The calendar whose excluded times it leaves out. Default: none.
-    #[doc(alias = "modifiedByCalendar")]
-    pub fn calendar(mut self, name: impl Into<String>) -> Self {
-        self.trigger.calendar_name = Some(name.into());
-        self
-    }
+        /// The calendar whose excluded times it leaves out. Default: none.
+        #[doc(alias = "modifiedByCalendar")]
+        pub fn calendar(name: impl Into<String>) { trigger.calendar_name = Some(name.into()) }
 
-    /// A note for people, at most 250 characters.
-    pub fn description(mut self, text: impl Into<String>) -> Self {
-        self.trigger.description = Some(text.into());
-        self
+        /// A note for people, at most 250 characters.
+        pub fn description(text: impl Into<String>) { trigger.description = Some(text.into()) }
     }
 
     /// Adds one entry of data. All data together take at most 65,535 bytes as they are stored: keep

@@ -5,6 +5,7 @@ use super::IntervalUnit;
 use super::interval_unit::YEARS_AHEAD;
 use crate::error::{Error, Result};
 use crate::local;
+use crate::setters::setters;
 use crate::zone::of_machine;
 use chrono::Datelike;
 use chrono_tz::Tz;
@@ -72,50 +73,45 @@ impl CalendarIntervalSchedule {
         self
     }
 
-    /// True if a time that a clock change has moved off the hour of the start returns to it.
-    /// Default: no.
-    ///
-    /// Without it, Quartz goes on from the moved time: daily at 02:30 becomes daily at 01:30 for
-    /// some days after the clock has jumped over 02:30. Only for days and longer units.
-    #[doc(alias = "preserveHourOfDayAcrossDaylightSavings")]
-    pub fn preserve_hour(mut self, yes: bool) -> Self {
-        self.preserve_hour = yes;
-        self
-    }
+    setters! {
+        /// True if a time that a clock change has moved off the hour of the start returns to it.
+        /// Default: no.
+        ///
+        /// Without it, Quartz goes on from the moved time: daily at 02:30 becomes daily at 01:30
+        /// for some days after the clock has jumped over 02:30. Only for days and longer units.
+        #[doc(alias = "preserveHourOfDayAcrossDaylightSavings")]
+        pub fn preserve_hour(yes: bool) { preserve_hour = yes }
 
-    /// True if a day on which the clock jumps over the hour is left out; otherwise it fires an hour
-    /// later that day. Default: no. Has no effect without [`preserve_hour`](Self::preserve_hour).
-    #[doc(alias = "skipDayIfHourDoesNotExist")]
-    pub fn skip_day_without_hour(mut self, yes: bool) -> Self {
-        self.skip_day = yes;
-        self
-    }
+        /// True if a day on which the clock jumps over the hour is left out; otherwise it fires an
+        /// hour later that day. Default: no. Has no effect without
+        /// [`preserve_hour`](Self::preserve_hour).
+        #[doc(alias = "skipDayIfHourDoesNotExist")]
+        pub fn skip_day_without_hour(yes: bool) { skip_day = yes }
 
-    /// True if each time is counted from the start instead of from the time before. Default: no, as
-    /// in Quartz. Only for days and longer units. A [`TriggerOption`](super::TriggerOption).
-    ///
-    /// With it, monthly from the 31st of January is the 28th of February, the 31st of March, the
-    /// 30th of April; and daily at 02:30 is at 02:30 on every day that has one, whatever
-    /// [`preserve_hour`](Self::preserve_hour) says. On a day where the clock jumps over it, it
-    /// fires as much later as the clock jumps, unless such days are [left
-    /// out](Self::skip_day_without_hour).
-    ///
-    /// ```
-    /// use carnelian::{CalendarIntervalSchedule, IntervalUnit, JobKey, Trigger, TriggerKey};
-    /// use chrono::{DateTime, Utc};
-    ///
-    /// let start: DateTime<Utc> = "2027-01-31T09:00:00Z".parse()?;
-    /// let trigger = Trigger::builder(TriggerKey::named("monthly"), JobKey::named("report"))
-    ///     .schedule(CalendarIntervalSchedule::every(1, IntervalUnit::Month).without_drift(true))
-    ///     .start_at(start)
-    ///     .build()?;
-    /// let times: Vec<_> = trigger.upcoming(None, start).map(|time| time.format("%d.%m.").to_string()).take(4).collect();
-    /// assert_eq!(times, ["31.01.", "28.02.", "31.03.", "30.04."]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn without_drift(mut self, yes: bool) -> Self {
-        self.without_drift = yes;
-        self
+        /// True if each time is counted from the start instead of from the time before. Default:
+        /// no, as in Quartz. Only for days and longer units. A
+        /// [`TriggerOption`](super::TriggerOption).
+        ///
+        /// With it, monthly from the 31st of January is the 28th of February, the 31st of March,
+        /// the 30th of April; and daily at 02:30 is at 02:30 on every day that has one, whatever
+        /// [`preserve_hour`](Self::preserve_hour) says. On a day where the clock jumps over it, it
+        /// fires as much later as the clock jumps, unless such days are [left
+        /// out](Self::skip_day_without_hour).
+        ///
+        /// ```
+        /// use carnelian::{CalendarIntervalSchedule, IntervalUnit, JobKey, Trigger, TriggerKey};
+        /// use chrono::{DateTime, Utc};
+        ///
+        /// let start: DateTime<Utc> = "2027-01-31T09:00:00Z".parse()?;
+        /// let trigger = Trigger::builder(TriggerKey::named("monthly"), JobKey::named("report"))
+        ///     .schedule(CalendarIntervalSchedule::every(1, IntervalUnit::Month).without_drift(true))
+        ///     .start_at(start)
+        ///     .build()?;
+        /// let times: Vec<_> = trigger.upcoming(None, start).map(|time| time.format("%d.%m.").to_string()).take(4).collect();
+        /// assert_eq!(times, ["31.01.", "28.02.", "31.03.", "30.04."]);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn without_drift(yes: bool) { without_drift = yes }
     }
 
     /// The number of units between fires.

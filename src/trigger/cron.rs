@@ -2,6 +2,7 @@
 
 use crate::cron::{CronExpression, TimeChange};
 use crate::error::{Error, Result};
+use crate::setters::setters;
 use crate::zone::of_machine;
 use chrono::Weekday;
 use chrono_tz::Tz;
@@ -82,38 +83,34 @@ impl CronSchedule {
         self
     }
 
-    /// True if times that the clock jumps over fire at the end of the gap: once, however many there
-    /// are. Default: no, as in Quartz, which does not fire them that day. A
-    /// [`TriggerOption`](super::TriggerOption).
-    ///
-    /// ```
-    /// use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
-    /// use chrono::{DateTime, Utc};
-    /// use chrono_tz::Europe::Berlin;
-    ///
-    /// let start: DateTime<Utc> = "2026-03-28T12:00:00Z".parse()?;
-    /// let times = |schedule: CronSchedule| -> Result<Vec<_>, carnelian::Error> {
-    ///     let builder = Trigger::builder(TriggerKey::named("nightly"), JobKey::named("backup"));
-    ///     let trigger = builder.schedule(schedule.in_zone(Berlin)).start_at(start).build()?;
-    ///     let shown = |time: DateTime<Utc>| time.with_timezone(&Berlin).format("%d %H:%M").to_string();
-    ///     Ok(trigger.upcoming(None, start).take(2).map(shown).collect())
-    /// };
-    /// let nightly = CronSchedule::new("0 30 2 * * ?")?;
-    /// assert_eq!(times(nightly.clone())?, ["30 02:30", "31 02:30"]);
-    /// assert_eq!(times(nightly.fire_at_gap_end(true))?, ["29 03:00", "30 02:30"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn fire_at_gap_end(mut self, yes: bool) -> Self {
-        self.time_change.at_gap_end = yes;
-        self
-    }
+    setters! {
+        /// True if times that the clock jumps over fire at the end of the gap: once, however many
+        /// there are. Default: no, as in Quartz, which does not fire them that day. A
+        /// [`TriggerOption`](super::TriggerOption).
+        ///
+        /// ```
+        /// use carnelian::{CronSchedule, JobKey, Trigger, TriggerKey};
+        /// use chrono::{DateTime, Utc};
+        /// use chrono_tz::Europe::Berlin;
+        ///
+        /// let start: DateTime<Utc> = "2026-03-28T12:00:00Z".parse()?;
+        /// let times = |schedule: CronSchedule| -> Result<Vec<_>, carnelian::Error> {
+        ///     let builder = Trigger::builder(TriggerKey::named("nightly"), JobKey::named("backup"));
+        ///     let trigger = builder.schedule(schedule.in_zone(Berlin)).start_at(start).build()?;
+        ///     let shown = |time: DateTime<Utc>| time.with_timezone(&Berlin).format("%d %H:%M").to_string();
+        ///     Ok(trigger.upcoming(None, start).take(2).map(shown).collect())
+        /// };
+        /// let nightly = CronSchedule::new("0 30 2 * * ?")?;
+        /// assert_eq!(times(nightly.clone())?, ["30 02:30", "31 02:30"]);
+        /// assert_eq!(times(nightly.fire_at_gap_end(true))?, ["29 03:00", "30 02:30"]);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn fire_at_gap_end(yes: bool) { time_change.at_gap_end = yes }
 
-    /// True if times of an hour that comes twice fire in both of its passes. Default: no, as in
-    /// Quartz, which fires them in the second and pauses in the first, also a schedule of every
-    /// minute. A [`TriggerOption`](super::TriggerOption).
-    pub fn both_passes(mut self, yes: bool) -> Self {
-        self.time_change.both_passes = yes;
-        self
+        /// True if times of an hour that comes twice fire in both of its passes. Default: no, as in
+        /// Quartz, which fires them in the second and pauses in the first, also a schedule of every
+        /// minute. A [`TriggerOption`](super::TriggerOption).
+        pub fn both_passes(yes: bool) { time_change.both_passes = yes }
     }
 
     /// The expression.

@@ -3,6 +3,7 @@
 use super::{FOREVER, IntervalUnit};
 use crate::error::{Error, Result};
 use crate::local;
+use crate::setters::setters;
 use chrono::{NaiveTime, Timelike, Weekday, WeekdaySet};
 use chrono_tz::Tz;
 
@@ -88,16 +89,12 @@ impl DailyTimeIntervalSchedule {
         self.on_days([Weekday::Sat, Weekday::Sun])
     }
 
-    /// The first time of each day, from which the intervals are counted. Default: midnight.
-    pub fn starting_daily_at(mut self, time: NaiveTime) -> Self {
-        self.from = time;
-        self
-    }
+    setters! {
+        /// The first time of each day, from which the intervals are counted. Default: midnight.
+        pub fn starting_daily_at(time: NaiveTime) { from = time }
 
-    /// The last time of each day, itself included. Default: 23:59:59.
-    pub fn ending_daily_at(mut self, time: NaiveTime) -> Self {
-        self.to = Some(time);
-        self
+        /// The last time of each day, itself included. Default: 23:59:59.
+        pub fn ending_daily_at(time: NaiveTime) { to = Some(time) }
     }
 
     /// Ends each day with its `count`th fire; to be called after interval and first time of day are
@@ -131,32 +128,25 @@ impl DailyTimeIntervalSchedule {
         self
     }
 
-    /// Repeats only `count` times after the first fire, over its whole life: `count + 1` fires in
-    /// all. Default: for ever.
-    #[doc(alias = "withRepeatCount")]
-    pub fn repeat(mut self, count: u32) -> Self {
-        self.repeat_count = i64::from(count);
-        self
-    }
+    setters! {
+        /// Repeats only `count` times after the first fire, over its whole life: `count + 1` fires
+        /// in all. Default: for ever.
+        #[doc(alias = "withRepeatCount")]
+        pub fn repeat(count: u32) { repeat_count = i64::from(count) }
 
-    /// Keeps the trigger from firing after its end time. Default: no, as in Quartz, which looks at
-    /// the end only when a day begins, and so goes on until the end of the last day. A
-    /// [`TriggerOption`](super::TriggerOption).
-    ///
-    /// Fires that were missed before the end and are noticed after it are not made up for, whatever
-    /// the misfire instruction says.
-    pub fn respect_end_time(mut self, yes: bool) -> Self {
-        self.respect_end = yes;
-        self
-    }
+        /// Keeps the trigger from firing after its end time. Default: no, as in Quartz, which looks
+        /// at the end only when a day begins, and so goes on until the end of the last day. A
+        /// [`TriggerOption`](super::TriggerOption).
+        ///
+        /// Fires that were missed before the end and are noticed after it are not made up for,
+        /// whatever the misfire instruction says.
+        pub fn respect_end_time(yes: bool) { respect_end = yes }
 
-    /// The zone of its days and times of day. Default: UTC.
-    ///
-    /// The zone is not stored: a scheduler reads the trigger by its own default zone, whatever is
-    /// set here.
-    pub fn with_default_zone(mut self, zone: Tz) -> Self {
-        self.default_zone = zone;
-        self
+        /// The zone of its days and times of day. Default: UTC.
+        ///
+        /// The zone is not stored: a scheduler reads the trigger by its own default zone, whatever
+        /// is set here.
+        pub fn with_default_zone(zone: Tz) { default_zone = zone }
     }
 
     /// The number of units between fires.

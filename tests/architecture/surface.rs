@@ -190,7 +190,12 @@ impl Surface {
                 let syn::Type::Path(of) = &*block.self_ty else { continue };
                 let path: Path = of.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
                 let Some(home) = self.resolve(module, &path).filter(|_| block.trait_.is_none()) else { continue };
-                let parts = block.items.iter().filter_map(|part| match part {
+                let setters = block.items.iter().filter_map(|part| match part {
+                    ImplItem::Macro(call) if call.mac.path.is_ident("setters") => Some(setters(&call.mac)),
+                    _ => None,
+                });
+                let setters: Vec<ImplItem> = setters.flatten().collect();
+                let parts = block.items.iter().chain(&setters).filter_map(|part| match part {
                     ImplItem::Fn(part) if is_shown(&part.vis, &part.attrs) => Some(text(&part.sig)),
                     ImplItem::Const(part) if is_shown(&part.vis, &part.attrs) => {
                         Some(format!("const {}: {}", part.ident, text(&part.ty)))
@@ -250,6 +255,20 @@ fn words(arguments: &str) -> Option<Item> {
     let (name_of, of_name) =
         ("pub fn name(self) -> &'static str {}", "pub fn from_name(name: &str) -> Option<Self> {}");
     syn::parse_str(&format!("impl {name} {{ {all} {name_of} {of_name} }}")).ok()
+}
+
+/// The methods that `src/setters.rs` makes, which stand there without `self` and their answer.
+fn setters(call: &syn::Macro) -> Vec<ImplItem> {
+    let block: syn::ItemImpl = syn::parse_str(&format!("impl Of {{ {} }}", call.tokens)).expect("setters");
+    let whole = |part| match part {
+        ImplItem::Fn(mut part) => {
+            part.sig.inputs.insert(0, syn::parse_quote!(mut self));
+            part.sig.output = syn::parse_quote!(-> Self);
+            ImplItem::Fn(part)
+        }
+        part => part,
+    };
+    block.items.into_iter().map(whole).collect()
 }
 
 /// The struct of a row of a table, whose macro has the names of columns behind its fields.

@@ -14,6 +14,7 @@ use crate::scheduler::run::job_type::JobType;
 use crate::scheduler::run::registry::Registry;
 #[cfg(feature = "job-files")]
 use crate::scheduler::services::job_file_watcher::JobFileWatcher;
+use crate::setters::setters;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::{Error, Result};
@@ -53,49 +54,44 @@ pub struct SchedulerBuilder {
 }
 
 impl SchedulerBuilder {
-    /// The settings. Default: those of an empty file.
-    pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = Some(settings);
-        self
-    }
+    setters! {
+        /// The settings. Default: those of an empty file.
+        pub fn settings(settings: Settings) { settings = Some(settings) }
 
-    /// Reads the settings from a properties file when the scheduler is built, and logs the
-    /// [warnings](Settings::warnings) of the file.
-    pub fn settings_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.settings_file = Some(path.into());
-        self
-    }
+        /// Reads the settings from a properties file when the scheduler is built, and logs the
+        /// [warnings](Settings::warnings) of the file.
+        pub fn settings_file(path: impl Into<PathBuf>) { settings_file = Some(path.into()) }
 
-    /// Has the jobs in the database of this URL, also where a settings file or
-    /// [`SchedulerBuilder::settings`] says otherwise; of the data source that these name,
-    /// everything but the URL stays. Default: what the settings say, which is in memory if they say
-    /// nothing. Properties `jobStore.class`, `jobStore.dataSource` and `dataSource.NAME.URL`.
-    ///
-    /// A URL is `sqlite:FILE`, `sqlite::memory:`, `postgres://user:password@host:port/database`,
-    /// `mysql://user:password@host:port/database`, or one of these as JDBC writes it.
-    /// [`SchedulerBuilder::build`] fails with [`Error::Settings`], which lists what is accepted,
-    /// for any other.
-    ///
-    /// ```
-    /// use carnelian::{JobContext, Scheduler};
-    ///
-    /// # let folder = tempfile::tempdir()?;
-    /// # std::env::set_current_dir(&folder)?;
-    /// let sweep = |_: &mut JobContext| Ok(());
-    /// let scheduler = Scheduler::builder().database("sqlite:carnelian.db").workers(8);
-    /// let scheduler = scheduler.job_fn("sweep", sweep).build()?;
-    /// scheduler.migrate()?; // makes the tables, or does nothing
-    /// scheduler.start()?;
-    /// assert_eq!(scheduler.metadata().thread_pool_size, 8);
-    /// assert!(scheduler.shutdown_and_wait().is_clean());
-    ///
-    /// let refused = Scheduler::builder().database("oracle:jobs").build();
-    /// assert!(refused.is_err_and(|error| error.to_string().contains("postgres://…")));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn database(mut self, url: impl Into<String>) -> Self {
-        self.database = Some(url.into());
-        self
+        /// Has the jobs in the database of this URL, also where a settings file or
+        /// [`SchedulerBuilder::settings`] says otherwise; of the data source that these name,
+        /// everything but the URL stays. Default: what the settings say, which is in memory if they
+        /// say nothing. Properties `jobStore.class`, `jobStore.dataSource` and
+        /// `dataSource.NAME.URL`.
+        ///
+        /// A URL is `sqlite:FILE`, `sqlite::memory:`,
+        /// `postgres://user:password@host:port/database`,
+        /// `mysql://user:password@host:port/database`, or one of these as JDBC writes it.
+        /// [`SchedulerBuilder::build`] fails with [`Error::Settings`], which lists what is
+        /// accepted, for any other.
+        ///
+        /// ```
+        /// use carnelian::{JobContext, Scheduler};
+        ///
+        /// # let folder = tempfile::tempdir()?;
+        /// # std::env::set_current_dir(&folder)?;
+        /// let sweep = |_: &mut JobContext| Ok(());
+        /// let scheduler = Scheduler::builder().database("sqlite:carnelian.db").workers(8);
+        /// let scheduler = scheduler.job_fn("sweep", sweep).build()?;
+        /// scheduler.migrate()?; // makes the tables, or does nothing
+        /// scheduler.start()?;
+        /// assert_eq!(scheduler.metadata().thread_pool_size, 8);
+        /// assert!(scheduler.shutdown_and_wait().is_clean());
+        ///
+        /// let refused = Scheduler::builder().database("oracle:jobs").build();
+        /// assert!(refused.is_err_and(|error| error.to_string().contains("postgres://…")));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn database(url: impl Into<String>) { database = Some(url.into()) }
     }
 
     /// Has this node share its database with others: they form a cluster, each fire is started by
@@ -107,65 +103,50 @@ impl SchedulerBuilder {
         self
     }
 
-    /// Has this node run so many jobs at a time, 1 to 1000, or 0 for a node that runs none; also
-    /// where a settings file or [`SchedulerBuilder::settings`] says otherwise. Default: what the
-    /// settings say, which is 10 if they say nothing. Property `threadPool.threadCount`.
-    /// [`SchedulerBuilder::build`] fails with [`Error::Settings`] for more than 1000.
-    pub fn workers(mut self, count: u32) -> Self {
-        self.workers = Some(count);
-        self
-    }
+    setters! {
+        /// Has this node run so many jobs at a time, 1 to 1000, or 0 for a node that runs none;
+        /// also where a settings file or [`SchedulerBuilder::settings`] says otherwise. Default:
+        /// what the settings say, which is 10 if they say nothing. Property
+        /// `threadPool.threadCount`. [`SchedulerBuilder::build`] fails with [`Error::Settings`] for
+        /// more than 1000.
+        pub fn workers(count: u32) { workers = Some(count) }
 
-    /// A store of one's own. The name of the scheduler, the check-in interval and the misfire
-    /// threshold are those of its settings, also where [`SchedulerBuilder::settings`] says
-    /// otherwise. Default: the store that the settings ask for.
-    // For this project's tests and its command line; carries no promise.
-    #[doc(hidden)]
-    pub fn store(mut self, store: JobStore) -> Self {
-        self.store = Some(store);
-        self
-    }
+        /// A store of one's own. The name of the scheduler, the check-in interval and the misfire
+        /// threshold are those of its settings, also where [`SchedulerBuilder::settings`] says
+        /// otherwise. Default: the store that the settings ask for.
+        // For this project's tests and its command line; carries no promise.
+        #[doc(hidden)]
+        pub fn store(store: JobStore) { store = Some(store) }
 
-    /// Connections from a pool of one's own, see [`CallersPool`](crate::database::CallersPool),
-    /// instead of from the data source that the settings name. Default: a pool of the scheduler's,
-    /// sized by `dataSource.NAME.maxConnections`.
-    ///
-    /// ```
-    /// use carnelian::Scheduler;
-    /// use diesel::r2d2::{ConnectionManager, Pool};
-    ///
-    /// let folder = tempfile::tempdir()?;
-    /// let file = folder.path().join("jobs.db").display().to_string();
-    /// let pool = Pool::builder().max_size(4).build(ConnectionManager::<diesel::SqliteConnection>::new(file))?;
-    /// let scheduler = Scheduler::builder().pool(pool.clone()).build()?;
-    /// scheduler.migrate()?;
-    /// scheduler.start()?;
-    /// assert!(scheduler.shutdown_and_wait().is_clean());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-    pub fn pool(mut self, pool: impl Into<crate::store::CallersPool>) -> Self {
-        self.pool = Some(pool.into());
-        self
-    }
+        /// Connections from a pool of one's own, see [`CallersPool`](crate::database::CallersPool),
+        /// instead of from the data source that the settings name. Default: a pool of the
+        /// scheduler's, sized by `dataSource.NAME.maxConnections`.
+        ///
+        /// ```
+        /// use carnelian::Scheduler;
+        /// use diesel::r2d2::{ConnectionManager, Pool};
+        ///
+        /// let folder = tempfile::tempdir()?;
+        /// let file = folder.path().join("jobs.db").display().to_string();
+        /// let pool = Pool::builder().max_size(4).build(ConnectionManager::<diesel::SqliteConnection>::new(file))?;
+        /// let scheduler = Scheduler::builder().pool(pool.clone()).build()?;
+        /// scheduler.migrate()?;
+        /// scheduler.start()?;
+        /// assert!(scheduler.shutdown_and_wait().is_clean());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
+        pub fn pool(pool: impl Into<crate::store::CallersPool>) { pool = Some(pool.into()) }
 
-    /// The clock. Default: the machine's. A store of one's own must have been given the same.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = Some(clock);
-        self
-    }
+        /// The clock. Default: the machine's. A store of one's own must have been given the same.
+        pub fn clock(clock: Arc<dyn Clock>) { clock = Some(clock) }
 
-    /// The machine whose load this node reports with each check-in. Default: the one it runs on, as
-    /// its files show it.
-    pub fn machine(mut self, machine: Arc<dyn Machine>) -> Self {
-        self.machine = Some(machine);
-        self
-    }
+        /// The machine whose load this node reports with each check-in. Default: the one it runs
+        /// on, as its files show it.
+        pub fn machine(machine: Arc<dyn Machine>) { machine = Some(machine) }
 
-    /// This node's name, unique in the cluster. Property `scheduler.instanceId`.
-    pub fn instance_id(mut self, name: impl Into<String>) -> Self {
-        self.instance_id = Some(name.into());
-        self
+        /// This node's name, unique in the cluster. Property `scheduler.instanceId`.
+        pub fn instance_id(name: impl Into<String>) { instance_id = Some(name.into()) }
     }
 
     /// Adds a job type. Another one of the same name is replaced.

@@ -6,6 +6,7 @@ use crate::epoch::{millis, moment};
 use crate::error::{Error, Result};
 use crate::job::{JobDetail, JobMarks, JobPolicy, On, RetryPolicy, TRACEPARENT, check_traceparent};
 use crate::key::{JobKey, SUBMITTED_GROUP, TriggerKey};
+use crate::setters::setters;
 use crate::store::{Request, Taken};
 use crate::trigger::{DEFAULT_PRIORITY, Trigger};
 use chrono::{DateTime, Utc};
@@ -106,16 +107,13 @@ impl Submission {
         self
     }
 
-    /// The moment before which the work does not run. Default: when it is stored.
-    pub fn at(mut self, start: DateTime<Utc>) -> Self {
-        self.start = Start::At(start);
-        self
-    }
+    setters! {
+        /// The moment before which the work does not run. Default: when it is stored.
+        pub fn at(start: DateTime<Utc>) { start = Start::At(start) }
 
-    /// The time, by the clock of this machine, before which the work does not run. Default: none.
-    pub fn after(mut self, delay: Duration) -> Self {
-        self.start = Start::After(delay);
-        self
+        /// The time, by the clock of this machine, before which the work does not run. Default:
+        /// none.
+        pub fn after(delay: Duration) { start = Start::After(delay) }
     }
 
     /// The rule by which the work is tried again after a failure. Default: no further try.
@@ -154,57 +152,44 @@ impl Submission {
         Ok(self)
     }
 
-    /// The caller's own name for the request, at most 190 characters: a second submission with it
-    /// is answered like the first, and nothing is stored for it. The name is remembered for seven
-    /// days, and at least until the work is over. [`Scheduler::submission`] asks by it how far the
-    /// work has come. Default: none.
-    pub fn request_id(mut self, id: impl Into<String>) -> Self {
-        self.request_id = Some(id.into());
-        self
-    }
+    setters! {
+        /// The caller's own name for the request, at most 190 characters: a second submission with
+        /// it is answered like the first, and nothing is stored for it. The name is remembered for
+        /// seven days, and at least until the work is over. [`Scheduler::submission`] asks by it
+        /// how far the work has come. Default: none.
+        pub fn request_id(id: impl Into<String>) { request_id = Some(id.into()) }
 
-    /// Higher is done first among work of one moment. Default: 5.
-    pub fn priority(mut self, priority: i32) -> Self {
-        self.priority = priority;
-        self
-    }
+        /// Higher is done first among work of one moment. Default: 5.
+        pub fn priority(priority: i32) { priority = priority }
 
-    /// True if it is done again if its node dies in the middle. Default: yes.
-    pub fn requests_recovery(mut self, yes: bool) -> Self {
-        self.requests_recovery = yes;
-        self
-    }
+        /// True if it is done again if its node dies in the middle. Default: yes.
+        pub fn requests_recovery(yes: bool) { requests_recovery = yes }
 
-    /// A note for people.
-    pub fn description(mut self, text: impl Into<String>) -> Self {
-        self.description = Some(text.into());
-        self
-    }
+        /// A note for people.
+        pub fn description(text: impl Into<String>) { description = Some(text.into()) }
 
-    /// The trace context in which the work is done: a `traceparent` as the W3C defines it, such as
-    /// a web request brings with it. Default: none.
-    ///
-    /// Every run of the work has the context
-    /// ([`JobContext::traceparent`](crate::JobContext::traceparent)), and so have the runs that
-    /// follow. The lines that a run logs end with the trace's id, if the program's logger is a
-    /// [`CaptureLog`](crate::history::CaptureLog). The history finds runs by the id:
-    /// [`HistoryQuery::trace`](crate::history::HistoryQuery::trace). The context is stored in the
-    /// job's data, under the key `traceparent`: other work has a trace context if its data have
-    /// that entry. A context that is not valid is an [`Error::Invalid`](crate::Error::Invalid) when
-    /// the work is submitted.
-    ///
-    /// ```
-    /// use carnelian::{Scheduler, Submission};
-    ///
-    /// let scheduler = Scheduler::builder().build()?;
-    /// let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    /// scheduler.submit(Submission::new("mail").traceparent(header))?;
-    /// assert!(scheduler.submit(Submission::new("mail").traceparent("yesterday")).is_err());
-    /// # Ok::<(), carnelian::Error>(())
-    /// ```
-    pub fn traceparent(mut self, context: impl Into<String>) -> Self {
-        self.traceparent = Some(context.into());
-        self
+        /// The trace context in which the work is done: a `traceparent` as the W3C defines it, such
+        /// as a web request brings with it. Default: none.
+        ///
+        /// Every run of the work has the context
+        /// ([`JobContext::traceparent`](crate::JobContext::traceparent)), and so have the runs that
+        /// follow. The lines that a run logs end with the trace's id, if the program's logger is a
+        /// [`CaptureLog`](crate::history::CaptureLog). The history finds runs by the id:
+        /// [`HistoryQuery::trace`](crate::history::HistoryQuery::trace). The context is stored in
+        /// the job's data, under the key `traceparent`: other work has a trace context if its data
+        /// have that entry. A context that is not valid is an
+        /// [`Error::Invalid`](crate::Error::Invalid) when the work is submitted.
+        ///
+        /// ```
+        /// use carnelian::{Scheduler, Submission};
+        ///
+        /// let scheduler = Scheduler::builder().build()?;
+        /// let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        /// scheduler.submit(Submission::new("mail").traceparent(header))?;
+        /// assert!(scheduler.submit(Submission::new("mail").traceparent("yesterday")).is_err());
+        /// # Ok::<(), carnelian::Error>(())
+        /// ```
+        pub fn traceparent(context: impl Into<String>) { traceparent = Some(context.into()) }
     }
 
     /// The name of the work in the business, see [`JobMarks::biz_key`].

@@ -1,6 +1,7 @@
 //! `Outcome` and `JobError`: what a job says of its run at the end.
 
 use crate::job::RetryHint;
+use crate::setters::setters;
 use crate::words::display;
 use std::time::Duration;
 
@@ -97,19 +98,15 @@ impl JobError {
         self
     }
 
-    /// The work is to be run again after this time, as a server that asked to be left alone for a
-    /// while would have it. The time takes the place of the delay of the policy, and counts as an
-    /// attempt; a job without a policy is run three times.
-    pub fn retry_after(mut self, time: Duration) -> Self {
-        self.retry_hint.after = Some(time);
-        self
-    }
+    setters! {
+        /// The work is to be run again after this time, as a server that asked to be left alone for
+        /// a while would have it. The time takes the place of the delay of the policy, and counts
+        /// as an attempt; a job without a policy is run three times.
+        pub fn retry_after(time: Duration) { retry_hint.after = Some(time) }
 
-    /// The kind of the failure, for [`RetryPolicy::on_class`](crate::RetryPolicy::on_class). A
-    /// panic has the class `panic`. Default: none.
-    pub fn class(mut self, name: impl Into<String>) -> Self {
-        self.retry_hint.class = Some(name.into());
-        self
+        /// The kind of the failure, for [`RetryPolicy::on_class`](crate::RetryPolicy::on_class). A
+        /// panic has the class `panic`. Default: none.
+        pub fn class(name: impl Into<String>) { retry_hint.class = Some(name.into()) }
     }
 
     /// The run ended because it was asked to stop, as with [`Outcome::Stopped`]; for code that gets

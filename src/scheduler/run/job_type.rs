@@ -10,6 +10,7 @@ use crate::hash::HashMap;
 use crate::job::JobPolicy;
 use crate::key::check_text;
 use crate::listener::guarded;
+use crate::setters::setters;
 use std::sync::Arc;
 
 /// Brings data from one version to the next.
@@ -75,38 +76,34 @@ impl JobType {
         self
     }
 
-    /// Declares that the type is to end: what is stored of it still runs. This node refuses new
-    /// jobs of it, and a new trigger that is stored by itself for a job of it; `instead` says what
-    /// to use. [`JobDetailBuilder::even_if_deprecated`] forces it.
-    ///
-    /// A trigger that is stored together with its job, by a definition, a file or
-    /// [`IfExists::Replace`](crate::IfExists::Replace), is not refused if the job exists.
-    ///
-    /// [`JobDetailBuilder::even_if_deprecated`]: crate::JobDetailBuilder::even_if_deprecated
-    pub fn deprecated(mut self, instead: impl Into<String>) -> Self {
-        self.deprecated = Some(instead.into());
-        self
-    }
+    setters! {
+        /// Declares that the type is to end: what is stored of it still runs. This node refuses new
+        /// jobs of it, and a new trigger that is stored by itself for a job of it; `instead` says
+        /// what to use. [`JobDetailBuilder::even_if_deprecated`] forces it.
+        ///
+        /// A trigger that is stored together with its job, by a definition, a file or
+        /// [`IfExists::Replace`](crate::IfExists::Replace), is not refused if the job exists.
+        ///
+        /// [`JobDetailBuilder::even_if_deprecated`]: crate::JobDetailBuilder::even_if_deprecated
+        pub fn deprecated(instead: impl Into<String>) { deprecated = Some(instead.into()) }
 
-    /// The policy of all jobs of the type, in what their own policies leave open: retry, timeout,
-    /// take-overs and the rest; not placement, strategy and the rows of the history that are kept,
-    /// which are refused. Default: none.
-    ///
-    /// The policy is stored when a node that has the type registers, for nodes without the type
-    /// that recover its work. Of nodes that say different things the last is believed.
-    ///
-    /// ```
-    /// use carnelian::{JobContext, JobPolicy, JobType, RetryPolicy, Scheduler};
-    /// use std::time::Duration;
-    ///
-    /// let retry = RetryPolicy::fixed(Duration::from_secs(60)).max_attempts(5);
-    /// let mail = JobType::new(|_: &mut JobContext| Ok(())).policy(JobPolicy::new().retry(retry));
-    /// let scheduler = Scheduler::builder().job_type("mail", mail).build()?;
-    /// # Ok::<(), carnelian::Error>(())
-    /// ```
-    pub fn policy(mut self, policy: JobPolicy) -> Self {
-        self.policy = policy;
-        self
+        /// The policy of all jobs of the type, in what their own policies leave open: retry,
+        /// timeout, take-overs and the rest; not placement, strategy and the rows of the history
+        /// that are kept, which are refused. Default: none.
+        ///
+        /// The policy is stored when a node that has the type registers, for nodes without the type
+        /// that recover its work. Of nodes that say different things the last is believed.
+        ///
+        /// ```
+        /// use carnelian::{JobContext, JobPolicy, JobType, RetryPolicy, Scheduler};
+        /// use std::time::Duration;
+        ///
+        /// let retry = RetryPolicy::fixed(Duration::from_secs(60)).max_attempts(5);
+        /// let mail = JobType::new(|_: &mut JobContext| Ok(())).policy(JobPolicy::new().retry(retry));
+        /// let scheduler = Scheduler::builder().job_type("mail", mail).build()?;
+        /// # Ok::<(), carnelian::Error>(())
+        /// ```
+        pub fn policy(policy: JobPolicy) { policy = policy }
     }
 
     /// The policy of all jobs of the type.

@@ -2,6 +2,7 @@
 
 use super::{History, MAX_LIMIT};
 use crate::error::Result;
+use crate::setters::setters;
 use crate::store::action_log::id_of_time;
 use crate::store::row::ActionRow;
 use chrono::{DateTime, Utc};
@@ -38,52 +39,31 @@ impl ActionQuery {
         Self::default()
     }
 
-    /// Only actions on this subject: a key as `group.name`, or a name.
-    pub fn subject(mut self, subject: impl Into<String>) -> Self {
-        self.subject = Some(subject.into());
-        self
-    }
+    setters! {
+        /// Only actions on this subject: a key as `group.name`, or a name.
+        pub fn subject(subject: impl Into<String>) { subject = Some(subject.into()) }
 
-    /// Only actions on subjects of this kind, such as `trigger`.
-    pub fn kind(mut self, kind: impl Into<String>) -> Self {
-        self.kind = Some(kind.into());
-        self
-    }
+        /// Only actions on subjects of this kind, such as `trigger`.
+        pub fn kind(kind: impl Into<String>) { kind = Some(kind.into()) }
 
-    /// Only actions of this person or program.
-    pub fn actor(mut self, name: impl Into<String>) -> Self {
-        self.actor = Some(name.into());
-        self
-    }
+        /// Only actions of this person or program.
+        pub fn actor(name: impl Into<String>) { actor = Some(name.into()) }
 
-    /// Only actions of this word, such as `pause`.
-    pub fn action(mut self, word: impl Into<String>) -> Self {
-        self.action = Some(word.into());
-        self
-    }
+        /// Only actions of this word, such as `pause`.
+        pub fn action(word: impl Into<String>) { action = Some(word.into()) }
 
-    /// Only actions at this time or later.
-    pub fn since(mut self, time: DateTime<Utc>) -> Self {
-        self.since = Some(time);
-        self
-    }
+        /// Only actions at this time or later.
+        pub fn since(time: DateTime<Utc>) { since = Some(time) }
 
-    /// Only actions before this time.
-    pub fn until(mut self, time: DateTime<Utc>) -> Self {
-        self.until = Some(time);
-        self
-    }
+        /// Only actions before this time.
+        pub fn until(time: DateTime<Utc>) { until = Some(time) }
 
-    /// Only actions older than this one: the id of the last row of a page asks for the next page.
-    pub fn after(mut self, action_id: impl Into<String>) -> Self {
-        self.after = Some(action_id.into());
-        self
-    }
+        /// Only actions older than this one: the id of the last row of a page asks for the next
+        /// page.
+        pub fn after(action_id: impl Into<String>) { after = Some(action_id.into()) }
 
-    /// At most so many, and never more than 10000. Default: 100.
-    pub fn limit(mut self, limit: usize) -> Self {
-        self.limit = Some(limit);
-        self
+        /// At most so many, and never more than 10000. Default: 100.
+        pub fn limit(limit: usize) { limit = Some(limit) }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::epoch::millis;
 use crate::error::Result;
 use crate::job::JobPolicy;
 use crate::key::JobKey;
+use crate::setters::setters;
 use crate::settings::StoreKind;
 use crate::signal::Signal;
 use crate::span::span;
@@ -56,16 +57,12 @@ impl HistoryPruning {
         Self::default()
     }
 
-    /// Only rows of this job.
-    pub fn job(mut self, key: JobKey) -> Self {
-        self.job = Some(key);
-        self
-    }
+    setters! {
+        /// Only rows of this job.
+        pub fn job(key: JobKey) { job = Some(key) }
 
-    /// Rows that are older than this, and no others, whatever the settings say.
-    pub fn older_than(mut self, age: Duration) -> Self {
-        self.older_than = Some(age);
-        self
+        /// Rows that are older than this, and no others, whatever the settings say.
+        pub fn older_than(age: Duration) { older_than = Some(age) }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::HistoryRow;
 use crate::job::FireOutcome;
 use crate::key::{JobKey, TriggerKey};
+use crate::setters::setters;
 use chrono::{DateTime, Utc};
 
 /// A query for fires of the history. By default the newest 100 of all.
@@ -47,73 +48,42 @@ impl HistoryQuery {
         Self::default()
     }
 
-    /// Only this fire.
-    pub fn fire(mut self, id: impl Into<String>) -> Self {
-        self.fire_id = Some(id.into());
-        self
-    }
+    setters! {
+        /// Only this fire.
+        pub fn fire(id: impl Into<String>) { fire_id = Some(id.into()) }
 
-    /// Only fires of this job.
-    pub fn job(mut self, key: JobKey) -> Self {
-        self.job = Some(key);
-        self
-    }
+        /// Only fires of this job.
+        pub fn job(key: JobKey) { job = Some(key) }
 
-    /// Only fires of jobs that were of this type then.
-    pub fn job_type(mut self, name: impl Into<String>) -> Self {
-        self.job_type = Some(name.into());
-        self
-    }
+        /// Only fires of jobs that were of this type then.
+        pub fn job_type(name: impl Into<String>) { job_type = Some(name.into()) }
 
-    /// Only fires of this trigger. Runs again after a failure or a failover have triggers of their
-    /// own.
-    pub fn trigger(mut self, key: TriggerKey) -> Self {
-        self.trigger = Some(key);
-        self
-    }
+        /// Only fires of this trigger. Runs again after a failure or a failover have triggers of
+        /// their own.
+        pub fn trigger(key: TriggerKey) { trigger = Some(key) }
 
-    /// Only fires that belonged to this instance.
-    pub fn instance(mut self, name: impl Into<String>) -> Self {
-        self.instance = Some(name.into());
-        self
-    }
+        /// Only fires that belonged to this instance.
+        pub fn instance(name: impl Into<String>) { instance = Some(name.into()) }
 
-    /// Only fires whose job had this [business key](crate::JobMarks::biz_key) when they ran.
-    pub fn biz_key(mut self, key: impl Into<String>) -> Self {
-        self.biz_key = Some(key.into());
-        self
-    }
+        /// Only fires whose job had this [business key](crate::JobMarks::biz_key) when they ran.
+        pub fn biz_key(key: impl Into<String>) { biz_key = Some(key.into()) }
 
-    /// Only fires of this trace: 32 hexadecimal digits, see
-    /// [`Submission::traceparent`](crate::Submission::traceparent).
-    pub fn trace(mut self, id: impl Into<String>) -> Self {
-        self.trace_id = Some(id.into());
-        self
-    }
+        /// Only fires of this trace: 32 hexadecimal digits, see
+        /// [`Submission::traceparent`](crate::Submission::traceparent).
+        pub fn trace(id: impl Into<String>) { trace_id = Some(id.into()) }
 
-    /// Only fires before which so many runs of the same work went; 0 for the first.
-    pub fn attempt(mut self, attempt: i64) -> Self {
-        self.attempt = Some(attempt);
-        self
-    }
+        /// Only fires before which so many runs of the same work went; 0 for the first.
+        pub fn attempt(attempt: i64) { attempt = Some(attempt) }
 
-    /// Only fires whose error has this text in it, letter by letter.
-    pub fn error(mut self, text: impl Into<String>) -> Self {
-        self.error = Some(text.into());
-        self
-    }
+        /// Only fires whose error has this text in it, letter by letter.
+        pub fn error(text: impl Into<String>) { error = Some(text.into()) }
 
-    /// Only the fire of this id and those that ran its work again.
-    pub fn chain(mut self, root_fire_id: impl Into<String>) -> Self {
-        self.chain = Some(root_fire_id.into());
-        self
-    }
+        /// Only the fire of this id and those that ran its work again.
+        pub fn chain(root_fire_id: impl Into<String>) { chain = Some(root_fire_id.into()) }
 
-    /// Also fires that run now, before all others, with the outcome [`FireOutcome::Running`].
-    /// Asking for that outcome does the same. Default: only fires that have ended.
-    pub fn running(mut self, also: bool) -> Self {
-        self.running = also;
-        self
+        /// Also fires that run now, before all others, with the outcome [`FireOutcome::Running`].
+        /// Asking for that outcome does the same. Default: only fires that have ended.
+        pub fn running(also: bool) { running = also }
     }
 
     /// Only fires of this outcome; may be repeated.
@@ -122,16 +92,12 @@ impl HistoryQuery {
         self
     }
 
-    /// Only fires that ended at this time or later.
-    pub fn since(mut self, time: DateTime<Utc>) -> Self {
-        self.since_ms = Some(time.timestamp_millis());
-        self
-    }
+    setters! {
+        /// Only fires that ended at this time or later.
+        pub fn since(time: DateTime<Utc>) { since_ms = Some(time.timestamp_millis()) }
 
-    /// Only fires that ended before this time.
-    pub fn until(mut self, time: DateTime<Utc>) -> Self {
-        self.until_ms = Some(time.timestamp_millis());
-        self
+        /// Only fires that ended before this time.
+        pub fn until(time: DateTime<Utc>) { until_ms = Some(time.timestamp_millis()) }
     }
 
     /// Only fires after this row: the last row of a page asks for the next page. Fires that end

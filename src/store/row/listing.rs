@@ -4,6 +4,7 @@ use super::TriggerRow;
 use crate::epoch::moment;
 use crate::job::JobFilter;
 use crate::key::{JobKey, TriggerKey};
+use crate::setters::setters;
 use crate::trigger::TriggerState;
 use chrono::{DateTime, Utc};
 
@@ -65,47 +66,30 @@ impl TriggerQuery {
         Self::default()
     }
 
-    /// Only triggers of the filter's groups whose jobs have its marks.
-    pub fn filter(mut self, filter: JobFilter) -> Self {
-        self.filter = filter;
-        self
-    }
+    setters! {
+        /// Only triggers of the filter's groups whose jobs have its marks.
+        pub fn filter(filter: JobFilter) { filter = filter }
 
-    /// Only triggers of this job.
-    pub fn job(mut self, key: JobKey) -> Self {
-        self.job = Some(key);
-        self
-    }
+        /// Only triggers of this job.
+        pub fn job(key: JobKey) { job = Some(key) }
 
-    /// Only triggers of this kind: `SIMPLE`, `CRON`, `CAL_INT`, `DAILY_I` or `RRULE`.
-    pub fn kind(mut self, kind: impl Into<String>) -> Self {
-        self.kind = Some(kind.into());
-        self
-    }
+        /// Only triggers of this kind: `SIMPLE`, `CRON`, `CAL_INT`, `DAILY_I` or `RRULE`.
+        pub fn kind(kind: impl Into<String>) { kind = Some(kind.into()) }
 
-    /// Only triggers in this state.
-    pub fn state(mut self, state: TriggerState) -> Self {
-        self.state = Some(state);
-        self
-    }
+        /// Only triggers in this state.
+        pub fn state(state: TriggerState) { state = Some(state) }
 
-    /// The order. Default: [`ListOrder::Key`].
-    pub fn order(mut self, order: ListOrder) -> Self {
-        self.order = order;
-        self
-    }
+        /// The order. Default: [`ListOrder::Key`].
+        pub fn order(order: ListOrder) { order = order }
 
-    /// Only triggers behind this one, which need not be there any more: the key and the next fire
-    /// time of the last trigger of a page ask for the next page.
-    pub fn after(mut self, key: TriggerKey, next_fire_time: Option<DateTime<Utc>>) -> Self {
-        self.after = Some((key, next_fire_time.map(|time| time.timestamp_millis())));
-        self
-    }
+        /// Only triggers behind this one, which need not be there any more: the key and the next
+        /// fire time of the last trigger of a page ask for the next page.
+        pub fn after(key: TriggerKey, next_fire_time: Option<DateTime<Utc>>) {
+            after = Some((key, next_fire_time.map(|time| time.timestamp_millis())))
+        }
 
-    /// The most triggers of the page. Default: no limit.
-    pub fn limit(mut self, triggers: usize) -> Self {
-        self.limit = Some(triggers);
-        self
+        /// The most triggers of the page. Default: no limit.
+        pub fn limit(triggers: usize) { limit = Some(triggers) }
     }
 }
 
@@ -125,28 +109,18 @@ impl JobQuery {
         Self::default()
     }
 
-    /// Only jobs of the filter's groups with its marks.
-    pub fn filter(mut self, filter: JobFilter) -> Self {
-        self.filter = filter;
-        self
-    }
+    setters! {
+        /// Only jobs of the filter's groups with its marks.
+        pub fn filter(filter: JobFilter) { filter = filter }
 
-    /// Only jobs of this type.
-    pub fn job_type(mut self, name: impl Into<String>) -> Self {
-        self.job_type = Some(name.into());
-        self
-    }
+        /// Only jobs of this type.
+        pub fn job_type(name: impl Into<String>) { job_type = Some(name.into()) }
 
-    /// Only jobs behind this key: the last of a page asks for the next page.
-    pub fn after(mut self, key: JobKey) -> Self {
-        self.after = Some(key);
-        self
-    }
+        /// Only jobs behind this key: the last of a page asks for the next page.
+        pub fn after(key: JobKey) { after = Some(key) }
 
-    /// The most jobs of the page. Default: no limit.
-    pub fn limit(mut self, jobs: usize) -> Self {
-        self.limit = Some(jobs);
-        self
+        /// The most jobs of the page. Default: no limit.
+        pub fn limit(jobs: usize) { limit = Some(jobs) }
     }
 }
 
