@@ -1,7 +1,7 @@
 //! The calendars that an application stores through the scheduler.
 
 use super::handle::Scheduler;
-use super::if_exists::IfExists;
+use super::scheduling::IfExists;
 use crate::calendar::Calendar;
 use crate::error::Result;
 

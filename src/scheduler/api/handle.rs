@@ -8,6 +8,7 @@ use crate::listener::ListenerManager;
 use crate::scheduler::engine::Engine;
 use crate::scheduler::lock_keeper::LockKeeper;
 use crate::scheduler::node::Node;
+use crate::scheduler::run::context::JobContext;
 use crate::scheduler::run::registry::Registry;
 use crate::store::JobStore;
 use std::sync::Arc;
@@ -142,3 +143,16 @@ impl Scheduler {
 }
 
 debug_fields! { Scheduler { name = me.name(), instance_id = me.instance_id() } finish_non_exhaustive |me| }
+
+impl JobContext {
+    /// The scheduler this runs on, to schedule other work or to ask about it.
+    ///
+    /// # Errors
+    /// [`Error::ShutDown`] if the application has let go of it.
+    #[doc(alias = "getScheduler")]
+    pub fn scheduler(&self) -> Result<Scheduler> {
+        let handle = self.node.handle.upgrade().and_then(|handle| handle.downcast::<Inner>().ok());
+        let inner = handle.ok_or_else(|| Error::ShutDown(self.scheduler_name().to_owned()))?;
+        Ok(Scheduler::of(inner))
+    }
+}

@@ -2,7 +2,6 @@
 //! replaced, and go.
 
 use super::handle::Scheduler;
-use super::if_exists::IfExists;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
@@ -10,6 +9,21 @@ use crate::key::{JobKey, TriggerKey};
 use crate::store::{Backfill, Backfilled};
 use crate::trigger::Trigger;
 use chrono::{DateTime, Utc};
+
+/// The fate of what is stored under the same key already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfExists {
+    /// Store nothing: the call fails with [`Error::AlreadyExists`](crate::Error::AlreadyExists).
+    Refuse,
+    /// Store the new in the place of the old.
+    Replace,
+}
+
+impl IfExists {
+    pub(crate) fn replaces(self) -> bool {
+        self == Self::Replace
+    }
+}
 
 impl Scheduler {
     /// Stores a job with a trigger and returns when it fires first.
