@@ -1,7 +1,34 @@
-//! Parked work and outages as surfaces show them.
+//! Rows as surfaces show them, as JSON: actions, locks, outages, and parked work.
 
-use crate::store::row::{Outage, Parked};
+use crate::history::ActionRow;
+use crate::store::row::{LockRow, Outage, Parked};
 use serde_json::{Value, json};
+
+/// The JSON form of an action.
+pub fn action(row: &ActionRow) -> Value {
+    json!({
+        "action_id": row.action_id,
+        "ms": row.made_ms,
+        "actor": row.actor,
+        "node": row.node,
+        "action": row.action,
+        "kind": row.kind,
+        "subject": row.subject,
+        "detail": row.detail,
+    })
+}
+
+/// The JSON form of a lock that is held.
+pub fn lock(row: &LockRow) -> Value {
+    json!({
+        "name": row.name,
+        "instance": row.instance,
+        "fence": row.fence,
+        "taken_ms": row.taken_ms,
+        "ttl_ms": row.ttl_ms,
+        "expires_ms": row.expires_ms,
+    })
+}
 
 /// The JSON form of parked work.
 pub fn parked(work: &Parked) -> Value {
