@@ -9,6 +9,7 @@
 use super::Catalogue;
 use super::commit_queue::{Answer, Caller, Leader};
 use super::fast_path::FastPathOutcome;
+use super::if_stored::IfStored;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::store::row::{FastPathWork, Notification, TriggerRow};
 use crate::store::transaction::{random_hex, unknown};
@@ -149,7 +150,7 @@ impl Catalogue<'_> {
                 let mut answers = Vec::with_capacity(group.len());
                 let mut stored = 0;
                 for caller in group {
-                    match self.put_one_trigger(s, &caller.trigger, false, caller.even_if_deprecated) {
+                    match self.put_one_trigger(s, &caller.trigger, IfStored::Refuse, caller.even_if_deprecated) {
                         Ok(trigger) => {
                             stored += 1;
                             answers.push(Ok(trigger));

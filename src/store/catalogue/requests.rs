@@ -198,7 +198,7 @@ impl Catalogue<'_> {
             if let Some(row) = s.row(request_id)? {
                 return Ok(Taken::of(&row));
             }
-            self.put_one_trigger(s, trigger, false, false)?;
+            self.put_one_trigger(s, trigger, IfStored::Refuse, false)?;
             let (trigger, job) = (trigger.key.clone(), trigger.job_key.clone());
             s.insert(&RequestRow { request_id: request_id.to_owned(), trigger: trigger.clone(), job: job.clone() })?;
             Ok(Taken { job, trigger, is_new: true, warning: None })

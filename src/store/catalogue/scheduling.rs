@@ -83,7 +83,9 @@ impl Catalogue<'_> {
     pub fn add_trigger(&self, trigger: Trigger, replace: bool) -> Result<Trigger> {
         trigger.check()?;
         if replace {
-            return self.store.write("schedule a trigger", |s| self.put_one_trigger(s, &trigger, true, false));
+            return self
+                .store
+                .write("schedule a trigger", |s| self.put_one_trigger(s, &trigger, IfStored::Replace, false));
         }
         self.put_in_group(trigger, false)
     }
@@ -93,7 +95,7 @@ impl Catalogue<'_> {
         &self,
         s: &mut dyn Session,
         trigger: &Trigger,
-        replace: bool,
+        stored: IfStored,
         even_if_deprecated: bool,
     ) -> Result<Trigger> {
         let job = s.job(&trigger.job_key)?;
@@ -108,7 +110,7 @@ impl Catalogue<'_> {
         {
             return Err(no_calendar(name));
         }
-        self.put_trigger_of(s, job, trigger.clone(), replace)
+        self.put_trigger_of(s, job, trigger.clone(), stored)
     }
 
     /// Puts `trigger` in the place of the trigger `key`, which may have another name. As in Quartz
@@ -127,7 +129,7 @@ impl Catalogue<'_> {
             s.delete_reservations(std::slice::from_ref(key))?;
             s.delete_triggers(std::slice::from_ref(key), None)?;
             self.note(s, "reschedule", "trigger", std::slice::from_ref(key))?;
-            self.put_trigger(s, trigger.clone(), &trigger.key == key).map(Some)
+            self.put_trigger(s, trigger.clone(), (&trigger.key == key).into()).map(Some)
         })
     }
 
@@ -178,7 +180,7 @@ impl Catalogue<'_> {
         }
         self.store.write("run a job", |s| {
             self.note(s, "run", "job", std::slice::from_ref(job))?;
-            self.put_one_trigger(s, &trigger, false, true).map(|t| t.key)
+            self.put_one_trigger(s, &trigger, IfStored::Refuse, true).map(|t| t.key)
         })
     }
 
@@ -238,9 +240,9 @@ impl Catalogue<'_> {
     }
 
     /// Stores one trigger of a stored job, and sets its first fire time.
-    pub(super) fn put_trigger(&self, s: &mut dyn Session, trigger: Trigger, replace: bool) -> Result<Trigger> {
+    pub(super) fn put_trigger(&self, s: &mut dyn Session, trigger: Trigger, stored: IfStored) -> Result<Trigger> {
         let job = s.job(&trigger.job_key)?;
-        self.put_trigger_of(s, job, trigger, replace)
+        self.put_trigger_of(s, job, trigger, stored)
     }
 
     fn put_trigger_of(
@@ -248,7 +250,7 @@ impl Catalogue<'_> {
         s: &mut dyn Session,
         job: Option<JobRow>,
         trigger: Trigger,
-        replace: bool,
+        stored: IfStored,
     ) -> Result<Trigger> {
         let job = job.ok_or_else(|| Error::NotFound {
             what: "job",
@@ -256,7 +258,7 @@ impl Catalogue<'_> {
             hint: ": store the job first, or schedule both together",
         })?;
         let mut triggers = [NewTrigger { trigger, nonconcurrent: job.nonconcurrent }];
-        self.put_triggers(s, &mut triggers, replace.into())?;
+        self.put_triggers(s, &mut triggers, stored)?;
         let [NewTrigger { trigger, .. }] = triggers;
         Ok(trigger)
     }

@@ -194,7 +194,7 @@ impl Catalogue<'_> {
             }
             other => other?,
         }
-        self.put_trigger(s, trigger.clone(), true)?;
+        self.put_trigger(s, trigger.clone(), IfStored::Replace)?;
         if before.is_some_and(|row| is_paused(&row)) {
             let moves =
                 [(TriggerState::Waiting, TriggerState::Paused), (TriggerState::Blocked, TriggerState::PausedBlocked)];
