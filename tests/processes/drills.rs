@@ -8,6 +8,7 @@ mod fixed_delay;
 mod held;
 mod idle;
 mod jitter;
+mod namesakes;
 mod outage;
 mod prefetched;
 mod promotion;
@@ -15,7 +16,6 @@ mod replica;
 mod signals;
 mod standby;
 mod standing_still;
-mod twins;
 
 use crate::support::{self, history, node};
 use carnelian::clock::{Clock, SystemClock};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 lines! {
     info registered(instance: &str, incarnation: &str) => "registered instance={instance} incarnation={incarnation}";
-    warn twin(instance: &str) => "not registered: another node has this name and may live: twin instance={instance}";
+    warn namesake(instance: &str) => "not registered: another node has this name and may live: namesake instance={instance}";
     error ownership_lost(instance: &str, lost_fires: usize) =>
         "was declared dead while alive, its fires are lost instance={instance} lost_fires={lost_fires}";
     error aborting(instance: &str) => "ending the process since ownership was lost instance={instance}";

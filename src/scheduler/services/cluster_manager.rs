@@ -38,8 +38,8 @@ pub(crate) struct ClusterManager {
     node: Arc<Node>,
     membership: Membership,
     reporter: Reporter,
-    /// The twin was named already.
-    twin_named: bool,
+    /// The namesake was named already.
+    namesake_named: bool,
     /// The nodes of Quartz that are named already, and whether as one with a clock that is off.
     foreign_named: HashMap<String, bool>,
     /// The strategy that was told last, where it was another than the settings ask for.
@@ -56,7 +56,7 @@ impl ClusterManager {
             node,
             membership,
             reporter,
-            twin_named: false,
+            namesake_named: false,
             foreign_named: HashMap::default(),
             strategy_told: None,
             pending: None,
@@ -79,7 +79,7 @@ impl ClusterManager {
                 next => next?,
             };
             match next {
-                Next::At(at) if self.twin_named => {
+                Next::At(at) if self.namesake_named => {
                     if self.node.clock.wait(stopped, Some(at)) == Woken::Stopped {
                         return Err(Error::ShutDown(self.node.name.to_string()));
                     }
@@ -107,7 +107,7 @@ impl ClusterManager {
                 return Next::Now;
             }
         }
-        self.name_twin(checkin.twin);
+        self.name_namesake(checkin.has_namesake);
         node.lease.set_beside_quartz(node.store.is_beside_quartz());
         self.name_foreign(&checkin.foreign_clocks);
         self.name_strategy();
@@ -151,7 +151,7 @@ impl ClusterManager {
     fn next(&self, checkin: &Checkin, begun: Duration) -> Next {
         let now = self.node.clock.ticks();
         let mut regular = begun.saturating_add(self.node.store.settings().job_store.checkin_interval);
-        if checkin.twin && checkin.next_suspicion.is_some() {
+        if checkin.has_namesake && checkin.next_suspicion.is_some() {
             // A namesake that lives is seen soon.
             regular = now.saturating_add(BETWEEN_LOOKS_FOR_NAMESAKE);
         }
@@ -190,11 +190,11 @@ impl ClusterManager {
         node.services.run_watch.wake();
     }
 
-    fn name_twin(&mut self, twin: bool) {
-        if twin && !self.twin_named {
-            lifecycle_log::twin(&self.node.instance);
+    fn name_namesake(&mut self, has_namesake: bool) {
+        if has_namesake && !self.namesake_named {
+            lifecycle_log::namesake(&self.node.instance);
         }
-        self.twin_named = twin;
+        self.namesake_named = has_namesake;
     }
 
     fn name_foreign(&mut self, clocks: &[(String, i64)]) {
@@ -258,7 +258,7 @@ impl Service for ClusterManager {
         times.observe(self.node.clock.ticks().saturating_sub(begun.ticks));
         let next = self.note(&checkin, begun);
         self.node.metrics.checkins.add(1);
-        if !checkin.twin && Auditor::follows(self.node.metrics.checkins.value()) {
+        if !checkin.has_namesake && Auditor::follows(self.node.metrics.checkins.value()) {
             self.node.services.audit.wake();
         }
         Ok(next)

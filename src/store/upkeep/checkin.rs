@@ -23,7 +23,7 @@ impl Upkeep<'_> {
     /// (QZ-40…44).
     ///
     /// A node that starts under the name of another, of which it is not known whether that lives,
-    /// waits for its next check-in: until then the answer is [`Checkin::twin`].
+    /// waits for its next check-in: until then the answer is [`Checkin::has_namesake`].
     ///
     /// No retries: the caller decides when to try again, inside the window its peers allow it. The
     /// time of the last check-in moves on only if its transaction was committed, and to the moment
@@ -43,9 +43,9 @@ impl Upkeep<'_> {
             None => self.register(me, begun),
         };
         me.is_cut_off = match &checkin {
-            // A node that was declared dead was away as well. Of a twin nobody has judged anything
-            // yet.
-            Ok(checkin) => checkin.failed_out && !checkin.registered || was_cut_off && checkin.twin,
+            // A node that was declared dead was away as well. Of a namesake nobody has judged
+            // anything yet.
+            Ok(checkin) => checkin.failed_out && !checkin.registered || was_cut_off && checkin.has_namesake,
             // A node that only starts has seen nobody before the outage.
             Err(error) => was_cut_off || me.last_checkin.is_some() && error.is_outage(),
         };
@@ -124,12 +124,12 @@ impl Upkeep<'_> {
         let mut checkin = Checkin::default();
         if !self.enter(me, &mut checkin)? {
             self.free_name(me, &mut checkin)?;
-            if checkin.twin {
+            if checkin.has_namesake {
                 return Ok(checkin);
             }
             if !self.enter(me, &mut checkin)? {
                 // Another was faster, which has yet to show whether it lives.
-                checkin.twin = true;
+                checkin.has_namesake = true;
                 checkin.next_suspicion = Some(Duration::ZERO);
                 return Ok(checkin);
             }
@@ -214,7 +214,8 @@ impl Upkeep<'_> {
     fn free_name(&self, me: &mut Membership, checkin: &mut Checkin) -> Result<()> {
         let seen = self.look_at_members()?;
         let namesake = seen.instances.iter().find(|i| i.name == me.instance);
-        // A row that an earlier try of this node has registered, whose answer was lost, is no twin.
+        // A row that an earlier try of this node has registered, whose answer was lost, is no
+        // namesake.
         let is_own = |row: &&InstanceRow| row.incarnation.is_some() && row.incarnation == me.attempted;
         if let Some(row) = namesake.filter(|row| !is_own(row)) {
             let observer = self.observer(&seen, Duration::ZERO);
@@ -231,7 +232,7 @@ impl Upkeep<'_> {
                 return Err(Error::AlreadyRunning { instance: me.instance.clone(), location });
             }
             if !is_free {
-                checkin.twin = true;
+                checkin.has_namesake = true;
                 checkin.next_suspicion = match verdict {
                     Namesake::Doubtful(left) if !me.was_failed_out => Some(left),
                     _ => None,
@@ -240,7 +241,7 @@ impl Upkeep<'_> {
             }
         }
         if namesake.is_some() || seen.with_fires.iter().any(|with| with.instance == me.instance) {
-            checkin.recovered.extend(self.recover_left_overs(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
+            checkin.recovered.extend(self.recover_rest_of(&me.instance, namesake.map(|i| i.last_checkin_ms))?);
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ pub struct Membership {
     /// The last incarnation was declared dead by a peer.
     pub(crate) was_failed_out: bool,
     /// The incarnation of a registration whose answer was lost, if the last one's was: its row is
-    /// no twin's.
+    /// no namesake's.
     pub(crate) attempted: Option<String>,
     /// The last statement of the node about its job types that is published; 0 for none.
     pub(crate) published: u64,

@@ -33,7 +33,7 @@ pub struct Checkin {
     pub foreign_clocks: Vec<(String, i64)>,
     /// Another node uses our name and may live: this one is not registered until that one is gone.
     /// At a first check-in [`Checkin::next_suspicion`] says when that is at the latest.
-    pub twin: bool,
+    pub has_namesake: bool,
     /// The store has lost commits: the incarnation was ended, and its fires were recovered.
     pub lost_commits: Option<LostCommits>,
     /// The total outage that ended with this registration.

@@ -331,7 +331,7 @@ impl Upkeep<'_> {
     }
 
     /// Recovers all that is left under a name, before somebody registers under it.
-    pub(super) fn recover_left_overs(&self, name: &str, seen_ms: Option<i64>) -> Result<Vec<Recovered>> {
+    pub(super) fn recover_rest_of(&self, name: &str, seen_ms: Option<i64>) -> Result<Vec<Recovered>> {
         let mut all = Vec::new();
         let mut seen_ms = seen_ms;
         loop {
@@ -363,7 +363,7 @@ impl Upkeep<'_> {
         let (now_ms, rows) = self.store.read("look for a dead instance", |s| Ok((s.now_ms()?, s.instances(which)?)))?;
         match rows.first() {
             Some(row) if !self.is_dead_at_once(row, now_ms) => Ok(Vec::new()),
-            row => self.recover_left_overs(name, row.map(|row| row.last_checkin_ms)),
+            row => self.recover_rest_of(name, row.map(|row| row.last_checkin_ms)),
         }
     }
 

@@ -293,7 +293,7 @@ fn a_node_whose_name_quartz_takes_learns_it() {
     cluster.advance(SECOND);
     cluster.tamper(|s| s.touch_instance(&owner, NOW + SECOND, None).map(drop));
     assert!(a.check_in().failed_out);
-    assert!(a.check_in().twin);
+    assert!(a.check_in().has_namesake);
 }
 
 on_each_database!(what_a_node_of_quartz_fires_after_its_conviction_is_its_own_as_long_as_it_may_come_back);

@@ -39,7 +39,7 @@ fn a_node_that_was_failed_out_learns_it_and_comes_back_as_another() {
     assert!(checkin.failed_out && !checkin.registered);
     assert_eq!(a.me.owner(), None);
     let checkin = a.check_in();
-    assert!(checkin.registered && !checkin.failed_out && !checkin.twin);
+    assert!(checkin.registered && !checkin.failed_out && !checkin.has_namesake);
     assert_ne!(a.owner(), before);
     assert_eq!(cluster.snapshot().instances.len(), 2);
 }
@@ -154,39 +154,39 @@ fn in_one_group_the_fenced_are_told_from_the_recorded() {
     assert!(outcomes.len() > 1 && outcomes[1..].iter().all(|o| *o == CompletionOutcome::Recorded));
 }
 
-on_each_strategy!(of_two_twins_the_later_keeps_the_name);
+on_each_strategy!(of_two_namesakes_the_later_keeps_the_name);
 /// A node that was declared dead while it lived finds its name taken: it does not take it back as
 /// long as the other lives.
-fn of_two_twins_the_later_keeps_the_name() {
+fn of_two_namesakes_the_later_keeps_the_name() {
     let cluster = Cluster::new(open());
     let mut first = cluster.node("A");
     cluster.tamper(|s| s.delete_instance("A", Departure::Any).map(drop));
     let mut second = cluster.node("A");
     assert!(first.check_in().failed_out);
-    assert!(first.check_in().twin);
+    assert!(first.check_in().has_namesake);
     for _ in 0..6 {
         cluster.advance(10 * SECOND);
         let checkin = second.check_in();
         assert!(!checkin.failed_out);
-        assert!(first.check_in().twin);
+        assert!(first.check_in().has_namesake);
     }
-    // The twin ends, and its name is free as soon as that is known.
+    // The namesake ends, and its name is free as soon as that is known.
     drop(second);
     assert!(first.check_in().registered);
 }
 
-on_each_strategy!(the_name_of_a_twin_elsewhere_is_free_after_its_window);
-/// As long as it is not known whether the twin is gone, its name is free after its window.
-fn the_name_of_a_twin_elsewhere_is_free_after_its_window() {
+on_each_strategy!(the_name_of_a_namesake_elsewhere_is_free_after_its_window);
+/// As long as it is not known whether the namesake is gone, its name is free after its window.
+fn the_name_of_a_namesake_elsewhere_is_free_after_its_window() {
     let cluster = Cluster::new(open());
     let mut first = cluster.node("A");
     cluster.tamper(|s| s.delete_instance("A", Departure::Any).map(drop));
     let mut second = cluster.stranger("A");
     second.me.process = Some(ELSEWHERE.parse().unwrap());
     assert!(second.check_in().registered);
-    assert!(first.check_in().failed_out && first.check_in().twin);
+    assert!(first.check_in().failed_out && first.check_in().has_namesake);
     cluster.advance(WINDOW);
-    assert!(first.check_in().twin);
+    assert!(first.check_in().has_namesake);
     cluster.advance(1);
     assert!(first.check_in().registered);
 }

@@ -123,10 +123,10 @@ fn fences_that_are_behind_what_the_tables_show_are_found() {
     assert_eq!(cluster.store.upkeep().fence_behind().unwrap(), None);
 }
 
-on_each_database!(a_registration_whose_answer_was_lost_is_no_twin);
+on_each_database!(a_registration_whose_answer_was_lost_is_no_namesake);
 /// A node that was declared dead registers again, and the answer is lost: the row it finds then is
-/// its own, and no twin's.
-fn a_registration_whose_answer_was_lost_is_no_twin() {
+/// its own, and no namesake's.
+fn a_registration_whose_answer_was_lost_is_no_namesake() {
     use carnelian::store::faults::Fault;
     let cluster = Cluster::new(open());
     let (mut a, mut b) = (cluster.node("A"), cluster.node("B"));
@@ -139,5 +139,5 @@ fn a_registration_whose_answer_was_lost_is_no_twin() {
     a.store.upkeep().check_in(&mut a.me).unwrap_err();
     cluster.opened.database.plan().cancel();
     let again = a.check_in();
-    assert!(again.registered && !again.twin, "{again:?}");
+    assert!(again.registered && !again.has_namesake, "{again:?}");
 }

@@ -15,7 +15,7 @@ fn the_first_check_in_registers() {
     let mut a = cluster.stranger("A");
     assert_eq!(a.me.owner(), None);
     let checkin = a.check_in();
-    assert!(checkin.registered && !checkin.failed_out && !checkin.twin && checkin.recovered.is_empty());
+    assert!(checkin.registered && !checkin.failed_out && !checkin.has_namesake && checkin.recovered.is_empty());
     assert!(checkin.is_longest_serving);
     let rows = cluster.snapshot().instances;
     assert_eq!(rows.len(), 1);
@@ -435,7 +435,7 @@ fn a_namesake_elsewhere_is_waited_for_and_named_when_it_checks_in() {
     let mut second = cluster.stranger("A");
     for _ in 0..3 {
         cluster.advance(5 * SECOND);
-        assert!(second.check_in().twin && second.me.owner().is_none());
+        assert!(second.check_in().has_namesake && second.me.owner().is_none());
     }
     assert!(!first.check_in().failed_out);
     let why = refused(&mut second);
@@ -455,10 +455,10 @@ fn a_silent_namesake_elsewhere_is_followed_when_its_lease_is_over() {
         cluster.advance(SECOND);
         let mut second = cluster.stranger("A");
         let waits = second.check_in();
-        assert!(waits.twin && !waits.registered);
+        assert!(waits.has_namesake && !waits.registered);
         assert_eq!(waits.next_suspicion.unwrap().as_millis(), 21_000);
         cluster.advance(20_999);
-        assert!(second.check_in().twin);
+        assert!(second.check_in().has_namesake);
         cluster.advance(1);
         let checkin = second.check_in();
         assert!(checkin.registered && checkin.recovered.len() == 1);
@@ -500,7 +500,7 @@ fn of_two_that_start_together_one_registers() {
             sender.send(first).unwrap();
         });
         if held_up == "recover a failed instance" {
-            assert!(second.check_in().twin && second.me.owner().is_none());
+            assert!(second.check_in().has_namesake && second.me.owner().is_none());
         }
         assert!(refused(&mut second).contains("already"));
         assert!(second.me.owner().is_none());
@@ -594,7 +594,7 @@ fn a_fire_that_a_transaction_of_its_job_holds_keeps_no_node_out() {
             assert_eq!(b.recovers().len(), 1);
             assert!(a.check_in().failed_out);
             let checkin = a.check_in();
-            assert!(checkin.registered && !checkin.twin, "{checkin:?}");
+            assert!(checkin.registered && !checkin.has_namesake, "{checkin:?}");
             cluster.schedule(job("other"), [once("u", "other", NOW)]);
             a.complete(&a.fire_one());
             assert!(recover(&a).is_empty());

@@ -253,7 +253,7 @@ fn a_late_check_in_does_not_bring_its_row_back() {
         incarnation: Some("another".to_owned()),
         joined: 1,
     };
-    cluster.opened.database.transact("a twin", begin, &mut |s| s.put_instance(&taken)).unwrap();
-    assert!(a.check_in().twin);
+    cluster.opened.database.transact("a namesake", begin, &mut |s| s.put_instance(&taken)).unwrap();
+    assert!(a.check_in().has_namesake);
     assert_eq!(rows(&cluster), [""; 0]);
 }

@@ -395,7 +395,7 @@ fn a_node_that_has_not_learnt_of_its_cluster_takes_nothing() {
         let failed = a.store.upkeep().check_in(&mut a.me);
         assert!(a.me.owner().is_none(), "it may acquire: {failed:?}");
         let checkin = a.check_in();
-        assert!(checkin.registered && !checkin.twin);
+        assert!(checkin.registered && !checkin.has_namesake);
         assert_eq!((checkin.refusal.is_some(), a.store.is_beside_quartz()), (!is_beside_quartz, is_beside_quartz));
         assert!(is_beside_quartz || takes(&a).is_empty());
     }

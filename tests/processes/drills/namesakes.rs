@@ -8,7 +8,7 @@ use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
 use std::time::Instant;
 
 #[test]
-fn a_living_twin_is_refused_and_a_dead_one_followed_at_once() {
+fn a_living_namesake_is_refused_and_a_dead_one_followed_at_once() {
     everywhere("scheduler.instanceId = host1\n", |place| {
         let config = place.path("node.properties");
         // With an interval that nobody waits for in a test.
@@ -37,7 +37,7 @@ fn a_living_twin_is_refused_and_a_dead_one_followed_at_once() {
         let mut third = NodeProcess::demo(&config, &place.path("third.err"));
         assert_eq!(third.ready(), "host1");
         let ready = begun.elapsed();
-        println!("twins database={} one_known_to_be_gone_followed_after={ready:?}", place.database);
+        println!("namesakes database={} one_known_to_be_gone_followed_after={ready:?}", place.database);
         assert!(ready < Duration::from_secs(20), "{ready:?}");
         wait_until("its work is done again", LONG, || {
             let again = place.store.upkeep().fired_triggers().unwrap();
@@ -64,7 +64,7 @@ fn a_dead_node_of_another_host_is_followed_when_its_lease_is_over() {
         let begun = Instant::now();
         let mut next = place.node("host1");
         let ready = begun.elapsed();
-        println!("twins database={} lease={LEASE:?} one_of_another_host_followed_after={ready:?}", place.database);
+        println!("namesakes database={} lease={LEASE:?} one_of_another_host_followed_after={ready:?}", place.database);
         assert!(ready >= LEASE, "it did not look whether the other lives: {ready:?}");
         assert!(ready < LEASE + Duration::from_secs(17), "{ready:?}");
         next.signal(rustix::process::Signal::TERM);
