@@ -1,11 +1,11 @@
 //! Access: who a request comes from.
 
 use super::hosts;
+use super::login::Login;
 use super::login_rate::LoginRate;
 use super::password;
 use super::request::Request;
 use super::session::{Session, Sessions};
-use super::visitor::Login;
 use crate::error::Result;
 use crate::settings::{DashboardRole, DashboardSettings};
 use base64ct::{Base64Unpadded, Encoding};

@@ -1,7 +1,7 @@
 //! Actions: what an operator may do, each with what a confirmation says of it.
 
 use super::keys::Subject;
-use super::wish::{Wish, reschedule};
+use super::new_schedule::{NewSchedule, reschedule};
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result as Stored};
 use crate::matcher::GroupMatcher;
@@ -15,7 +15,7 @@ pub(super) struct Order<'a> {
     pub(super) subjects: &'a [Subject],
     pub(super) actor: &'a str,
     /// The schedule of a rescheduling.
-    pub(super) wish: Option<&'a Wish>,
+    pub(super) new_schedule: Option<&'a NewSchedule>,
 }
 
 /// The error that stopped an action, and how many of its subjects had been changed by then.
@@ -124,7 +124,7 @@ impl Action {
     }
 
     /// True if it needs a schedule, too.
-    pub(super) fn takes_wish(&self) -> bool {
+    pub(super) fn takes_new_schedule(&self) -> bool {
         self.word == "trigger.reschedule"
     }
 
@@ -165,7 +165,7 @@ pub(super) const ACTIONS: &[Action] = &[
         "Reschedule",
         TRIGGER,
         "It fires by its new schedule from now on. A run in progress goes on.",
-        |store, keys, order| each(&triggers(keys)?, |key| reschedule(store, key, order.wish)),
+        |store, keys, order| each(&triggers(keys)?, |key| reschedule(store, key, order.new_schedule)),
     ),
     action(
         "trigger.delete",

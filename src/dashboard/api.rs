@@ -5,16 +5,16 @@ use super::errors::{answer, of_store};
 use super::form::Fields;
 use super::hosts;
 use super::keys::{Subject, told};
+use super::login::Login;
+use super::new_schedule::NewSchedule;
 use super::one_by_one::one_by_one;
 use super::openapi;
 use super::pages::{actions as log_of_actions, history, jobs, masked, triggers};
 use super::reading::{Reading, reading};
 use super::request::Request;
 use super::response::Response;
-use super::search::Spot;
+use super::search::Cursor;
 use super::view::View;
-use super::visitor::Login;
-use super::wish::Wish;
 use crate::error::{Error, Result};
 use crate::job::{Continuation, JobDetail};
 use crate::key::{JobKey, TriggerKey};
@@ -31,7 +31,7 @@ const READINGS: &[Reading] = &[
     reading("running", "The fires that run", &[], running),
     reading("triggers", "Triggers, in order of name", &["q", "job", "state", "type", "after"], |view| {
         let found = triggers::find(view.store, &view.query)?;
-        paged(found.rows.iter().map(report::trigger_summary), found.next.map(|spot| spot.to_field()))
+        paged(found.rows.iter().map(report::trigger_summary), found.next.map(|cursor| cursor.to_field()))
     }),
     reading("trigger", "A trigger", &["key", "group", "name"], trigger),
     reading("explain", "Why a trigger is not running", &["key", "group", "name"], |view| {
@@ -41,7 +41,7 @@ const READINGS: &[Reading] = &[
     reading("jobs", "Jobs, in order of name", &["q", "tag", "owner", "biz_key", "after"], |view| {
         let found = jobs::find(view.store, &view.query)?;
         let job = |job: &JobDetail| Value::Object(report::job(job));
-        paged(found.rows.iter().map(job), found.next.map(|spot| Spot::to_field(&spot)))
+        paged(found.rows.iter().map(job), found.next.map(|cursor| Cursor::to_field(&cursor)))
     }),
     reading("job", "A job", &["key", "group", "name"], job),
     reading(
@@ -136,8 +136,8 @@ pub(super) fn act(store: &JobStore, request: &Request, login: &Login) -> Respons
     let Some(subjects) = keys.and_then(|keys| keys.iter().map(Subject::of).collect::<Option<Vec<_>>>()) else {
         return answer(request, 400, "`keys`: expected a list of names, `group.name`, or [group, name]");
     };
-    let wish = Wish::read(|name| document.get(name).and_then(Value::as_str));
-    let order = Order { subjects: &subjects, actor: login.name(), wish: wish.as_ref() };
+    let new_schedule = NewSchedule::read(|name| document.get(name).and_then(Value::as_str));
+    let order = Order { subjects: &subjects, actor: login.name(), new_schedule: new_schedule.as_ref() };
     let (done, reasons) = match one_by_one(store, action, &order) {
         Ok(done) => done,
         Err(error) => return of_store(request, &error),

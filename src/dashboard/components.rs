@@ -1,10 +1,10 @@
 //! Components: the pieces of which all pages are made.
 
 use super::form::link;
-use super::words::span;
 use crate::history::FireOutcome;
 use crate::key::{JobKey, TriggerKey};
 use crate::settings::scrub;
+use crate::span::span;
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 

@@ -7,7 +7,9 @@ use super::errors::{answer, of_store};
 use super::flashes::Flashes;
 use super::keys::{Subject, told};
 use super::layout::{self, Flash, hidden};
-use super::once::Once;
+use super::login::{Login, User};
+use super::new_schedule::NewSchedule;
+use super::one_time_tokens::OneTimeTokens;
 use super::reads::Reads;
 use super::request::Request;
 use super::response::Response;
@@ -15,8 +17,6 @@ use super::session::Session;
 use super::trends::Trends;
 use super::undo::Undo;
 use super::view::{Page, View};
-use super::visitor::{Login, Visitor};
-use super::wish::Wish;
 use super::{api, assets, hosts, pages, rescheduling};
 use crate::clock::{Clock, SystemClock};
 use crate::debug_fields::debug_fields;
@@ -36,7 +36,7 @@ pub struct Dashboard {
     reads: Reads,
     trends: Trends,
     flashes: Flashes,
-    once: Once,
+    one_time_tokens: OneTimeTokens,
     clock: SystemClock,
 }
 
@@ -60,7 +60,7 @@ impl Dashboard {
             reads: Reads::default(),
             trends: Trends::default(),
             flashes: Flashes::default(),
-            once: Once::default(),
+            one_time_tokens: OneTimeTokens::default(),
             clock: SystemClock::default(),
         })
     }
@@ -135,25 +135,25 @@ impl Dashboard {
             },
         };
         let token = self.access.sessions.token(&session);
-        let visitor = Visitor { login, session, token };
-        let response = self.route(request, &visitor, now);
+        let user = User { login, session, token };
+        let response = self.route(request, &user, now);
         if is_new && !request.path().starts_with("/api/") && request.path() != "/metrics" {
-            return with_session(&self.access, request, response, &visitor.session);
+            return with_session(&self.access, request, response, &user.session);
         }
         response
     }
 
-    fn route(&self, request: &Request, visitor: &Visitor, now: Duration) -> Response {
+    fn route(&self, request: &Request, user: &User, now: Duration) -> Response {
         let is_post = request.is_post();
         if is_post && request.path() == "/api/actions" {
-            let response = api::act(&self.acting(visitor), request, &visitor.login);
-            if visitor.login.may_act() {
+            let response = api::act(&self.acting(user), request, &user.login);
+            if user.login.may_act() {
                 self.reads.forget();
             }
             return response;
         }
         if is_post {
-            return self.post(request, visitor, now);
+            return self.post(request, user, now);
         }
         if !request.is_get() {
             return answer(request, 405, "Only GET, HEAD and POST are understood.").with("Allow", "GET, HEAD, POST");
@@ -162,7 +162,7 @@ impl Dashboard {
         if let (Some(scheduler), "/metrics") = (&self.scheduler, request.path()) {
             return Response::metrics(scheduler.metrics_text());
         }
-        let view = match self.view(request, visitor, now) {
+        let view = match self.view(request, user, now) {
             Ok(view) => view,
             Err(error) => return of_store(request, &error),
         };
@@ -176,7 +176,7 @@ impl Dashboard {
         let Some(place) = place else { return answer(request, 404, "There is no such page.") };
         match (place.make)(&view) {
             Ok(Some(page)) => {
-                let flash = if request.is_head() { None } else { self.flashes.take(&visitor.token) };
+                let flash = if request.is_head() { None } else { self.flashes.take(&user.token) };
                 Response::html(200, layout::page(&view, place.section, &page, flash.as_ref()))
             }
             Ok(None) => {
@@ -192,12 +192,12 @@ impl Dashboard {
         }
     }
 
-    /// The store through which a visitor acts.
-    fn acting(&self, visitor: &Visitor) -> JobStore {
-        self.store.clone().acting_as(visitor.login.name(), "dashboard")
+    /// The store through which a user acts.
+    fn acting(&self, user: &User) -> JobStore {
+        self.store.clone().acting_as(user.login.name(), "dashboard")
     }
 
-    fn view<'a>(&'a self, request: &Request, visitor: &'a Visitor, now: Duration) -> Result<View<'a>> {
+    fn view<'a>(&'a self, request: &Request, user: &'a User, now: Duration) -> Result<View<'a>> {
         let (load, now_ms) = self.reads.load(&self.store, now)?;
         let address = request.path().trim_start_matches('/');
         let address = if address.is_empty() { "./" } else { address };
@@ -206,21 +206,21 @@ impl Dashboard {
             query => format!("{address}?{query}"),
         };
         let (query, reads, trends) = (request.query(), &self.reads, &self.trends);
-        Ok(View { store: &self.store, visitor, query, here, load, now_ms, ticks: now, reads, trends })
+        Ok(View { store: &self.store, user, query, here, load, now_ms, ticks: now, reads, trends })
     }
 
-    fn post(&self, request: &Request, visitor: &Visitor, now: Duration) -> Response {
+    fn post(&self, request: &Request, user: &User, now: Duration) -> Response {
         let form = request.form();
-        let is_own = self.access.sessions.is_token(&visitor.session, form.get("token").unwrap_or_default());
+        let is_own = self.access.sessions.is_token(&user.session, form.get("token").unwrap_or_default());
         if !is_own || !hosts::is_same_origin(request) {
             return answer(request, 403, "The page was too old, or this was not sent from it. Load it again.");
         }
         match request.path() {
             "/logout" => {
-                self.access.sessions.end(&visitor.session, now);
+                self.access.sessions.end(&user.session, now);
                 Response::see_other("./")
             }
-            "/act" if !visitor.login.may_act() => answer(request, 403, "Only operators may do that."),
+            "/act" if !user.login.may_act() => answer(request, 403, "Only operators may do that."),
             "/act" => {
                 let subjects: Vec<Subject> = form.all("key").filter_map(Subject::read).collect();
                 let back = back(form.get("back"));
@@ -228,37 +228,43 @@ impl Dashboard {
                     return answer(request, 400, "There is no such action.");
                 };
                 if subjects.is_empty() {
-                    return self.refuse(visitor, "Nothing was ticked.".to_owned(), &back);
+                    return self.refuse(user, "Nothing was ticked.".to_owned(), &back);
                 }
                 // The store is not asked, for too many, what it takes to undo or to show them.
                 if let Err(error) = action.check(&subjects) {
-                    return self.refuse(visitor, format!("{}: {error}", action.label), &back);
+                    return self.refuse(user, format!("{}: {error}", action.label), &back);
                 }
-                let wish = Wish::of_form(&form).filter(|_| action.takes_wish());
+                let new_schedule = NewSchedule::of_form(&form).filter(|_| action.takes_new_schedule());
                 if form.get("sure").is_none() {
-                    return self.confirm(request, visitor, action, (&subjects, wish.as_ref()), &back, now);
+                    return self.confirm(request, user, action, (&subjects, new_schedule.as_ref()), &back, now);
                 }
-                if form.get("once").is_some_and(|number| !self.once.is_first(number)) {
+                if form.get("once").is_some_and(|token| !self.one_time_tokens.is_first(token)) {
                     let text = format!("{}: this was done already; ask for it anew to do it again.", action.label);
-                    return self.refuse(visitor, text, &back);
+                    return self.refuse(user, text, &back);
                 }
-                self.flashes.put(&visitor.token, self.perform(visitor, action, &subjects, wish.as_ref()));
+                self.flashes.put(&user.token, self.perform(user, action, &subjects, new_schedule.as_ref()));
                 Response::see_other(after(action, &back))
             }
             _ => answer(request, 404, "There is nothing to send a form to."),
         }
     }
 
-    /// Sends the visitor back with a word of why nothing was done.
-    fn refuse(&self, visitor: &Visitor, text: String, back: &str) -> Response {
-        self.flashes.put(&visitor.token, Flash { text, is_error: true, undo: None });
+    /// Sends the user back with a word of why nothing was done.
+    fn refuse(&self, user: &User, text: String, back: &str) -> Response {
+        self.flashes.put(&user.token, Flash { text, is_error: true, undo: None });
         Response::see_other(back)
     }
 
-    fn perform(&self, visitor: &Visitor, action: &'static Action, subjects: &[Subject], wish: Option<&Wish>) -> Flash {
+    fn perform(
+        &self,
+        user: &User,
+        action: &'static Action,
+        subjects: &[Subject],
+        new_schedule: Option<&NewSchedule>,
+    ) -> Flash {
         let undo = Undo::of(&self.store, action, subjects);
-        let order = Order { subjects, actor: visitor.login.name(), wish };
-        let done = action.perform(&self.acting(visitor), &order);
+        let order = Order { subjects, actor: user.login.name(), new_schedule };
+        let done = action.perform(&self.acting(user), &order);
         self.reads.forget();
         match done {
             Ok(n) => {
@@ -285,21 +291,23 @@ impl Dashboard {
     fn confirm(
         &self,
         request: &Request,
-        visitor: &Visitor,
+        user: &User,
         action: &Action,
-        (subjects, wish): (&[Subject], Option<&Wish>),
+        (subjects, new_schedule): (&[Subject], Option<&NewSchedule>),
         back: &str,
         now: Duration,
     ) -> Response {
-        let view = match self.view(request, visitor, now) {
+        let view = match self.view(request, user, now) {
             Ok(view) => View { here: back.to_owned(), ..view },
             Err(error) => return of_store(request, &error),
         };
-        let preview = match action.takes_wish().then(|| rescheduling::preview(&view, subjects, wish)).transpose() {
-            Ok(preview) => preview,
-            Err(error) => return self.refuse(visitor, format!("{}: {error}", action.label), back),
-        };
-        let once = match Once::number() {
+        let preview =
+            match action.takes_new_schedule().then(|| rescheduling::preview(&view, subjects, new_schedule)).transpose()
+            {
+                Ok(preview) => preview,
+                Err(error) => return self.refuse(user, format!("{}: {error}", action.label), back),
+            };
+        let once = match OneTimeTokens::draw() {
             Ok(number) => number,
             Err(error) => return of_store(request, &error),
         };
@@ -313,7 +321,7 @@ impl Dashboard {
                     @if let Some(preview) = preview { (preview) }
                     form method="post" action="act" {
                         (hidden(&view, action.word, subjects))
-                        @if let Some(wish) = wish { (wish.hidden()) }
+                        @if let Some(new_schedule) = new_schedule { (new_schedule.hidden()) }
                         input type="hidden" name="sure" value="yes";
                         input type="hidden" name="once" value=(once);
                         button.(if action.is_grave { "grave" } else { "main" }) autofocus { (action.label) } " "

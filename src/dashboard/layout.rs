@@ -122,12 +122,12 @@ fn status(view: &View<'_>) -> Markup {
 }
 
 fn person(view: &View<'_>) -> Markup {
-    let visitor = view.visitor;
+    let user = view.user;
     html! {
-        span.person title=(if view.may_act() { "operator" } else { "viewer" }) { (visitor.login.name()) }
-        @if visitor.session.is_of_password {
+        span.person title=(if view.may_act() { "operator" } else { "viewer" }) { (user.login.name()) }
+        @if user.session.is_of_password {
             form method="post" action="logout" {
-                input type="hidden" name="token" value=(visitor.token);
+                input type="hidden" name="token" value=(user.token);
                 button.quiet { "Log out" }
             }
         }
@@ -141,7 +141,7 @@ fn flashed(view: &View<'_>, flash: &Flash) -> Markup {
             @if let Some(undo) = &flash.undo {
                 form method="post" action="act" {
                     (hidden(view, undo.action.word, &undo.subjects))
-                    @if let Some(wish) = &undo.wish { (wish.hidden()) }
+                    @if let Some(new_schedule) = &undo.new_schedule { (new_schedule.hidden()) }
                     input type="hidden" name="sure" value="yes";
                     button.quiet { "Undo: " (undo.action.label.to_lowercase()) }
                 }
@@ -153,7 +153,7 @@ fn flashed(view: &View<'_>, flash: &Flash) -> Markup {
 /// The fields of an action's form.
 pub(super) fn hidden(view: &View<'_>, word: &str, subjects: &[Subject]) -> Markup {
     html! {
-        input type="hidden" name="token" value=(view.visitor.token);
+        input type="hidden" name="token" value=(view.user.token);
         input type="hidden" name="back" value=(view.here);
         input type="hidden" name="do" value=(word);
         @for subject in subjects { input type="hidden" name="key" value=(subject.to_field()); }
@@ -179,7 +179,7 @@ pub(super) fn selection(view: &View<'_>, words: &[&str], list: &Markup) -> Marku
     }
     html! {
         form.selection method="post" action="act" {
-            input type="hidden" name="token" value=(view.visitor.token);
+            input type="hidden" name="token" value=(view.user.token);
             input type="hidden" name="back" value=(view.here);
             div.bar {
                 label.all hidden { input type="checkbox" data-all; " All here" }

@@ -2,8 +2,8 @@
 
 use super::keys::Subject;
 use super::layout::hidden;
+use super::new_schedule::{KINDS, NewSchedule, stored};
 use super::view::View;
-use super::wish::{KINDS, Wish, stored};
 use crate::epoch::moment;
 use crate::error::{Error, Result};
 use crate::trigger::{Schedule, Trigger};
@@ -14,14 +14,14 @@ use maud::{Markup, html};
 /// The number of times to come that a confirmation shows.
 const TIMES: usize = 5;
 
-/// The consequence of a wish for the first of the triggers: the schedule that it has, and the times
-/// to come by the new one.
-pub(super) fn preview(view: &View<'_>, subjects: &[Subject], wish: Option<&Wish>) -> Result<Markup> {
-    let (Some(subject), Some(wish)) = (subjects.first(), wish) else {
+/// The consequence of a new schedule for the first of the triggers: the schedule that it has, and
+/// the times to come by the new one.
+pub(super) fn preview(view: &View<'_>, subjects: &[Subject], new_schedule: Option<&NewSchedule>) -> Result<Markup> {
+    let (Some(subject), Some(new_schedule)) = (subjects.first(), new_schedule) else {
         return Err(Error::Refused("expected a new schedule: `kind` and `when`".to_owned()));
     };
     let old = stored(view.store, &subject.key()?)?;
-    let new = wish.trigger(&old, moment(view.now_ms), view.store.settings().scheduler.time_zone)?;
+    let new = new_schedule.trigger(&old, moment(view.now_ms), view.store.settings().scheduler.time_zone)?;
     let calendar = new.calendar_name().and_then(|name| view.store.catalogue().calendar(name).ok()?);
     let zone = zone(new.schedule());
     let times: Vec<_> = new.upcoming(calendar.as_ref(), moment(view.now_ms - 1)).take(TIMES).collect();
@@ -39,16 +39,16 @@ pub(super) fn preview(view: &View<'_>, subjects: &[Subject], wish: Option<&Wish>
 
 /// The form for another schedule, with the present one in it.
 pub(super) fn form(view: &View<'_>, trigger: &Trigger) -> Markup {
-    let now = Wish::of(trigger);
-    let value = |field: fn(&Wish) -> Option<&str>| now.as_ref().and_then(field);
+    let now = NewSchedule::of(trigger);
+    let value = |field: fn(&NewSchedule) -> Option<&str>| now.as_ref().and_then(field);
     html! {
         form.filter method="post" action="act" {
             (hidden(view, "trigger.reschedule", &[trigger.key().into()]))
             label { "Kind" select name="kind" {
-                @for (kind, _) in KINDS { option value=(kind) selected[value(|wish| Some(&wish.kind)) == Some(kind)] { (kind) } }
+                @for (kind, _) in KINDS { option value=(kind) selected[value(|new_schedule| Some(&new_schedule.kind)) == Some(kind)] { (kind) } }
             } }
-            label { "When" input name="when" required value=[value(|wish| Some(&wish.when))]; }
-            label { "Zone, for cron" input name="zone" value=[value(|wish| wish.zone.as_deref())]; }
+            label { "When" input name="when" required value=[value(|new_schedule| Some(&new_schedule.when))]; }
+            label { "Zone, for cron" input name="zone" value=[value(|new_schedule| new_schedule.zone.as_deref())]; }
             button.plain { "Reschedule" }
         }
         ul.reasons.dim { @for (kind, example) in KINDS { li { (kind) ": " code { (example) } } } }

@@ -47,13 +47,13 @@ pub(super) fn no_place(text: &str) -> Error {
 
 /// The place after which a page goes on: name and group, as the table's key has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct Cursor {
     pub(super) name: String,
     pub(super) group: String,
 }
 
-impl Spot {
-    /// The spot of a field: `["name","group"]`; none for the beginning.
+impl Cursor {
+    /// The cursor of a field: `["name","group"]`; none for the beginning.
     pub(super) fn read(fields: &Fields) -> Result<Option<Self>> {
         let Some(text) = fields.get("after") else { return Ok(None) };
         let (name, group) = serde_json::from_str(text).map_err(|_| no_place(text))?;
@@ -67,7 +67,7 @@ impl Spot {
 
 /// A part of a list whose places are of a sort.
 #[derive(Debug)]
-pub(super) struct Found<T, S = Spot> {
+pub(super) struct Found<T, S = Cursor> {
     pub(super) rows: Vec<T>,
     /// The place where the list goes on, if it does.
     pub(super) next: Option<S>,
@@ -76,13 +76,13 @@ pub(super) struct Found<T, S = Spot> {
 }
 
 /// The rows that `wants`, at most [`PAGE`], of those that were read after a place.
-pub(super) fn sift<T, S>(read: Page<T>, spot: impl Fn(&T) -> S, wants: impl Fn(&T) -> bool) -> Found<T, S> {
+pub(super) fn sift<T, S>(read: Page<T>, cursor: impl Fn(&T) -> S, wants: impl Fn(&T) -> bool) -> Found<T, S> {
     let all = read.items.len();
-    let last = read.items.last().map(&spot).filter(|_| read.has_more);
+    let last = read.items.last().map(&cursor).filter(|_| read.has_more);
     let mut rows: Vec<T> = read.items.into_iter().filter(wants).take(PAGE + 1).collect();
     let next = if rows.len() > PAGE {
         rows.truncate(PAGE);
-        rows.last().map(spot)
+        rows.last().map(cursor)
     } else {
         last
     };
@@ -99,14 +99,15 @@ pub(super) fn has_words(text: &str, words: Option<&str>) -> bool {
 mod tests {
     use super::*;
 
-    fn spot(n: &usize) -> Spot {
-        Spot { name: n.to_string(), group: String::new() }
+    fn cursor(n: &usize) -> Cursor {
+        Cursor { name: n.to_string(), group: String::new() }
     }
 
     #[test]
     fn a_part_ends_at_its_last_row_or_where_reading_ended() {
-        let part = |n: usize, wants: fn(&usize) -> bool| sift(Page::of((0..n).collect(), Some(MOST_READ)), spot, wants);
-        let next = |n: usize, wants| part(n, wants).next.map(|spot| spot.name);
+        let part =
+            |n: usize, wants: fn(&usize) -> bool| sift(Page::of((0..n).collect(), Some(MOST_READ)), cursor, wants);
+        let next = |n: usize, wants| part(n, wants).next.map(|cursor| cursor.name);
         assert_eq!(next(PAGE, |_| true), None);
         assert_eq!(next(PAGE + 1, |_| true), Some((PAGE - 1).to_string()));
         assert_eq!(next(MOST_READ + 1, |n| *n == 7), Some((MOST_READ - 1).to_string()));

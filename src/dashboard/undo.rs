@@ -2,7 +2,7 @@
 
 use super::actions::{Action, find};
 use super::keys::Subject;
-use super::wish::{Wish, taking_back};
+use super::new_schedule::{NewSchedule, taking_back};
 use crate::error::Result;
 use crate::job::JobFilter;
 use crate::listing::TriggerQuery;
@@ -14,19 +14,19 @@ use crate::trigger::TriggerState;
 pub(super) struct Undo {
     pub(super) action: &'static Action,
     pub(super) subjects: Vec<Subject>,
-    pub(super) wish: Option<Wish>,
+    pub(super) new_schedule: Option<NewSchedule>,
 }
 
 impl Undo {
     /// The action that will take this one back, once it has changed all its subjects; none if
     /// nothing can, or if that would change what was so before. To be asked for beforehand.
     pub(super) fn of(store: &JobStore, action: &'static Action, subjects: &[Subject]) -> Option<Self> {
-        let wish = action.takes_wish().then(|| taking_back(store, subjects)).flatten();
-        let undo = if wish.is_some() { action } else { action.undo.and_then(find)? };
+        let new_schedule = action.takes_new_schedule().then(|| taking_back(store, subjects)).flatten();
+        let undo = if new_schedule.is_some() { action } else { action.undo.and_then(find)? };
         let is_whole = |subject| Ok(!is_partly_so(store, action.word, subject)?);
         let are_whole = subjects.iter().map(is_whole).collect::<Result<Vec<bool>>>().ok()?;
         let subjects = subjects.to_vec();
-        are_whole.iter().all(|whole| *whole).then_some(Self { action: undo, subjects, wish })
+        are_whole.iter().all(|whole| *whole).then_some(Self { action: undo, subjects, new_schedule })
     }
 }
 

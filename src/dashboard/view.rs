@@ -1,9 +1,9 @@
-//! `View`: what a page is made from: the store, the visitor, the query, the time.
+//! `View`: what a page is made from: the store, the user, the query, the time.
 
 use super::form::Fields;
+use super::login::User;
 use super::reads::Reads;
 use super::trends::Trends;
-use super::visitor::Visitor;
 use crate::error::Result;
 use crate::store::{ClusterLoad, ClusterNow, JobStore};
 use maud::Markup;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// One look at one page.
 pub(super) struct View<'a> {
     pub(super) store: &'a JobStore,
-    pub(super) visitor: &'a Visitor,
+    pub(super) user: &'a User,
     pub(super) query: Fields,
     /// The page with its query, to which an action comes back.
     pub(super) here: String,
@@ -27,9 +27,9 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// True if the visitor may change things, and see the data of jobs.
+    /// True if the user may change things, and see the data of jobs.
     pub(super) fn may_act(&self) -> bool {
-        self.visitor.login.may_act()
+        self.user.login.may_act()
     }
 
     /// The nodes of the cluster, and the fires that are reserved or run.

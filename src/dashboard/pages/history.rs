@@ -5,12 +5,12 @@ use crate::dashboard::form::Fields;
 use crate::dashboard::layout::{checkbox, more, selection, with_tick, within};
 use crate::dashboard::search::{Found, has_words, one_of, rows_to_read, sift, since};
 use crate::dashboard::view::{Page, View};
-use crate::dashboard::words::span;
 use crate::error::{Error, Result};
 use crate::history::{FireOutcome, HistoryQuery, HistoryRow};
 use crate::key::{JobKey, TriggerKey, distinct};
 use crate::listing::Page as Listed;
 use crate::settings::scrub;
+use crate::span::span;
 use crate::store::JobStore;
 use maud::{Markup, html};
 

@@ -7,7 +7,6 @@ use crate::dashboard::keys::{Subject, named};
 use crate::dashboard::layout::{button, selection, with_tick};
 use crate::dashboard::pages::{history, jobs, triggers};
 use crate::dashboard::view::{Page, View};
-use crate::dashboard::words::span;
 use crate::data_map::JobDataMap;
 use crate::error::{Error, Result};
 use crate::history::{HistoryQuery, HistoryRow};
@@ -16,6 +15,7 @@ use crate::key::JobKey;
 use crate::listing::TriggerQuery;
 use crate::report::job_flags;
 use crate::settings::{looks_secret, scrub};
+use crate::span::span;
 use maud::{Markup, html};
 
 /// The number of runs that are shown and measured.

@@ -3,7 +3,7 @@
 use crate::dashboard::components::{card, job_link, table};
 use crate::dashboard::form::{Fields, link};
 use crate::dashboard::layout::{checkbox, more, selection, with_tick};
-use crate::dashboard::search::{Found, Spot, has_words, rows_to_read, sift};
+use crate::dashboard::search::{Cursor, Found, has_words, rows_to_read, sift};
 use crate::dashboard::view::{Page, View};
 use crate::error::Result;
 use crate::job::{JobDetail, JobFilter};
@@ -16,7 +16,7 @@ use maud::{Markup, html};
 /// The jobs that a query asks for: by their marks, or by the words of their keys and types.
 pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields) -> Result<Found<JobDetail>> {
     let words = query.get("q");
-    let spot = |job: &JobDetail| Spot { name: job.key().name().to_owned(), group: job.key().group().to_owned() };
+    let cursor = |job: &JobDetail| Cursor { name: job.key().name().to_owned(), group: job.key().group().to_owned() };
     let marked = query.get("tag").or(query.get("owner")).or(query.get("biz_key")).is_some();
     let mut asked = JobQuery::new().limit(rows_to_read(words.is_some()));
     if marked {
@@ -25,11 +25,11 @@ pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields) -> Result<Fou
         filter = query.get("owner").into_iter().fold(filter, JobFilter::owner);
         asked = asked.filter(query.get("biz_key").into_iter().fold(filter, JobFilter::biz_key));
     }
-    if let Some(after) = Spot::read(query)? {
+    if let Some(after) = Cursor::read(query)? {
         asked = asked.after(JobKey::new(after.group, after.name));
     }
     let shown = |job: &JobDetail| format!("{} {} {}", job.key(), job.job_type(), job.description().unwrap_or_default());
-    Ok(sift(store.catalogue().list_jobs(&asked)?, spot, |job| has_words(&shown(job), words)))
+    Ok(sift(store.catalogue().list_jobs(&asked)?, cursor, |job| has_words(&shown(job), words)))
 }
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
@@ -53,7 +53,7 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
         .collect();
     let heads = with_tick(view, &["Job", "Type", "Owner", "Tags", "Flags", "Description"]);
     let list = table(&heads, &rows, "No job here is as you asked for.");
-    let next = found.next.as_ref().map(Spot::to_field);
+    let next = found.next.as_ref().map(Cursor::to_field);
     Ok(Some(Page::new(
         "Jobs",
         html! {

@@ -3,8 +3,8 @@
 use crate::dashboard::components::{at, card, node_link, table};
 use crate::dashboard::layout::{checkbox, selection, with_tick};
 use crate::dashboard::view::{Page, View};
-use crate::dashboard::words::span;
 use crate::error::Result;
+use crate::span::span;
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {

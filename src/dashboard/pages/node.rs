@@ -5,11 +5,11 @@ use crate::dashboard::form::link;
 use crate::dashboard::layout::button;
 use crate::dashboard::pages::nodes::window;
 use crate::dashboard::view::{Page, View};
-use crate::dashboard::words::span;
 use crate::epoch::millis;
 use crate::error::Result;
 use crate::monitoring::{FiredState, InstanceStatus};
 use crate::report::{alarms_in_words, memory_in_use, memory_in_words, node_state, percent};
+use crate::span::span;
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {

@@ -3,11 +3,11 @@
 use crate::dashboard::components::{at, badge, card, node_link, table, when};
 use crate::dashboard::layout::{checkbox, selection, with_tick};
 use crate::dashboard::view::{Page, View};
-use crate::dashboard::words::span;
 use crate::epoch::millis;
 use crate::error::Result;
 use crate::monitoring::InstanceStatus;
 use crate::report::{alarms_in_words, memory_in_use, node_state, percent};
+use crate::span::span;
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {

@@ -2,8 +2,8 @@
 
 use crate::dashboard::components::{at, card, facts, table, when};
 use crate::dashboard::view::{Page, View};
-use crate::dashboard::words::span;
 use crate::error::Result;
+use crate::span::span;
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {

@@ -9,10 +9,10 @@ use crate::dashboard::layout::button;
 use crate::dashboard::reads::{LAST_FIRES, MOST_COUNTED};
 use crate::dashboard::trends::{STEP_MS, Shown};
 use crate::dashboard::view::{Page, View};
-use crate::dashboard::words::{ago, span};
 use crate::error::Result;
 use crate::monitoring::{FiredState, InstanceStatus};
 use crate::report::{alarms_in_words, node_state};
+use crate::span::{ago, span};
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {

@@ -5,11 +5,11 @@ use crate::dashboard::components::{
 };
 use crate::dashboard::layout::button;
 use crate::dashboard::view::{Page, View};
-use crate::dashboard::words::span;
 use crate::error::Result;
 use crate::history::{HistoryRow, LogLine, RunRecord};
 use crate::report::ended_ms;
 use crate::settings::scrub;
+use crate::span::span;
 use maud::{Markup, html};
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {

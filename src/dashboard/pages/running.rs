@@ -3,11 +3,11 @@
 use crate::dashboard::components::{badge, card, job_or_dash, node_link, run_link, table, trigger_link, when};
 use crate::dashboard::layout::{checkbox, selection, with_tick};
 use crate::dashboard::view::{Page, View};
-use crate::dashboard::words::span;
 use crate::epoch::millis;
 use crate::error::Result;
 use crate::monitoring::{FiredState, Heartbeat};
 use crate::report::progress_in_words;
+use crate::span::span;
 use crate::store::FiredTrigger;
 use maud::{Markup, html};
 

@@ -3,7 +3,7 @@
 use crate::dashboard::components::{card, job_link, state, table, trigger_link, when};
 use crate::dashboard::form::Fields;
 use crate::dashboard::layout::{checkbox, more, selection, with_tick};
-use crate::dashboard::search::{Found, Spot, has_words, one_of, rows_to_read, sift};
+use crate::dashboard::search::{Cursor, Found, has_words, one_of, rows_to_read, sift};
 use crate::dashboard::view::{Page, View};
 use crate::error::Result;
 use crate::key::TriggerKey;
@@ -23,12 +23,14 @@ pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields) -> Result<Fou
     if let Some(job) = query.get("job") {
         asked = asked.job(job.parse()?);
     }
-    if let Some(after) = Spot::read(query)? {
+    if let Some(after) = Cursor::read(query)? {
         asked = asked.after(TriggerKey::new(after.group, after.name), None);
     }
-    let spot =
-        |trigger: &TriggerSummary| Spot { name: trigger.key.name().to_owned(), group: trigger.key.group().to_owned() };
-    Ok(sift(store.catalogue().list_triggers(&asked)?, spot, |trigger| {
+    let cursor = |trigger: &TriggerSummary| Cursor {
+        name: trigger.key.name().to_owned(),
+        group: trigger.key.group().to_owned(),
+    };
+    Ok(sift(store.catalogue().list_triggers(&asked)?, cursor, |trigger| {
         wanted.is_none_or(|wanted| trigger.state == wanted)
             && kind.is_none_or(|kind| trigger.kind == kind)
             && has_words(&format!("{} {}", trigger.key, trigger.job), words)
@@ -40,7 +42,7 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
     let rows: Vec<Markup> = found.rows.iter().map(|trigger| row(view, trigger, true)).collect();
     let heads = with_tick(view, &["Trigger", "Job", "State", "Next", "Last", "Type", "Priority", "Misfire"]);
     let list = table(&heads, &rows, "No trigger here is as you asked for.");
-    let next = found.next.as_ref().map(Spot::to_field);
+    let next = found.next.as_ref().map(Cursor::to_field);
     let actions = ["trigger.pause", "trigger.resume", "trigger.reset", "trigger.delete"];
     Ok(Some(Page::new(
         "Triggers",

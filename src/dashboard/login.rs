@@ -44,7 +44,7 @@ impl Login {
 
 /// A person who looks at a page.
 #[derive(Clone, Debug)]
-pub(super) struct Visitor {
+pub(super) struct User {
     pub(super) login: Login,
     pub(super) session: Session,
     /// The token that forms carry.

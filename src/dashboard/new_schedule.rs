@@ -1,5 +1,5 @@
-//! `Wish`: another schedule for a trigger, as a form or a document says it in the words of the
-//! command line.
+//! `NewSchedule`: another schedule for a trigger, as a form or a document says it in the words of
+//! the command line.
 
 use super::form::Fields;
 use super::keys::Subject;
@@ -25,7 +25,7 @@ pub(super) const KINDS: [(&str, &str); 4] = [
 
 /// The schedule that a person wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct NewSchedule {
     pub(super) kind: String,
     pub(super) when: String,
     pub(super) zone: Option<String>,
@@ -61,33 +61,39 @@ impl Restored {
     }
 }
 
-impl Wish {
-    /// The wish of the fields `kind`, `when` and `zone`.
+impl NewSchedule {
+    /// The new schedule of the fields `kind`, `when` and `zone`.
     pub(super) fn read<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
         let (kind, when) = (field("kind")?.to_owned(), field("when")?.trim().to_owned());
         Some(Self { kind, when, zone: field("zone").map(|zone| zone.trim().to_owned()), restored: None })
     }
 
-    /// The wish of a form.
+    /// The new schedule of a form.
     pub(super) fn of_form(form: &Fields) -> Option<Self> {
-        let wish = Self::read(|name| form.get(name))?;
-        Some(Self { restored: Restored::of_form(form, &wish.kind), ..wish })
+        let new_schedule = Self::read(|name| form.get(name))?;
+        Some(Self { restored: Restored::of_form(form, &new_schedule.kind), ..new_schedule })
     }
 
-    /// The wish that gives a trigger the schedule which it has, with its next time; none if these
-    /// words cannot say it.
+    /// The new schedule that gives a trigger the schedule which it has, with its next time; none
+    /// if these words cannot say it.
     pub(super) fn of(trigger: &Trigger) -> Option<Self> {
         let next = trigger.next_fire_time().unwrap_or(trigger.start_time());
         let restored = Some(Restored { next, misfire: trigger.misfire_instruction() });
-        let wish = |kind: &str, when: String| Some(Self { kind: kind.to_owned(), when, zone: None, restored });
+        let new_schedule = |kind: &str, when: String| Some(Self { kind: kind.to_owned(), when, zone: None, restored });
         match trigger.schedule() {
             Schedule::Cron(cron) if !cron.fires_at_gap_end() && !cron.fires_in_both_passes() => Some(Self {
                 zone: Some(cron.zone().name().to_owned()),
-                ..wish("cron", cron.expression().text().to_owned())?
+                ..new_schedule("cron", cron.expression().text().to_owned())?
             }),
-            Schedule::Simple(simple) if simple.is_fixed_delay() => wish("fixed-delay", short_span(simple.interval())),
-            Schedule::Simple(simple) if simple.repeat_count().is_none() => wish("every", short_span(simple.interval())),
-            Schedule::Simple(simple) if simple.repeat_count() == Some(0) => wish("at", rfc3339(trigger.start_time())),
+            Schedule::Simple(simple) if simple.is_fixed_delay() => {
+                new_schedule("fixed-delay", short_span(simple.interval()))
+            }
+            Schedule::Simple(simple) if simple.repeat_count().is_none() => {
+                new_schedule("every", short_span(simple.interval()))
+            }
+            Schedule::Simple(simple) if simple.repeat_count() == Some(0) => {
+                new_schedule("at", rfc3339(trigger.start_time()))
+            }
             _ => None,
         }
     }
@@ -128,7 +134,7 @@ impl Wish {
         old.to_builder().schedule(schedule).start_at(start).misfire(misfire).build()
     }
 
-    /// The schedule in the zone of the wish, or else in that of the trigger's schedule until now.
+    /// The schedule in its own zone, or else in that of the trigger's schedule until now.
     fn in_zone(&self, cron: CronSchedule, old: &Trigger) -> Result<CronSchedule> {
         let Some(zone) = &self.zone else {
             let kept = match old.schedule() {
@@ -163,17 +169,18 @@ pub(super) fn stored(store: &JobStore, key: &TriggerKey) -> Result<Trigger> {
 }
 
 /// Gives a trigger another schedule; false if it is gone meanwhile.
-pub(super) fn reschedule(store: &JobStore, key: &TriggerKey, wish: Option<&Wish>) -> Result<bool> {
-    let wish = wish.ok_or_else(|| Error::Refused("expected a new schedule: `kind` and `when`".to_owned()))?;
+pub(super) fn reschedule(store: &JobStore, key: &TriggerKey, new_schedule: Option<&NewSchedule>) -> Result<bool> {
+    let new_schedule =
+        new_schedule.ok_or_else(|| Error::Refused("expected a new schedule: `kind` and `when`".to_owned()))?;
     let zone = store.settings().scheduler.time_zone;
-    let trigger = wish.trigger(&stored(store, key)?, moment(store.now_ms()?), zone)?;
+    let trigger = new_schedule.trigger(&stored(store, key)?, moment(store.now_ms()?), zone)?;
     Ok(store.catalogue().reschedule(key, trigger)?.is_some())
 }
 
-/// The wish that takes a rescheduling of these triggers back, if there is one for all.
-pub(super) fn taking_back(store: &JobStore, subjects: &[Subject]) -> Option<Wish> {
+/// The new schedule that takes a rescheduling of these triggers back, if there is one for all.
+pub(super) fn taking_back(store: &JobStore, subjects: &[Subject]) -> Option<NewSchedule> {
     let [subject] = subjects else { return None };
-    Wish::of(&stored(store, &subject.key().ok()?).ok()?)
+    NewSchedule::of(&stored(store, &subject.key().ok()?).ok()?)
 }
 
 fn rfc3339(time: DateTime<Utc>) -> String {
@@ -197,12 +204,12 @@ mod tests {
         builder.start_at(moment(1_000)).build().unwrap()
     }
 
-    fn wish(kind: &str, when: &str) -> Wish {
-        Wish { kind: kind.to_owned(), when: when.to_owned(), zone: None, restored: None }
+    fn new_schedule(kind: &str, when: &str) -> NewSchedule {
+        NewSchedule { kind: kind.to_owned(), when: when.to_owned(), zone: None, restored: None }
     }
 
     #[test]
-    fn a_wish_says_the_schedule_that_a_trigger_has() {
+    fn a_new_schedule_says_the_schedule_that_a_trigger_has() {
         let now = moment(10_000);
         let berlin = CronSchedule::new("0 30 6 ? * MON-FRI").unwrap().in_zone(Tz::Europe__Berlin);
         for schedule in [
@@ -211,21 +218,24 @@ mod tests {
             SimpleSchedule::fixed_delay(Duration::from_millis(1_500)).into(),
         ] {
             let trigger = trigger(schedule);
-            let again = Wish::of(&trigger).unwrap().trigger(&trigger, now, Tz::UTC).unwrap();
+            let again = NewSchedule::of(&trigger).unwrap().trigger(&trigger, now, Tz::UTC).unwrap();
             assert_eq!(again.schedule(), trigger.schedule());
         }
         let once = trigger(SimpleSchedule::once());
-        assert_eq!(Wish::of(&once).unwrap().when, "1970-01-01T00:00:01.000Z");
-        assert_eq!(Wish::of(&trigger(SimpleSchedule::every(Duration::from_secs(1)).repeat(3))), None);
+        assert_eq!(NewSchedule::of(&once).unwrap().when, "1970-01-01T00:00:01.000Z");
+        assert_eq!(NewSchedule::of(&trigger(SimpleSchedule::every(Duration::from_secs(1)).repeat(3))), None);
     }
 
     #[test]
-    fn a_wish_that_restores_goes_on_where_the_trigger_was() {
+    fn a_new_schedule_that_restores_goes_on_where_the_trigger_was() {
         let (hourly, new) = (Duration::from_secs(3600), trigger(SimpleSchedule::every(Duration::from_secs(5))));
         let restored = |next, schedule: Schedule, now| {
-            let wish = Wish::of(&trigger(schedule)).unwrap();
-            let wish = Wish { restored: Some(Restored { next: moment(next), ..wish.restored.unwrap() }), ..wish };
-            wish.trigger(&new, moment(now), Tz::UTC).unwrap().start_time().timestamp_millis()
+            let new_schedule = NewSchedule::of(&trigger(schedule)).unwrap();
+            let new_schedule = NewSchedule {
+                restored: Some(Restored { next: moment(next), ..new_schedule.restored.unwrap() }),
+                ..new_schedule
+            };
+            new_schedule.trigger(&new, moment(now), Tz::UTC).unwrap().start_time().timestamp_millis()
         };
         let every = || SimpleSchedule::every(hourly).into();
         assert_eq!(restored(7_000, every(), 5_000), 7_000);
@@ -244,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_that_says_nothing_is_refused_with_what_was_expected() {
+    fn a_new_schedule_that_says_nothing_is_refused_with_what_was_expected() {
         let old = trigger(SimpleSchedule::once());
-        let problem = |kind, when| wish(kind, when).trigger(&old, moment(0), Tz::UTC).unwrap_err().to_string();
+        let problem = |kind, when| new_schedule(kind, when).trigger(&old, moment(0), Tz::UTC).unwrap_err().to_string();
         assert!(problem("cron", "every day").contains("every day"));
         assert!(problem("every", "5").contains("with its unit"));
         assert!(problem("at", "noon").contains("2030-01-31T08:00:00Z"));
         assert!(problem("never", "").contains("fixed-delay"));
-        let nowhere = Wish { zone: Some("Mars/Base".to_owned()), ..wish("cron", "0 0 12 * * ?") };
+        let nowhere = NewSchedule { zone: Some("Mars/Base".to_owned()), ..new_schedule("cron", "0 0 12 * * ?") };
         assert!(nowhere.trigger(&old, moment(0), Tz::UTC).unwrap_err().to_string().contains("Mars/Base"));
     }
 }

@@ -1,3 +1,0 @@
-//! Moments and time spans in words.
-
-pub(super) use crate::span::{ago, span};
