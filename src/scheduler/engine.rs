@@ -97,15 +97,15 @@ impl Engine {
         };
         self.services.lock().extend(watcher.iter().filter_map(ServiceThread::id));
         threads.services.extend(watcher);
-        self.fire(node);
+        self.leave_standby(node);
         Ok(is_first)
     }
 
     /// Lets the node fire, whose services are there.
-    pub(crate) fn fire(&self, node: &Node) {
+    pub(crate) fn leave_standby(&self, node: &Node) {
         self.since_ms.get_or_init(|| node.clock.wall_time().timestamp_millis());
         self.started.store(true, Ordering::SeqCst);
-        node.firing.standby.set(false);
+        node.work_state.standby.set(false);
         node.services.acquirer.wake();
         node.services.misfire.wake();
         // In active-passive mode a check-in makes it active again, and tells its deputy.
@@ -184,7 +184,7 @@ impl Engine {
         *self.ending.lock() = Some(me);
         // A logger that panics, for one, is not to leave the node as if it could be started.
         let report = guarded(|| shut_down(node, threads, wait_for_jobs, limit)).unwrap_or_else(|panic| {
-            node.firing.enter_standby();
+            node.work_state.enter_standby();
             ShutdownReport { leave_error: Some(format!("panic: {panic}")), ..ShutdownReport::default() }
         });
         *self.ending.lock() = None;

@@ -91,7 +91,7 @@ impl ServiceRecord {
     }
 
     /// Notes how many rows a pass has dealt with.
-    pub(crate) fn note_rows(&self, rows: usize) {
+    pub(crate) fn set_rows(&self, rows: usize) {
         self.health.lock().last_rows = Some(rows);
     }
 

@@ -31,7 +31,7 @@ use std::sync::Arc;
 pub(crate) fn launch(node: &Arc<Node>, registry: &Arc<Registry>, workers: usize, stopped: &Signal) -> Result<Threads> {
     let cluster = check_in(node, stopped)?;
     let (sender, queue) = completions(node, workers);
-    let shell = RunShell { node: Arc::clone(node), registry: Arc::clone(registry), completions: sender.clone() };
+    let shell = RunShell { node: Arc::clone(node), registry: Arc::clone(registry), ended_sender: sender.clone() };
     let worker_prefix = match &node.settings.thread_pool.thread_name_prefix {
         Some(prefix) => prefix.clone(),
         None => format!("{}-worker", node.name),

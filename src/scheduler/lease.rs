@@ -91,7 +91,7 @@ impl Lease {
 
     /// Notes an incarnation under which the node may be registered, as a registration whose answer
     /// was lost has left it: nothing may begin under it, and the node leaves by it.
-    pub(crate) fn note_attempt(&self, owner: Owner) {
+    pub(crate) fn set_attempt(&self, owner: Owner) {
         *self.state.lock() = State { owner: Some(owner), confirmed: None };
     }
 

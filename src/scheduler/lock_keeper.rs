@@ -144,7 +144,7 @@ impl LockKeeper {
             Ok(lost) => {
                 for held in held {
                     if lost.contains(&held.key()) {
-                        self.note_lost(&held);
+                        self.set_lost(&held);
                     } else {
                         *held.asked.lock() = begun;
                     }
@@ -155,7 +155,7 @@ impl LockKeeper {
     }
 
     /// A lock that was released while it was renewed is not lost: it is kept no longer.
-    fn note_lost(&self, held: &HeldLock) {
+    fn set_lost(&self, held: &HeldLock) {
         if self.state.lock().held.contains_key(&held.holder) && !held.lost.swap(true, Ordering::SeqCst) {
             lifecycle_log::lock_lost(&held.name, held.fence, &held.instance);
         }

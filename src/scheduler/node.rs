@@ -1,19 +1,19 @@
 //! `Node`: what the services of one scheduler share.
 
-mod firing_state;
 mod notices;
 mod notifications;
 mod pending_completions;
 mod prefetch_state;
 mod service_post;
+mod work_state;
 
 pub(crate) use service_post::ServicePost;
 
-use self::firing_state::FiringState;
 use self::notifications::Notifications;
 use self::pending_completions::PendingCompletions;
 use self::prefetch_state::PrefetchState;
 use self::service_post::ServicePosts;
+use self::work_state::WorkState;
 use super::counters::Counters;
 use super::lease::Lease;
 use super::metrics::Metrics;
@@ -51,6 +51,8 @@ pub(crate) struct Node {
     pub(crate) handle: Weak<dyn Any + Send + Sync>,
     pub(crate) name: Arc<str>,
     pub(crate) instance: Arc<str>,
+    /// The settings of this node. The rules of the cluster are those by which the store works,
+    /// `store.settings()`: the same, unless a test gives the builder a store.
     pub(crate) settings: Settings,
     pub(crate) store: JobStore,
     pub(crate) clock: Arc<dyn Clock>,
@@ -59,9 +61,9 @@ pub(crate) struct Node {
     pub(crate) services: ServicePosts,
     pub(crate) lease: Lease,
     pub(crate) running_fires: RunningFires,
-    pub(crate) firing: FiringState,
+    pub(crate) work_state: WorkState,
     pub(crate) notifications: Notifications,
-    pub(crate) completions: PendingCompletions,
+    pub(crate) unrecorded: PendingCompletions,
     pub(crate) prefetch: PrefetchState,
     pub(crate) quarantine: Quarantine,
     pub(crate) counters: Counters,
@@ -98,9 +100,9 @@ impl Node {
             services,
             lease,
             running_fires: RunningFires::default(),
-            firing: FiringState::new(settings.cluster.mode == ClusterMode::ActiveActive),
+            work_state: WorkState::new(settings.cluster.mode == ClusterMode::ActiveActive),
             notifications: Notifications::default(),
-            completions: PendingCompletions::default(),
+            unrecorded: PendingCompletions::default(),
             prefetch: PrefetchState::default(),
             quarantine: Quarantine::default(),
             counters: Counters::default(),
@@ -113,8 +115,8 @@ impl Node {
 
     /// True if this node takes work: a worker, started, neither standing by nor passive nor ending,
     /// and not refused by placement.
-    pub(crate) fn is_firing(&self) -> bool {
-        self.settings.node.role == NodeRole::Worker && self.firing.is_on() && !self.running_fires.stopping.is_set()
+    pub(crate) fn takes_work(&self) -> bool {
+        self.settings.node.role == NodeRole::Worker && self.work_state.is_on() && !self.running_fires.stopping.is_set()
     }
 
     /// The workers, while there are some.
@@ -149,7 +151,7 @@ impl Node {
     /// Decides whether the acquirer records completions; if it no longer does, the completer
     /// begins.
     pub(crate) fn let_acquirer_complete(&self, acquirer_completes: bool) {
-        if self.completions.set_acquirer_completes(acquirer_completes) {
+        if self.unrecorded.set_acquirer_completes(acquirer_completes) {
             self.services.completer.wake();
         }
     }
@@ -176,7 +178,7 @@ impl Node {
         let running = self.running_fires.all();
         let meant = running.iter().filter(|fire| is_meant(&fire.owner));
         let mut known: BTreeSet<String> = meant.map(|fire| fire.fire_id().to_owned()).collect();
-        known.extend(self.completions.ids());
+        known.extend(self.unrecorded.ids());
         known
     }
 

@@ -61,7 +61,7 @@ pub(crate) fn shut_down(
     let deadline = node.clock.ticks().saturating_add(limit);
     lifecycle_log::shutting_down(&node.name, &node.instance, wait_for_jobs, node.running_fires.count());
     node.listeners.scheduler("scheduler_shutting_down", |listener| listener.scheduler_shutting_down());
-    node.firing.enter_standby();
+    node.work_state.enter_standby();
     node.services.cluster.wake();
     let mut report = ShutdownReport::default();
     let mut steps = Steps { node, services: Vec::new(), is_stepped: false, deadline, limit, report: &mut report };
@@ -131,7 +131,7 @@ impl Steps<'_> {
         self.end("completer");
         node.enter_stop_step(Some(StopStep::Services));
         ["clean-up", "misfire", "cluster", "monitor", "audit"].into_iter().for_each(|name| self.end(name));
-        self.report.unrecorded = node.completions.count();
+        self.report.unrecorded = node.unrecorded.count();
         self.report.abandoned_jobs = node.running_fires.shown(node.clock.ticks());
         match self.reason_to_stay(all_ended) {
             None => self.leave(),
@@ -190,9 +190,9 @@ impl Steps<'_> {
     fn await_records(&self) {
         let node = self.node;
         let until = self.deadline.saturating_sub(self.kept() / 3);
-        while node.completions.count() > 0 {
+        while node.unrecorded.count() > 0 {
             node.services.completer.wake();
-            if node.clock.wait(&node.completions.recorded, Some(until)) == Woken::TimedOut {
+            if node.clock.wait(&node.unrecorded.recorded, Some(until)) == Woken::TimedOut {
                 return;
             }
         }

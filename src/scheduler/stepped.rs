@@ -48,7 +48,7 @@ impl Scheduler {
         let workers = usize::try_from(node.settings.thread_pool.thread_count).unwrap_or(0);
         let (sender, queue) = completions(node, workers);
         let registry = Arc::clone(&self.inner.registry);
-        let shell = RunShell { node: Arc::clone(node), registry, completions: sender.clone() };
+        let shell = RunShell { node: Arc::clone(node), registry, ended_sender: sender.clone() };
         let freed = Arc::clone(&node.services.acquirer.signal);
         let begin_log = Arc::new(StoredBeginLog::new(node));
         let pool = Arc::new(WorkerPool::without_threads(workers, freed, Some(begin_log)));
@@ -60,7 +60,7 @@ impl Scheduler {
             ended: Arc::default(),
         };
         let services = services.into_iter().map(stepped).collect();
-        self.inner.engine.fire(node);
+        self.inner.engine.leave_standby(node);
         Ok(SteppedNode { pool, shell: Arc::new(shell), services, running: 0 })
     }
 
@@ -149,7 +149,7 @@ impl SteppedNode {
         match self.shell.begin(fire.task, fire.entry, permission) {
             Some(run) => Began::Run(SteppedRun { run: Box::new(run) }),
             None => {
-                self.note_ended();
+                self.free_worker();
                 Began::Not
             }
         }
@@ -157,18 +157,18 @@ impl SteppedNode {
 
     /// True if the end of a run would have to wait for the completer.
     pub fn is_behind(&self) -> bool {
-        self.shell.completions.is_full()
+        self.shell.ended_sender.is_full()
     }
 
     /// Calls the job of a run, and ends the run.
     pub fn finish(&mut self, run: SteppedRun) {
         self.shell.run_job(*run.run);
-        self.note_ended();
+        self.free_worker();
     }
 
-    fn note_ended(&mut self) {
+    fn free_worker(&mut self) {
         self.running -= 1;
-        self.pool.note_ended();
+        self.pool.free_worker();
     }
 }
 

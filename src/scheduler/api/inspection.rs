@@ -202,7 +202,7 @@ impl Scheduler {
         for fire in &its {
             self.stop_here(fire, StopReason::Cancelled);
         }
-        its.iter().for_each(|fire| self.note_cancel(fire.fire_id()));
+        its.iter().for_each(|fire| self.record_cancel(fire.fire_id()));
         its.len()
     }
 
@@ -213,14 +213,14 @@ impl Scheduler {
         let found = fires.iter().find(|fire| fire.fire_id() == fire_id);
         if let Some(fire) = found {
             self.stop_here(fire, StopReason::Cancelled);
-            self.note_cancel(fire_id);
+            self.record_cancel(fire_id);
         }
         found.is_some()
     }
 
     /// Writes down that a run of this node was cancelled: for those who find the run dead, and in
     /// the log of actions. The run has learned it, whether or not that can be written down.
-    fn note_cancel(&self, fire_id: &str) {
+    fn record_cancel(&self, fire_id: &str) {
         if let Err(error) = self.store().upkeep().note_cancel(fire_id, self.actor()) {
             log::warn!(
                 "a run was asked to stop and that cannot be written down: should its node die now, its work may run again \

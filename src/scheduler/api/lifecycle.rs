@@ -87,7 +87,7 @@ impl Scheduler {
     /// Stops firing on this node; check-in and misfires go on, and running jobs end as usual.
     pub fn standby(&self) {
         let node = &self.inner.node;
-        if node.firing.enter_standby() {
+        if node.work_state.enter_standby() {
             node.services.acquirer.wake();
             // The deputy learns of it by the check-in.
             node.services.cluster.wake();
@@ -187,7 +187,7 @@ impl Scheduler {
 
     /// True if it does not fire for now: before the start, and after [`Scheduler::standby`].
     pub fn is_in_standby(&self) -> bool {
-        self.inner.node.firing.standby.is_set()
+        self.inner.node.work_state.standby.is_set()
     }
 
     /// True if it is shut down, or about to be.

@@ -132,7 +132,7 @@ impl List {
         let states = [("busy", busy), ("free", workers.free), ("stray", workers.strays)];
         let samples = states.map(|(state, n)| (label("state", state), Value::Gauge(n as f64)));
         self.add("carnelian_workers", "Worker threads: busy, free, and given up but not ended.", samples);
-        let unrecorded = node.completions.count() as f64;
+        let unrecorded = node.unrecorded.count() as f64;
         self.gauge("carnelian_unrecorded_fires", "Ended fires that are not recorded yet.", unrecorded);
         self.gauge(
             "carnelian_quarantined_rows",

@@ -102,7 +102,7 @@ impl Metrics {
     }
 
     /// Notes a fire under its job or the group of that, with how long the job ran if it did.
-    pub(crate) fn note_fire(&self, job: &JobKey, outcome: FireOutcome, run_time: Option<Duration>) {
+    pub(crate) fn observe_fire(&self, job: &JobKey, outcome: FireOutcome, run_time: Option<Duration>) {
         if let Some(run_time) = run_time {
             self.fire_duration.observe(run_time);
         }

@@ -16,13 +16,13 @@ use std::time::Duration;
 impl Node {
     /// Counts a fire, with how long its job ran if it did.
     pub(crate) fn count_fire(&self, job: &JobKey, outcome: FireOutcome, run_time: Option<Duration>) {
-        self.metrics.note_fire(job, outcome, run_time);
+        self.metrics.observe_fire(job, outcome, run_time);
         // Last: a fire that is seen to be counted is in the histograms.
         self.counters.count(outcome);
     }
 
     /// Counts and tells which fires were left out.
-    pub(crate) fn note_skipped(&self, skipped: &[SkippedFires]) {
+    pub(crate) fn tell_skipped(&self, skipped: &[SkippedFires]) {
         for skipped in skipped {
             self.counters.skipped.add(usize::try_from(skipped.times).unwrap_or(usize::MAX));
             lifecycle_log::skipped(skipped);
@@ -31,7 +31,7 @@ impl Node {
     }
 
     /// Tells that triggers will not fire again.
-    pub(crate) fn note_finalized(&self, triggers: &[TriggerKey]) {
+    pub(crate) fn tell_finalized(&self, triggers: &[TriggerKey]) {
         for key in triggers {
             let key = key.clone();
             self.listeners.announce("trigger_finalized", move |listener| listener.trigger_finalized(&key));
@@ -40,14 +40,14 @@ impl Node {
 
     /// Tells what did not fire by the policies of its triggers, and asks the runs here to stop that
     /// are to; returns how many triggers there were.
-    pub(crate) fn note_deferred(&self, acquisition: &Acquisition) -> usize {
+    pub(crate) fn tell_deferred(&self, acquisition: &Acquisition) -> usize {
         for trigger in &acquisition.misfired {
             self.counters.misfires.add(1);
             lifecycle_log::misfired(trigger.key());
             self.listeners.trigger_misfired(trigger);
         }
-        self.note_skipped(&acquisition.skipped);
-        self.note_finalized(&acquisition.finalized);
+        self.tell_skipped(&acquisition.skipped);
+        self.tell_finalized(&acquisition.finalized);
         acquisition.waiting.iter().for_each(lifecycle_log::waits_for_earlier_run);
         if !acquisition.cancelled.is_empty() {
             let here = self.running_fires.all();
@@ -64,7 +64,7 @@ impl Node {
     }
 
     /// Counts and tells which work was set aside.
-    pub(crate) fn note_parked(&self, parked: Vec<Parked>) {
+    pub(crate) fn tell_parked(&self, parked: Vec<Parked>) {
         if parked.is_empty() {
             return;
         }
@@ -74,23 +74,23 @@ impl Node {
     }
 
     /// Counts and tells what became of the work of failed nodes or dead fires.
-    pub(crate) fn note_recovered(&self, recovered: &Recovered) {
+    pub(crate) fn tell_recovered(&self, recovered: &Recovered) {
         if recovered.last_checkin.is_some() {
             self.counters.convictions.add(1);
         }
         lifecycle_log::recovered(&self.instance, recovered);
-        self.note_fires_of(recovered);
+        self.count_fires_of(recovered);
         let recovered = recovered.clone();
         self.listeners.announce("instance_recovered", move |listener| listener.instance_recovered(&recovered));
     }
 
     /// Counts and tells what became of fires of this node's own that nothing in memory stands for.
-    pub(crate) fn note_forgotten(&self, recovered: &Recovered) {
+    pub(crate) fn tell_forgotten(&self, recovered: &Recovered) {
         lifecycle_log::forgotten(&self.instance, recovered);
-        self.note_fires_of(recovered);
+        self.count_fires_of(recovered);
     }
 
-    fn note_fires_of(&self, recovered: &Recovered) {
+    fn count_fires_of(&self, recovered: &Recovered) {
         self.counters.recoveries_freed.add(recovered.freed);
         self.counters.recoveries_recovered.add(recovered.recovery_triggers.len());
         self.counters.recoveries_revived.add(recovered.revived.len());
@@ -100,18 +100,18 @@ impl Node {
         let dead = again + recovered.lost.len() + recovered.other;
         self.counters.dead_executions.add(dead);
         self.services.monitor.wake();
-        self.note_skipped(&recovered.skipped);
-        self.note_parked(recovered.parked.clone());
+        self.tell_skipped(&recovered.skipped);
+        self.tell_parked(recovered.parked.clone());
     }
 
     /// Counts and tells what became of completions that were committed.
-    pub(crate) fn note_completed(&self, batch: &[Completion], report: &CompletionReport) {
-        self.completions.note_recorded(batch.iter().map(|completion| completion.fire_id.as_str()));
+    pub(crate) fn tell_completed(&self, batch: &[Completion], report: &CompletionReport) {
+        self.unrecorded.remove_recorded(batch.iter().map(|completion| completion.fire_id.as_str()));
         let mut frees = !report.let_go.is_empty() || !report.following.is_empty();
         for (completion, outcome) in batch.iter().zip(&report.outcomes) {
             match outcome {
                 // The job has recorded the end of its fire itself.
-                CompletionOutcome::Fenced if completion.by_job => self.note_last_fire(completion),
+                CompletionOutcome::Fenced if completion.by_job => self.tell_if_finalized(completion),
                 CompletionOutcome::Fenced => {
                     self.counters.fenced_writes.add(1);
                     lifecycle_log::fenced(&completion.fire_id);
@@ -121,33 +121,33 @@ impl Node {
                     if completion.by_job {
                         lifecycle_log::rolled_back(&completion.fire_id);
                     }
-                    self.note_last_fire(completion);
+                    self.tell_if_finalized(completion);
                 }
             }
             // An end that the job has recorded itself may have let a waiting fire go.
             frees |= completion.by_job || completion.nonconcurrent && *outcome == CompletionOutcome::Recorded;
         }
-        self.note_skipped(&report.skipped);
+        self.tell_skipped(&report.skipped);
         for key in &report.paused {
             self.counters.paused_on_failure.add(1);
             lifecycle_log::paused_after_failure(key);
             let key = key.clone();
             self.listeners.announce("trigger_paused", move |listener| listener.trigger_paused(&key));
         }
-        self.note_finalized(&report.finalized);
+        self.tell_finalized(&report.finalized);
         if frees {
             self.services.acquirer.wake();
         }
     }
 
-    fn note_last_fire(&self, completion: &Completion) {
+    fn tell_if_finalized(&self, completion: &Completion) {
         if completion.last || completion.instruction == CompletionInstruction::SetTriggerComplete {
-            self.note_finalized(std::slice::from_ref(&completion.trigger));
+            self.tell_finalized(std::slice::from_ref(&completion.trigger));
         }
     }
 
     /// Tells of the total outage that this node has ended.
-    pub(crate) fn note_outage(&self, outage: &Outage) {
+    pub(crate) fn tell_outage(&self, outage: &Outage) {
         ::log::warn!(
             "no node ran instance={} from_ms={} to_ms={} overdue={}{} fire_now={} fire_each={} skipped={} unreadable={} \
              interrupted={}",
@@ -168,7 +168,7 @@ impl Node {
 
     /// Takes note of whether placement gives this node work, by its last check-in.
     pub(crate) fn apply_refusal(&self, refusal: Option<&Refusal>) {
-        if self.firing.set_refusal(refusal) {
+        if self.work_state.set_refusal(refusal) {
             lifecycle_log::takes_work(&self.instance, refusal);
             self.services.acquirer.wake();
         }
@@ -184,7 +184,7 @@ impl Node {
 
     /// Notes, and logs once, a step of the shutdown; none at its end.
     pub(crate) fn enter_stop_step(&self, step: Option<StopStep>) {
-        let is_news = self.firing.enter_stop_step(step);
+        let is_news = self.work_state.enter_stop_step(step);
         if let Some(step) = step.filter(|_| is_news) {
             lifecycle_log::stopping(&self.instance, step.name());
         }
@@ -192,7 +192,7 @@ impl Node {
 
     /// Tells what an import has changed.
     #[cfg(feature = "job-files")]
-    pub(in crate::scheduler) fn note_imported(&self, imported: &crate::store::Imported) {
+    pub(in crate::scheduler) fn tell_imported(&self, imported: &crate::store::Imported) {
         for key in &imported.deleted_jobs {
             self.listeners.scheduler("job_deleted", |listener| listener.job_deleted(key));
         }

@@ -22,7 +22,7 @@ impl Notifications {
         self.changes.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn note_changes(&self, changes: i64) {
+    pub(crate) fn set_changes(&self, changes: i64) {
         self.changes.store(changes, Ordering::Relaxed);
     }
 }

@@ -41,7 +41,7 @@ impl PendingCompletions {
     }
 
     /// Notes that the ends of these fires were committed.
-    pub(crate) fn note_recorded<'a>(&self, fire_ids: impl Iterator<Item = &'a str>) {
+    pub(crate) fn remove_recorded<'a>(&self, fire_ids: impl Iterator<Item = &'a str>) {
         let mut fires = self.fires.lock();
         let over: Vec<_> = fire_ids.map(|id| fires.remove(id)).collect();
         drop(fires);

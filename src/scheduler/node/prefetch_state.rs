@@ -27,7 +27,7 @@ impl PrefetchState {
     }
 
     /// Notes that a fire has begun, so long after it was handed to the workers.
-    pub(crate) fn note_wait(&self, time: Duration) {
+    pub(crate) fn observe_wait(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         self.longest_wait.fetch_max(micros.saturating_add(1), Ordering::Relaxed);
     }

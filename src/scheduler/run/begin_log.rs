@@ -45,7 +45,7 @@ impl BeginLog<FireTask> for StoredBeginLog {
         if !lost.is_empty() {
             node.prefetch.unbegun().leave(lost.iter().map(|task| task.bundle.fence));
         }
-        let noted = guarded(|| self.note(&owner, &fences));
+        let noted = guarded(|| self.record_begun(&owner, &fences));
         match noted.unwrap_or_else(|panic| Err(Error::Refused(format!("it panicked: {panic}")))) {
             Ok(()) => {
                 self.errors.store(0, Ordering::Relaxed);
@@ -92,7 +92,7 @@ impl StoredBeginLog {
         Self { node: Arc::clone(node), errors: AtomicU64::new(0) }
     }
 
-    fn note(&self, owner: &Owner, fences: &[i64]) -> Result<()> {
+    fn record_begun(&self, owner: &Owner, fences: &[i64]) -> Result<()> {
         let node = &*self.node;
         let mark = node.prefetch.unbegun().begin(fences.iter().copied());
         node.store.firing().note_begun(owner, &mark)?;

@@ -42,7 +42,7 @@ impl JobContext {
         let version = self.checkpoint_version.unwrap_or(0) + 1;
         let row = CheckpointRow { root_fire_id: self.work_id().to_owned(), version, fence: self.fence(), data };
         self.node.store.firing().write_checkpoint(self.fire_id(), &row)?;
-        self.handle.note_progress(None, self.node.clock.ticks());
+        self.handle.set_progress(None, self.node.clock.ticks());
         self.checkpoint_version = Some(version);
         Ok(())
     }

@@ -41,12 +41,12 @@ impl CompletionQueue {
     /// The next for the completer: of those that the acquirer takes, none.
     pub(crate) fn next(&self, node: &Node) -> Option<OwnedCompletion> {
         let given_back = self.given_back.lock().pop_front();
-        given_back.or_else(|| if node.completions.acquirer_completes() { None } else { self.arrived.try_recv().ok() })
+        given_back.or_else(|| if node.unrecorded.acquirer_completes() { None } else { self.arrived.try_recv().ok() })
     }
 
     /// True if there is nothing for the completer.
     pub(crate) fn is_empty(&self, node: &Node) -> bool {
-        self.given_back.lock().is_empty() && (node.completions.acquirer_completes() || self.arrived.is_empty())
+        self.given_back.lock().is_empty() && (node.unrecorded.acquirer_completes() || self.arrived.is_empty())
     }
 
     /// The next, whoever was to take it.

@@ -251,7 +251,7 @@ impl JobContext {
     /// ```
     pub fn progress(&self, done: i64, total: Option<i64>, note: impl AsRef<str>) {
         let note = Some(note.as_ref()).filter(|note| !note.is_empty()).map(|note| crate::error::storable(note, 250));
-        self.handle.note_progress(Some(Progress { done, total, note }), self.node.clock.ticks());
+        self.handle.set_progress(Some(Progress { done, total, note }), self.node.clock.ticks());
     }
 
     /// Says that the job makes progress: beats at once, with what it has reported so far, and asks
@@ -264,10 +264,10 @@ impl JobContext {
     /// store.
     #[doc(alias = "updateHeartbeat")]
     pub fn heartbeat(&self) -> Result<()> {
-        self.handle.note_progress(None, self.node.clock.ticks());
+        self.handle.set_progress(None, self.node.clock.ticks());
         let entry = heartbeat_entry(&self.node, &self.handle);
         let held_until = self.node.lease.holds_until(entry.limit);
-        self.handle.note_heartbeat(held_until);
+        self.handle.begin_heartbeat(held_until);
         let sent = self.node.store.upkeep().heartbeat_one(&self.handle.owner, &entry);
         if sent.is_ok() {
             self.handle.confirm_heartbeat(held_until);

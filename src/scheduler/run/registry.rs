@@ -39,7 +39,7 @@ impl Registry {
         let mut types = self.types.write();
         types.aliases.remove(&name);
         let before = types.types.insert(name, job_type);
-        self.note_names(&types);
+        self.set_names(&types);
         drop(types);
         // Code of the application, which may ask for the types.
         drop(before);
@@ -60,11 +60,11 @@ impl Registry {
             return Err(Error::NotFound { what: "job type", key: new.to_owned(), hint });
         }
         types.aliases.insert(old, new.to_owned());
-        self.note_names(&types);
+        self.set_names(&types);
         Ok(())
     }
 
-    fn note_names(&self, types: &Types) {
+    fn set_names(&self, types: &Types) {
         *self.names.write() = types.types.keys().chain(types.aliases.keys()).cloned().collect();
     }
 

@@ -223,7 +223,7 @@ impl RunHandle {
     }
 
     /// The job has made progress, and may say how far it has come.
-    pub(crate) fn note_progress(&self, progress: Option<Progress>, ticks: Duration) {
+    pub(crate) fn set_progress(&self, progress: Option<Progress>, ticks: Duration) {
         let mut activity = self.activity.lock();
         (activity.progressed, activity.reports_progress) = (Some(ticks), true);
         if progress.is_some() {
@@ -271,7 +271,7 @@ impl RunHandle {
     }
 
     /// Notes that its silence was warned of.
-    pub(crate) fn note_silent(&self) {
+    pub(crate) fn set_known_silent(&self) {
         self.activity.lock().known_silent = true;
     }
 
@@ -282,7 +282,7 @@ impl RunHandle {
     }
 
     /// Notes that it is stuck.
-    pub(crate) fn note_stuck(&self) {
+    pub(crate) fn set_known_stuck(&self) {
         self.activity.lock().known_stuck = true;
     }
 
@@ -293,7 +293,7 @@ impl RunHandle {
 
     /// Notes that a heartbeat is about to be stored, which keeps the fire until then. The first one
     /// counts even if nobody can say whether it was stored.
-    pub(crate) fn note_heartbeat(&self, held_until: Duration) {
+    pub(crate) fn begin_heartbeat(&self, held_until: Duration) {
         self.has_heartbeats.set(true);
         self.activity.lock().held_until.get_or_insert(held_until);
     }

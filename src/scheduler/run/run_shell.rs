@@ -30,7 +30,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct RunShell {
     pub(crate) node: Arc<Node>,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) completions: Sender<OwnedCompletion>,
+    pub(crate) ended_sender: Sender<OwnedCompletion>,
 }
 
 /// A run that has begun, and whose job has not been called yet.
@@ -134,7 +134,7 @@ impl RunShell {
         let begun = node.clock.ticks();
         handle.begin(begun);
         let wait = begun.saturating_sub(due);
-        node.prefetch.note_wait(wait);
+        node.prefetch.observe_wait(wait);
         node.metrics.worker_wait.observe(wait);
         if handle.has_limits() {
             // The watch over the run has a new time to look at.
@@ -170,7 +170,7 @@ impl RunShell {
         let failed = matches!(end.outcome, FireOutcome::Failed | FireOutcome::TimedOut) && rerun.is_none();
         let ending = Ending { run_time, ..ending(end, now) };
         let completion = Completion { rerun, failed, ..ctx.completion(instruction, ending) };
-        node.completions.add(&handle);
+        node.unrecorded.add(&handle);
         entry.is_accounted = true;
         drop(ctx);
         self.hand_to_completer(OwnedCompletion { owner: Arc::clone(&handle.owner), completion });
@@ -182,10 +182,10 @@ impl RunShell {
         let node = &*self.node;
         // Full: the worker waits, which is what keeps the completer from falling behind without
         // bound.
-        if let Err(refused) = self.completions.send(ended) {
+        if let Err(refused) = self.ended_sender.send(ended) {
             lifecycle_log::completion_abandoned(&refused.into_inner().completion.fire_id);
         }
-        if node.completions.is_batch(self.completions.len()) {
+        if node.unrecorded.is_batch(self.ended_sender.len()) {
             node.services.completer.wake();
         }
     }

@@ -99,6 +99,6 @@ fn interrupted(node: &Node, task: &FireTask, why: &str) -> OwnedCompletion {
     };
     lifecycle_log::given_back(handle.fire_id(), why);
     node.count_fire(&handle.job, outcome, None);
-    node.completions.add(handle);
+    node.unrecorded.add(handle);
     OwnedCompletion { owner: Arc::clone(&handle.owner), completion }
 }

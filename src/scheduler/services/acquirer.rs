@@ -195,13 +195,13 @@ impl Service for Acquirer {
             return Ok(Next::WhenSignalled);
         };
         self.owner = Some(owner.clone());
-        if !self.node.is_firing() {
+        if !self.node.takes_work() {
             self.reservations.give_up();
         }
         self.release_excess();
         self.reservations.release_unwanted()?;
         self.settle_rows(&owner)?;
-        if !self.node.is_firing() {
+        if !self.node.takes_work() {
             // A doubt that was settled just now may have been a reservation.
             self.reservations.give_up();
             self.reservations.release_unwanted()?;
@@ -235,7 +235,7 @@ impl Service for Acquirer {
             self.after(error);
         }
         // Completions wait for an acquisition only where one comes at once.
-        let is_waiting = self.combined.is_waiting() && self.node.is_firing() && matches!(outcome, Ok(Next::At(_)));
+        let is_waiting = self.combined.is_waiting() && self.node.takes_work() && matches!(outcome, Ok(Next::At(_)));
         if !is_waiting && !matches!(outcome, Ok(Next::Now)) {
             self.node.let_acquirer_complete(false);
         }
@@ -243,7 +243,7 @@ impl Service for Acquirer {
 
     fn stopped(&mut self) {
         self.end_combined();
-        if self.node.firing.stop_step().is_some() {
+        if self.node.work_state.stop_step().is_some() {
             self.node.enter_stop_step(Some(StopStep::Release));
         }
         self.settle_at_end();

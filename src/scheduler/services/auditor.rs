@@ -58,7 +58,7 @@ impl Auditor {
 
     fn audit(&mut self, is_whole_due: bool) -> Result<()> {
         let node = Arc::clone(&self.node);
-        let is_longest_serving = node.firing.longest_serving.is_set();
+        let is_longest_serving = node.work_state.longest_serving.is_set();
         let counted = node.counters.values();
         let is_idle = match self.counted.replace(counted) {
             Some(before) => before == counted,
@@ -83,7 +83,7 @@ impl Auditor {
         }
         let changes = node.notifications.changes();
         // A node that takes no work does not look for changes either.
-        let is_unchanged = node.is_firing() && changes == self.changes;
+        let is_unchanged = node.takes_work() && changes == self.changes;
         if is_longest_serving && !everything && is_unchanged && !self.orphan_watch.is_due(&node) {
             return failed;
         }
@@ -101,7 +101,7 @@ impl Service for Auditor {
             return Ok(Next::WhenSignalled);
         }
         let share =
-            if self.node.firing.longest_serving.is_set() { 1 } else { self.node.shared_among(MOST_SHARED_AUDITS) };
+            if self.node.work_state.longest_serving.is_set() { 1 } else { self.node.shared_among(MOST_SHARED_AUDITS) };
         let is_whole_due = is_over(CHECKINS_PER_IDLE_AUDIT * u64::from(share));
         let before = std::mem::replace(&mut self.checkins, checkins);
         // An audit that fails is made again after a pause.

@@ -33,7 +33,7 @@ impl Service for CleanUp {
         let node = &*self.node;
         let interval = interval(&node.settings.history);
         let begun = node.clock.ticks();
-        if !node.firing.longest_serving.is_set() {
+        if !node.work_state.longest_serving.is_set() {
             self.work = CleanUpWork::default();
             return Ok(Next::At(begun.saturating_add(interval)));
         }
@@ -44,7 +44,7 @@ impl Service for CleanUp {
         node.counters.forgotten_requests.add(pass.requests);
         node.counters.forgotten_history.add(pass.history);
         self.forgotten += pass.requests + pass.history;
-        node.services.clean_up.record.note_rows(self.forgotten);
+        node.services.clean_up.record.set_rows(self.forgotten);
         if !self.work.is_done() {
             return Ok(Next::At(node.store.history().end_of_pause(begun)));
         }

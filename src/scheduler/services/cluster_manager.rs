@@ -93,8 +93,8 @@ impl ClusterManager {
         }
     }
 
-    /// Takes note of a committed check-in that was begun at `begun`.
-    fn note(&mut self, checkin: &Checkin, begun: Moment) -> Next {
+    /// Applies a committed check-in that was begun at `begun`.
+    fn apply_checkin(&mut self, checkin: &Checkin, begun: Moment) -> Next {
         let node = Arc::clone(&self.node);
         if checkin.failed_out {
             if let Some(lost) = checkin.lost_commits {
@@ -114,7 +114,7 @@ impl ClusterManager {
         let before = node.lease.since_checkin();
         // A node that registers again after it was declared dead stands by before its lease lets it
         // acquire: its deputy is active by now.
-        node.firing.longest_serving.set(checkin.is_longest_serving);
+        node.work_state.longest_serving.set(checkin.is_longest_serving);
         if node.settings.cluster.mode == ClusterMode::ActivePassive {
             self.become_active(checkin.is_active);
         }
@@ -133,14 +133,14 @@ impl ClusterManager {
         }
         node.apply_refusal(checkin.refusal.as_ref());
         for recovered in &checkin.recovered {
-            node.note_recovered(recovered);
+            node.tell_recovered(recovered);
         }
         for (instance, why) in &checkin.unrecovered {
             node.listeners
                 .error(&format!("the work of `{instance}` could not be taken over, it is tried again: {why}"));
         }
         if let Some(outage) = &checkin.outage {
-            node.note_outage(outage);
+            node.tell_outage(outage);
         }
         if !checkin.recovered.is_empty() {
             node.services.acquirer.wake();
@@ -161,7 +161,7 @@ impl ClusterManager {
     }
 
     /// The own row may have been committed all the same, and only the work for failed peers not.
-    fn note_failure(&self, before: Option<Duration>, begun: Moment) {
+    fn confirm_after_failure(&self, before: Option<Duration>, begun: Moment) {
         if self.membership.last_checkin == before {
             return;
         }
@@ -227,7 +227,7 @@ impl ClusterManager {
     }
 
     fn become_active(&self, is_active: bool) {
-        if self.node.firing.set_active(is_active) {
+        if self.node.work_state.set_active(is_active) {
             lifecycle_log::active(&self.node.instance, is_active);
             self.node.services.acquirer.wake();
         }
@@ -249,14 +249,14 @@ impl Service for ClusterManager {
             Err(error) => {
                 self.node.counters.checkin_failures.add(1);
                 self.node.services.monitor.wake();
-                self.note_failure(before, begun);
+                self.confirm_after_failure(before, begun);
                 return Err(error);
             }
         };
         let metrics = &self.node.metrics;
         let times = if checkin.recovered.is_empty() { &metrics.checkin } else { &metrics.recovery };
         times.observe(self.node.clock.ticks().saturating_sub(begun.ticks));
-        let next = self.note(&checkin, begun);
+        let next = self.apply_checkin(&checkin, begun);
         self.node.metrics.checkins.add(1);
         if !checkin.has_namesake && Auditor::follows(self.node.metrics.checkins.value()) {
             self.node.services.audit.wake();
@@ -266,7 +266,7 @@ impl Service for ClusterManager {
 
     fn stopped(&mut self) {
         if let Some(attempted) = self.membership.attempted() {
-            self.node.lease.note_attempt(attempted);
+            self.node.lease.set_attempt(attempted);
         }
     }
 

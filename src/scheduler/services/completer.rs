@@ -114,13 +114,13 @@ impl Completer {
         }
         // Each that ends is one more here and one less there: so many further ends are enough.
         let missing = fires.count().saturating_sub(self.batch.len().saturating_mul(2)).div_ceil(3);
-        self.node.completions.await_batch(missing);
+        self.node.unrecorded.await_batch(missing);
         Some(until)
     }
 
     /// From now on the first end is told of; false if some have come before they could be.
     fn awaits_any(&self) -> bool {
-        self.node.completions.await_batch(1);
+        self.node.unrecorded.await_batch(1);
         self.queue.is_empty(&self.node)
     }
 
@@ -141,7 +141,7 @@ impl Completer {
             }
             Err(error) if error.is_fenced() => {
                 let batch = std::mem::take(&mut self.batch);
-                self.node.note_completed(&batch, &of_another(batch.len()));
+                self.node.tell_completed(&batch, &of_another(batch.len()));
                 Ok(())
             }
             Err(error) if error.is_transient() => {
@@ -170,7 +170,7 @@ impl Completer {
             self.batch.retain(|ended| ended.by_job);
             self.batch.extend(rest);
             let outcomes = vec![CompletionOutcome::Recorded; ended.len()];
-            self.node.note_completed(&ended, &CompletionReport { outcomes, ..CompletionReport::default() });
+            self.node.tell_completed(&ended, &CompletionReport { outcomes, ..CompletionReport::default() });
         }
         self.in_doubt = 0;
         Ok(())
@@ -293,7 +293,7 @@ impl Completer {
     fn settle(&mut self, owner: &Arc<Owner>, batch: Vec<Completion>, mut recorded: CompletionReport) {
         let is_held = |outcome: &CompletionOutcome| *outcome == CompletionOutcome::Held;
         if !recorded.outcomes.iter().any(is_held) {
-            return self.node.note_completed(&batch, &recorded);
+            return self.node.tell_completed(&batch, &recorded);
         }
         if self.held.is_empty() {
             self.held_until = self.node.clock.ticks().saturating_add(HOLDING_TIME);
@@ -313,7 +313,7 @@ impl Completer {
             }
         }
         recorded.outcomes = outcomes;
-        self.node.note_completed(&over, &recorded);
+        self.node.tell_completed(&over, &recorded);
     }
 
     /// Tries those again that were held, if it is time.

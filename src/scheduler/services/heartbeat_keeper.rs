@@ -73,7 +73,7 @@ impl HeartbeatKeeper {
             let owner = fires.iter().find(|fire| ids.iter().any(|id| id == fire.fire_id())).map(|fire| &fire.owner);
             let Some(owner) = owner else { continue };
             match node.store.upkeep().abandon(owner, &ids) {
-                Ok(recovered) => node.note_recovered(&recovered),
+                Ok(recovered) => node.tell_recovered(&recovered),
                 // The rows of the fire are another's now: nothing is left to give away.
                 Err(error) if error.is_fenced() => {}
                 Err(error) => {
@@ -98,7 +98,7 @@ impl HeartbeatKeeper {
     }
 
     fn is_idle(&self) -> bool {
-        self.node.running_fires.count() == 0 && self.node.completions.with_heartbeats().is_empty()
+        self.node.running_fires.count() == 0 && self.node.unrecorded.with_heartbeats().is_empty()
     }
 
     /// Asks those runs to stop that somebody wants to.
@@ -121,12 +121,12 @@ impl HeartbeatKeeper {
         for fire in fires.iter().filter(|fire| *fire.owner == owner && self.is_heartbeat_due(fire, now)) {
             let entry = heartbeat_entry(&node, fire);
             let held_until = node.lease.holds_until(entry.limit);
-            fire.note_heartbeat(held_until);
+            fire.begin_heartbeat(held_until);
             beating.push((fire, held_until));
             heartbeats.push(entry);
         }
         let limit = longest_silence(&node, None);
-        let ended = node.completions.with_heartbeats().into_iter();
+        let ended = node.unrecorded.with_heartbeats().into_iter();
         heartbeats.extend(ended.map(|fire_id| FireHeartbeat {
             fire_id,
             limit,
@@ -161,7 +161,7 @@ impl HeartbeatKeeper {
         self.cancel(&fires, &pass.cancelled, now);
         for recovered in &pass.recovered {
             lifecycle_log::fell_silent(&node.instance, &recovered.instance);
-            node.note_recovered(recovered);
+            node.tell_recovered(recovered);
             node.services.acquirer.wake();
         }
         Ok(())

@@ -147,7 +147,7 @@ impl Node {
     pub(crate) fn import(&self, file: &JobFile, flags: &dyn Fn(&str) -> Option<JobFlags>) -> Result<Imported> {
         let imported = self.store.catalogue().import(&file.clone().with_flags(flags))?;
         self.services.acquirer.wake();
-        self.note_imported(&imported);
+        self.tell_imported(&imported);
         Ok(imported)
     }
 }

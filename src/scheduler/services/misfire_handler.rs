@@ -35,8 +35,8 @@ impl Service for MisfireHandler {
             lifecycle_log::misfired(trigger.key());
             node.listeners.trigger_misfired(trigger);
         }
-        node.note_skipped(&pass.skipped);
-        node.note_finalized(&pass.finalized);
+        node.tell_skipped(&pass.skipped);
+        node.tell_finalized(&pass.finalized);
         if !pass.handled.is_empty() {
             node.services.acquirer.wake();
         }

@@ -123,7 +123,7 @@ impl Service for Monitor {
         looked?;
         if is_due {
             // The longest-serving node speaks for the cluster.
-            let is_first = self.node.firing.longest_serving.is_set();
+            let is_first = self.node.work_state.longest_serving.is_set();
             let lookers = if is_first { 1 } else { self.node.shared_among(MOST_SHARED_LOOKS) };
             let interval = interval.saturating_mul(lookers);
             self.next_look = now.saturating_add(if interval.is_zero() { WITHOUT_LOOKS } else { interval });

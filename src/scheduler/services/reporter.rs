@@ -54,15 +54,15 @@ impl Reporter {
             // The pool is about to be made.
             None => (self.fixed.pool_size, self.fixed.pool_size),
         };
-        let activity = if node.running_fires.stopping.is_set() || node.firing.stop_step().is_some() {
+        let activity = if node.running_fires.stopping.is_set() || node.work_state.stop_step().is_some() {
             NodeActivity::Stopping
         } else if pool.is_none() {
             NodeActivity::Starting
         } else if self.fixed.role == NodeRole::Observer {
             NodeActivity::Observing
-        } else if node.firing.standby.is_set() {
+        } else if node.work_state.standby.is_set() {
             NodeActivity::Standby
-        } else if !node.firing.is_active() {
+        } else if !node.work_state.is_active() {
             NodeActivity::Passive
         } else {
             NodeActivity::Firing

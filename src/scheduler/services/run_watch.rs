@@ -38,7 +38,7 @@ impl GivenUp {
 pub(crate) struct RunWatch {
     node: Arc<Node>,
     pool: Arc<WorkerPool<FireTask>>,
-    completions: Sender<OwnedCompletion>,
+    ended_sender: Sender<OwnedCompletion>,
     queue: Arc<CompletionQueue>,
     given_up: Arc<GivenUp>,
 }
@@ -47,10 +47,10 @@ impl RunWatch {
     pub(crate) fn new(
         node: Arc<Node>,
         pool: Arc<WorkerPool<FireTask>>,
-        (completions, queue): (Sender<OwnedCompletion>, Arc<CompletionQueue>),
+        (ended_sender, queue): (Sender<OwnedCompletion>, Arc<CompletionQueue>),
         given_up: Arc<GivenUp>,
     ) -> Self {
-        Self { node, pool, completions, queue, given_up }
+        Self { node, pool, ended_sender, queue, given_up }
     }
 
     /// Looks after every run; returns when to look again at the latest.
@@ -78,7 +78,7 @@ impl RunWatch {
                 lifecycle_log::asked_again(&fire.job, fire.fire_id());
             }
             Due::Stuck(action) => {
-                fire.note_stuck();
+                fire.set_known_stuck();
                 let silence = now.saturating_sub(run.progress);
                 lifecycle_log::stuck(&fire.job, fire.fire_id(), silence, action);
                 self.node.counters.stuck.add(1);
@@ -89,7 +89,7 @@ impl RunWatch {
                 self.act_on(fire, action, now);
             }
             Due::Silent => {
-                fire.note_silent();
+                fire.set_known_silent();
                 let silence = now.saturating_sub(run.progress);
                 lifecycle_log::silent(&fire.job, fire.fire_id(), silence, limits.silence.unwrap_or_default());
                 self.tell_of(fire, "fire_silent", move |listener, fire| listener.fire_silent(fire, silence));
@@ -181,7 +181,7 @@ impl RunWatch {
     /// Ends the fire of a job that does not: the run is recorded by the reason of the
     /// stop, and its worker is given up.
     fn end_in_its_place(&self, fire: &Arc<RunHandle>, now: Duration) {
-        let Some(bundle) = fire.bundle().filter(|_| !self.completions.is_full()) else { return };
+        let Some(bundle) = fire.bundle().filter(|_| !self.ended_sender.is_full()) else { return };
         if !self.abandon(fire) {
             return;
         }
@@ -215,10 +215,10 @@ impl RunWatch {
         completion.rerun = rerun;
         completion.log = fire.lines().map(|lines| lines.lines()).unwrap_or_default();
         completion.ending = ending(end, now);
-        node.completions.add(fire);
+        node.unrecorded.add(fire);
         node.running_fires.remove(fire.fire_id());
         // The last place may be gone since it was looked for.
-        match self.completions.try_send(OwnedCompletion { owner: Arc::clone(&fire.owner), completion }) {
+        match self.ended_sender.try_send(OwnedCompletion { owner: Arc::clone(&fire.owner), completion }) {
             Ok(()) => {}
             Err(TrySendError::Full(ended)) => self.queue.hand_back(node, vec![ended]),
             Err(TrySendError::Disconnected(_)) => lifecycle_log::completion_abandoned(fire.fire_id()),

@@ -19,7 +19,7 @@ impl<T: Send + 'static> WorkerPool<T> {
     }
 
     /// Notes that the task of a worker has ended.
-    pub(crate) fn note_ended(&self) {
+    pub(crate) fn free_worker(&self) {
         self.load.free_one();
     }
 }

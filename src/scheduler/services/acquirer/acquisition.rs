@@ -53,15 +53,15 @@ impl Acquirer {
         self.polling.expects_more = false;
         self.doubts.is_interrupted = true;
         let asked = node.clock.ticks();
-        let mut acquisition = match self.combined.take(&node, owner) {
+        let mut acquisition = match self.combined.gather_ends(&node, owner) {
             true => self.combined.complete_and_acquire(&node, owner, &request)?,
             false => node.store.firing().acquire(owner, &request)?,
         };
         let now = node.clock.ticks();
         node.metrics.acquire.observe(now.saturating_sub(asked));
-        let deferred = self.note_acquisition(&acquisition);
+        let deferred = self.count_acquisition(&acquisition);
         node.quarantine.add(std::mem::take(&mut acquisition.unreadable), now);
-        node.note_parked(std::mem::take(&mut acquisition.parked));
+        node.tell_parked(std::mem::take(&mut acquisition.parked));
         let count = acquisition.fired.len() + acquisition.reserved.len();
         self.pace.spend(count);
         self.polling.store_time.note(now, acquisition.now_ms);
@@ -119,7 +119,7 @@ impl Acquirer {
         self.polling.store_time.note(node.clock.ticks(), acquisition.now_ms);
         let fired: BTreeSet<&str> = due.iter().map(|held| held.fire_id.as_str()).collect();
         self.reservations.drop_fires(|fire_id| fired.contains(fire_id));
-        self.note_acquisition(&acquisition);
+        self.count_acquisition(&acquisition);
         self.hand_over_fires(owner, acquisition.fired, true);
         self.doubts.is_interrupted = false;
         Ok(())
@@ -128,7 +128,7 @@ impl Acquirer {
     /// Takes over what open doubts turn out to have acquired.
     pub(super) fn settle_doubts(&mut self, owner: &Owner) -> Result<()> {
         while let Some((acquisition, leads)) = self.doubts.settle_next(&self.node, &self.combined.queue, owner)? {
-            self.node.note_deferred(&acquisition);
+            self.node.tell_deferred(&acquisition);
             self.reservations.add(acquisition.reserved);
             self.hand_over_fires(owner, acquisition.fired, leads);
         }
@@ -145,9 +145,9 @@ impl Acquirer {
 
     /// Counts and tells what an acquisition has met; returns how many fires were deferred or left
     /// out.
-    fn note_acquisition(&self, acquisition: &Acquisition) -> usize {
+    fn count_acquisition(&self, acquisition: &Acquisition) -> usize {
         self.node.counters.overtaken.add(acquisition.overtaken);
-        self.node.note_deferred(acquisition)
+        self.node.tell_deferred(acquisition)
     }
 
     /// Hands fires to workers, or to the dispatcher if they were precommitted and their times are

@@ -61,8 +61,8 @@ impl CombinedCompletions {
     }
 
     /// Takes what has ended, if the acquirer records it; false if there is nothing.
-    pub(super) fn take(&mut self, node: &Node, owner: &Owner) -> bool {
-        if node.completions.acquirer_completes() {
+    pub(super) fn gather_ends(&mut self, node: &Node, owner: &Owner) -> bool {
+        if node.unrecorded.acquirer_completes() {
             self.batch = self.queue.take(node, owner);
         }
         !self.batch.is_empty()
@@ -82,7 +82,7 @@ impl CombinedCompletions {
                 Ok(acquisition)
             }
             Ok((report, acquisition)) => {
-                node.note_completed(&std::mem::take(&mut self.batch), &report);
+                node.tell_completed(&std::mem::take(&mut self.batch), &report);
                 Ok(acquisition)
             }
             Err(error) => {

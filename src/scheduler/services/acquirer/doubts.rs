@@ -71,7 +71,7 @@ impl Doubts {
             let there: BTreeSet<i64> = prefetched(&acquisition.fired).collect();
             node.prefetch.unbegun().leave(before.difference(&there).copied());
             if happened {
-                node.note_completed(&ended, &recorded);
+                node.tell_completed(&ended, &recorded);
                 return Ok(Some((acquisition, precommits)));
             }
             queue.give_back(node, owner, ended);
@@ -104,7 +104,7 @@ impl Doubts {
         let recovered = node.store.upkeep().recover_forgotten(owner, &known())?;
         self.is_interrupted = false;
         if !recovered.is_empty() {
-            node.note_forgotten(&recovered);
+            node.tell_forgotten(&recovered);
         }
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Doubts {
         if !twice.is_empty() {
             let recovered = node.store.upkeep().recover_unknown(owner, &twice)?;
             if !recovered.is_empty() {
-                node.note_forgotten(&recovered);
+                node.tell_forgotten(&recovered);
                 node.services.acquirer.wake();
             } else if twice == unknown {
                 // Jobs hold them in transactions of their own, which may last.

@@ -60,7 +60,7 @@ impl Left {
         let Self { owner, doubts, tasks } = self;
         let shared = Arc::new(owner.clone());
         while let Some((acquisition, _)) = doubts.settle_next(node, queue, owner)? {
-            node.note_deferred(&acquisition);
+            node.tell_deferred(&acquisition);
             let now = node.clock.ticks();
             let task = |bundle| FireTask::new(bundle, Arc::clone(&shared), None, now);
             tasks.extend(acquisition.fired.into_iter().map(task));

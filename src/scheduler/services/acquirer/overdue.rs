@@ -18,8 +18,8 @@ pub(super) struct OverdueWatch {
 }
 
 impl OverdueWatch {
-    /// Notes for when others have reserved the first trigger.
-    pub(super) fn note(&mut self, instance: &str, reserved_ms: Option<i64>) {
+    /// Sets when the first trigger that others have reserved is overdue.
+    pub(super) fn set_first(&mut self, instance: &str, reserved_ms: Option<i64>) {
         self.at_ms = reserved_ms.map(|at_ms| overdue_at(instance, at_ms));
     }
 

@@ -51,13 +51,13 @@ impl Polling {
             self.polls = self.polls.wrapping_add(1);
             self.store_time.note(self.last, poll.now_ms);
             // A node without a worker takes nothing back, and does not poll for the sake of it.
-            self.overdue.note(&node.instance, poll.reserved_ms.filter(|_| !job_types.is_empty()));
+            self.overdue.set_first(&node.instance, poll.reserved_ms.filter(|_| !job_types.is_empty()));
             if has_taken_back || !self.overdue.take_back(node, owner, &self.store_time, poll.now_ms)? {
                 break poll;
             }
             has_taken_back = true;
         };
-        node.notifications.note_changes(poll.changes);
+        node.notifications.set_changes(poll.changes);
         let news = (poll.changes, poll.cancels);
         let before = self.seen.replace(news).unwrap_or(news);
         if before.1 != news.1 {

@@ -143,7 +143,7 @@ impl Acquirer {
                 self.prefetch.window.cool_down(now);
             }
         }
-        if !self.node.is_firing() {
+        if !self.node.takes_work() {
             let waiting = self.hand_over.withdraw_begun_by_none();
             self.give_back(waiting, "the node fires no more");
         }

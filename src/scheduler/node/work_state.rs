@@ -1,12 +1,12 @@
-//! `FiringState`: what keeps a node from firing, and how far a node has come that is ending.
+//! `WorkState`: what keeps a node from taking work, and how far a node has come that is ending.
 
 use crate::rules::placement::Refusal;
 use crate::scheduler::stop_step::StopStep;
 use crate::signal::Flag;
 use parking_lot::Mutex;
 
-/// The reasons that keep a node from firing. A node that is built stands by until its start.
-pub(crate) struct FiringState {
+/// The reasons that keep a node from taking work. A node that is built stands by until its start.
+pub(crate) struct WorkState {
     pub(crate) standby: Flag,
     /// False of the passive nodes of a cluster in active-passive mode.
     active: Flag,
@@ -16,7 +16,7 @@ pub(crate) struct FiringState {
     stop_step: Mutex<Option<StopStep>>,
 }
 
-impl FiringState {
+impl WorkState {
     pub(super) fn new(is_active: bool) -> Self {
         Self {
             standby: Flag::new(true),
@@ -27,7 +27,7 @@ impl FiringState {
         }
     }
 
-    /// True if nothing here keeps the node from firing.
+    /// True if nothing here keeps the node from taking work.
     pub(super) fn is_on(&self) -> bool {
         !self.standby.is_set() && self.is_active() && self.refusal.lock().is_none()
     }
