@@ -1,112 +1,47 @@
 //! Handles: the operations of a store in groups, each under a handle of its own.
 //!
-//! A handle gives its operations the rows (`store`) and the knowledge of the node that asks
-//! (`node`).
+//! A handle gives its operations the rows (`store`) and, where they need it, the knowledge of the
+//! node that asks (`node`).
 
 use super::{JobStore, NodeView};
 
-/// The operations on stored jobs, triggers, calendars and pauses; see [`JobStore::catalogue`].
-#[derive(Clone, Copy)]
-pub struct Catalogue<'a> {
-    pub(super) store: &'a JobStore,
-    pub(super) node: &'a NodeView,
+/// Makes a handle, and the method of the store that gives it.
+macro_rules! handles {
+    ($($(#[$doc:meta])+ $name:ident by $method:ident $(with $node:ident)?;)+) => {
+        $($(#[$doc])+
+        #[derive(Clone, Copy)]
+        pub struct $name<'a> {
+            pub(super) store: &'a JobStore,
+            $(pub(super) $node: &'a NodeView,)?
+        })+
+
+        impl JobStore {
+            $($(#[$doc])+
+            pub fn $method(&self) -> $name<'_> {
+                $name { store: self, $($node: &self.view)? }
+            })+
+        }
+    };
 }
 
-/// The operations on the history; see [`JobStore::history`].
-#[derive(Clone, Copy)]
-pub struct History<'a> {
-    pub(super) store: &'a JobStore,
-}
-
-/// The operations on job types; see [`JobStore::job_types`].
-#[derive(Clone, Copy)]
-pub struct JobTypes<'a> {
-    pub(super) store: &'a JobStore,
-    pub(super) node: &'a NodeView,
-}
-
-/// The operations on locks of applications; see [`JobStore::locks`].
-#[derive(Clone, Copy)]
-pub struct Locks<'a> {
-    pub(super) store: &'a JobStore,
-}
-
-/// The operations on outages and on the recovery mode; see [`JobStore::outages`].
-#[derive(Clone, Copy)]
-pub struct Outages<'a> {
-    pub(super) store: &'a JobStore,
-    pub(super) node: &'a NodeView,
-}
-
-/// The operations on fires; see [`JobStore::firing`].
-#[derive(Clone, Copy)]
-pub struct Firing<'a> {
-    pub(super) store: &'a JobStore,
-    pub(super) node: &'a NodeView,
-}
-
-/// The operations on the cluster and its order; see [`JobStore::upkeep`].
-#[derive(Clone, Copy)]
-pub struct Upkeep<'a> {
-    pub(super) store: &'a JobStore,
-    pub(super) node: &'a NodeView,
-}
-
-/// The operations that tell what is wrong, and mend it; see [`JobStore::diagnosis`].
-#[derive(Clone, Copy)]
-pub struct Diagnosis<'a> {
-    pub(super) store: &'a JobStore,
-}
-
-/// The operations on where work may run; see [`JobStore::placement`].
-#[derive(Clone, Copy)]
-pub struct ClusterPlacement<'a> {
-    pub(super) store: &'a JobStore,
-}
-
-impl JobStore {
-    /// The stored jobs, triggers, calendars and pauses.
-    pub fn catalogue(&self) -> Catalogue<'_> {
-        Catalogue { store: self, node: &self.view }
-    }
-
-    /// The history: the fires that have ended, and the fires that run.
-    pub fn history(&self) -> History<'_> {
-        History { store: self }
-    }
-
-    /// The job types that nodes can run, and the jobs that no node can run.
-    pub fn job_types(&self) -> JobTypes<'_> {
-        JobTypes { store: self, node: &self.view }
-    }
-
-    /// The locks of applications.
-    pub fn locks(&self) -> Locks<'_> {
-        Locks { store: self }
-    }
-
-    /// The total outages, and the recovery mode.
-    pub fn outages(&self) -> Outages<'_> {
-        Outages { store: self, node: &self.view }
-    }
-
-    /// Fires: how they are acquired, fired, completed and given back.
-    pub fn firing(&self) -> Firing<'_> {
-        Firing { store: self, node: &self.view }
-    }
-
-    /// The cluster: check-ins, recoveries, misfires, audits, and the state of nodes and fires.
-    pub fn upkeep(&self) -> Upkeep<'_> {
-        Upkeep { store: self, node: &self.view }
-    }
-
-    /// The diagnosis: what is not as it should be, and its repair; why a trigger does not run.
-    pub fn diagnosis(&self) -> Diagnosis<'_> {
-        Diagnosis { store: self }
-    }
-
-    /// The placement of work: the orders of operators, and who may run what.
-    pub fn placement(&self) -> ClusterPlacement<'_> {
-        ClusterPlacement { store: self }
-    }
+handles! {
+    /// The operations on stored jobs, triggers, calendars and pauses.
+    Catalogue by catalogue with node;
+    /// The operations on the history: the fires that have ended, and the fires that run.
+    History by history;
+    /// The operations on the job types that nodes can run, and on the jobs that no node can run.
+    JobTypes by job_types with node;
+    /// The operations on locks of applications.
+    Locks by locks;
+    /// The operations on total outages and on the recovery mode.
+    Outages by outages with node;
+    /// The operations on fires: how they are acquired, fired, completed and given back.
+    Firing by firing with node;
+    /// The operations on the cluster: check-ins, recoveries, misfires, audits, and the state of
+    /// nodes and fires.
+    Upkeep by upkeep with node;
+    /// The operations that tell what is wrong, and mend it; and why a trigger does not run.
+    Diagnosis by diagnosis;
+    /// The operations on where work may run: the orders of operators, and who may run what.
+    ClusterPlacement by placement;
 }
