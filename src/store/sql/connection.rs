@@ -104,7 +104,7 @@ impl Connection<'_> {
             DataSourceUrl::MySql { url: text } => {
                 tls::check_library(text.reveal())?;
                 let mut connection = Connection::Mysql(Inner::establish(url)?);
-                tls::check_session(text.reveal(), |cipher| connection.load(cipher))?;
+                tls::check_session(text.reveal(), |text| connection.ask(text))?;
                 connection
             }
             #[allow(unreachable_patterns, reason = "reached when a database's feature is off")]
@@ -237,6 +237,11 @@ impl Connection<'_> {
     pub(super) fn load<R: Readable>(&mut self, statement: Statement<'_>) -> Result<Vec<R>, Failure> {
         let rows: QueryResult<Vec<R>> = each!(self, c => diesel::RunQueryDsl::load(statement, &mut *c.connection));
         rows.map_err(|error| self.fail(&error))
+    }
+
+    /// The answer to a question without values that names no table of ours.
+    pub(super) fn ask<R: Readable>(&mut self, text: &str) -> Result<Vec<R>, Failure> {
+        self.load(Statement { text, prefix: "", values: &[] })
     }
 
     /// Runs statements that are not worth preparing.

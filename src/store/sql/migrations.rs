@@ -3,17 +3,17 @@
 
 use super::backend::Backend;
 use super::by_place::by_place;
-use super::connection::Connection;
+use super::connection::{Connection, Readable};
 use super::dropped_tables::{advice_on_dropped, made_tables};
 use super::failure::{Failure, MAKE_TABLES};
 use super::failure_class;
 use super::harness::{Filled, Scripts};
 use super::migration_lock::{has_table, migration_lock};
 use super::sql_options::SqlOptions;
-use super::statement::{Count, Statement, Value};
+use super::statement::{Count, Name, Statement, Value};
 use crate::error::{DatabaseError, Error, Result};
 use crate::store::row::DECLARED;
-use diesel::sql_types::{Bool, Text};
+use diesel::sql_types::Bool;
 use std::collections::BTreeSet;
 
 /// The script that makes Quartz's tables; it is left out where Quartz made them.
@@ -127,12 +127,6 @@ pub(super) fn side_tables() -> impl Iterator<Item = &'static str> {
 pub(super) fn side_tables_made(backend: Backend) -> BTreeSet<&'static str> {
     let scripts = SCRIPTS.iter().filter(|script| script.version != QUARTZ);
     made_tables(scripts.map(|script| script.text(backend)))
-}
-
-by_place! {
-    pub(super) struct VersionRow {
-        pub version: String as Text,
-    }
 }
 
 by_place! {
@@ -296,8 +290,7 @@ impl Work<'_, '_> {
         }
         let name = self.fill(&format!("{{p}}CN_SCHEDULE({ARGUMENTS})"));
         let text = "SELECT has_function_privilege(oid, 'EXECUTE') AS may_be_called FROM pg_proc WHERE oid = to_regprocedure(?)";
-        let statement = Statement { text, prefix: &self.options.table_prefix, values: &[name.as_str().into()] };
-        Ok(self.connection.load::<FunctionRow>(statement).map_err(error)?.pop())
+        Ok(self.load::<FunctionRow>(text, &[name.as_str().into()])?.pop())
     }
 
     fn refuse_some_quartz_tables(&mut self) -> Result<()> {
@@ -326,13 +319,8 @@ impl Work<'_, '_> {
         if self.lacks_table("CN_MIGRATIONS")? {
             return Ok(None);
         }
-        let text = "SELECT version AS version FROM {p}CN_MIGRATIONS";
-        let statement = Statement { text, prefix: &self.options.table_prefix, values: &[] };
-        match self.connection.load::<VersionRow>(statement) {
-            Ok(rows) => Ok(Some(rows.into_iter().map(|row| row.version).collect())),
-            Err(failure) if failure_class::is_missing_table(&failure) => Ok(None),
-            Err(failure) => Err(error(failure)),
-        }
+        let versions = self.load_if_there::<Name>("SELECT version AS name FROM {p}CN_MIGRATIONS")?;
+        Ok(versions.map(|rows| rows.into_iter().map(|row| row.name).collect()))
     }
 
     fn missing_tables(&mut self) -> Result<Vec<&'static str>> {
@@ -365,20 +353,14 @@ impl Work<'_, '_> {
             return Ok(false);
         }
         let text = format!("SELECT COUNT(*) AS n FROM {{p}}{table} WHERE 1 = 0");
-        let statement = Statement { text: &text, prefix: &self.options.table_prefix, values: &[] };
-        match self.connection.load::<Count>(statement) {
-            Ok(_) => Ok(true),
-            Err(failure) if failure_class::is_missing_table(&failure) => Ok(false),
-            Err(failure) => Err(error(failure)),
-        }
+        Ok(self.load_if_there::<Count>(&text)?.is_some())
     }
 
     /// True if the table is known not to be there without trying it.
     fn lacks_table(&mut self, table: &str) -> Result<bool> {
         let Some(text) = has_table(self.connection.backend()) else { return Ok(false) };
         let name = self.fill(&format!("{{p}}{table}"));
-        let statement = Statement { text, prefix: &self.options.table_prefix, values: &[name.as_str().into()] };
-        Ok(self.connection.load::<Count>(statement).map_err(error)?.iter().all(|row| row.n == 0))
+        Ok(self.load::<Count>(text, &[name.as_str().into()])?.iter().all(|row| row.n == 0))
     }
 
     pub(super) fn fill(&self, text: &str) -> String {
@@ -398,6 +380,20 @@ impl Work<'_, '_> {
     pub(super) fn execute(&mut self, text: &str, values: &[Value]) -> Result<usize> {
         let statement = Statement { text, prefix: &self.options.table_prefix, values };
         self.connection.execute(statement).map_err(error)
+    }
+
+    pub(super) fn load<R: Readable>(&mut self, text: &str, values: &[Value]) -> Result<Vec<R>> {
+        let statement = Statement { text, prefix: &self.options.table_prefix, values };
+        self.connection.load(statement).map_err(error)
+    }
+
+    /// The rows of a question without values; none if a table in it is not there.
+    fn load_if_there<R: Readable>(&mut self, text: &str) -> Result<Option<Vec<R>>> {
+        match self.connection.load(Statement { text, prefix: &self.options.table_prefix, values: &[] }) {
+            Ok(rows) => Ok(Some(rows)),
+            Err(failure) if failure_class::is_missing_table(&failure) => Ok(None),
+            Err(failure) => Err(error(failure)),
+        }
     }
 }
 

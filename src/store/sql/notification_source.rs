@@ -1,30 +1,22 @@
 //! `PostgresListener`: receives by LISTEN what other nodes send by NOTIFY.
 
 use super::arrivals::{Arrivals, sockets};
-use super::by_place::by_place;
 use super::connection::Connection;
 use super::failure::Failure;
 use super::pool::WayOfNotifications;
 use super::pooler::lends_by_transaction;
 use super::silence::NOTICE_SILENCE;
 use super::sql_options::SqlOptions;
-use super::statement::Statement;
+use super::statement::Count;
 use crate::clock::{Clock, Signal, Woken};
 use crate::error::{Error, FailureClass, Result};
 use crate::settings::{DataSourceUrl, Synchronous};
 use crate::store::database::NotificationSource;
 use crate::store::row::Notifications;
-use diesel::sql_types::BigInt;
 use std::time::Duration;
 
-by_place! {
-    struct PortRow {
-        port: i64 as BigInt,
-    }
-}
-
 /// The port of this end of the connection, as the server sees it; 0 if it is no port.
-const PORT: &str = "SELECT CAST(COALESCE(inet_client_port(), 0) AS bigint) AS port";
+const PORT: &str = "SELECT CAST(COALESCE(inet_client_port(), 0) AS bigint) AS n";
 
 /// One connection that listens, outside of every pool.
 pub(super) struct PostgresListener {
@@ -61,9 +53,8 @@ impl NotificationSource for PostgresListener {
         // A server may end sessions that do nothing; this one is meant to do nothing. Older servers
         // do not know it.
         drop(connection.run("SET idle_session_timeout = 0"));
-        let statement = Statement { text: PORT, prefix: "", values: &[] };
-        let port: Vec<PortRow> = connection.load(statement).map_err(failed)?;
-        self.arrivals.watch_new(&before, port.first().map_or(0, |row| row.port));
+        let port: Vec<Count> = connection.ask(PORT).map_err(failed)?;
+        self.arrivals.watch_new(&before, port.first().map_or(0, |row| row.n));
         connection.run(&format!("LISTEN {}", self.channel)).map_err(failed)?;
         self.connection = Some(connection);
         Ok(())

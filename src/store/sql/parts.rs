@@ -5,9 +5,9 @@ use super::backend::Backend;
 use super::connection::Connection;
 use super::dialect;
 use super::dropped_tables::advice_on_dropped;
-use super::migrations::{QUARTZ, SCHEDULING, SCRIPTS, Work, check_versions, error};
+use super::migrations::{QUARTZ, SCHEDULING, SCRIPTS, Work, check_versions};
 use super::sql_options::SqlOptions;
-use super::statement::{Name, Statement};
+use super::statement::Name;
 use crate::error::Result;
 use crate::store::database::MissingPart;
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,8 +113,7 @@ fn missing_indexes(work: &mut Work<'_, '_>, gone: &BTreeSet<&str>) -> Result<Vec
     for table in tables {
         let bare = table.replace("{p}", "{i}");
         let text = work.fill(&dialect::indexes_of(backend).replace("{table}", table).replace("{bare}", &bare));
-        let statement = Statement { text: &text, prefix: &work.options.table_prefix, values: &[] };
-        let rows = work.connection.load::<Name>(statement).map_err(error)?;
+        let rows = work.load::<Name>(&text, &[])?;
         there.extend(rows.into_iter().map(|row| row.name.to_ascii_lowercase()));
     }
     let is_there = |index: &Index| there.contains(&work.fill(&index.name).to_ascii_lowercase());

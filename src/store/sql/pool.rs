@@ -220,7 +220,7 @@ impl DerefMut for PoolConnection {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
 
-    use super::super::statement::{Count, Statement};
+    use super::super::statement::Count;
     use super::*;
 
     fn clock() -> Arc<dyn Clock> {
@@ -264,7 +264,7 @@ mod tests {
             let source = DataSourceSettings { synchronous, ..DataSourceSettings::new("d", url) };
             let mut lease = Connections::own(&source, &clock(), None).unwrap().0.get("test").unwrap();
             let text = "SELECT synchronous AS n FROM pragma_synchronous";
-            let rows: Vec<Count> = lease.load(Statement { text, prefix: "", values: &[] }).unwrap();
+            let rows: Vec<Count> = lease.ask(text).unwrap();
             assert_eq!(rows.first().map(|row| row.n), Some(level), "{synchronous:?}");
         }
     }

@@ -3,7 +3,7 @@
 use super::backend::Backend;
 use super::connection::Connection;
 use super::failure::Failure;
-use super::statement::{Count, Statement};
+use super::statement::Count;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceUrl, Pooler};
 use crate::store::TxMode;
@@ -94,7 +94,7 @@ fn carries_transactions(connection: &mut Connection<'_>) -> Result<(), Failure> 
 /// The process of the server behind a connection.
 fn session(connection: &mut Connection<'_>) -> Result<Option<i64>, Failure> {
     let text = "SELECT CAST(pg_backend_pid() AS bigint) AS n";
-    let rows: Vec<Count> = connection.load(Statement { text, prefix: "", values: &[] })?;
+    let rows: Vec<Count> = connection.ask(text)?;
     Ok(rows.first().map(|row| row.n))
 }
 

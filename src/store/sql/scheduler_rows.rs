@@ -1,8 +1,8 @@
 //! Scheduler rows: the rows that every scheduler name needs in its tables.
 
-use super::migrations::{VersionRow, Work, error};
+use super::migrations::Work;
 use super::sql_options::SqlOptions;
-use super::statement::{Count, Statement, Value};
+use super::statement::{Count, Name, Value};
 use crate::error::{FailureClass, Result};
 use crate::rules::fence::{FENCES_TO_SPARE, own_fence};
 use std::collections::BTreeSet;
@@ -64,9 +64,8 @@ impl Work<'_, '_> {
 
     fn has_row(&mut self, needed: &NeededRow) -> Result<bool> {
         let (table, key, values) = (needed.table, needed.key(), needed.values(self.options));
-        let text = format!("SELECT sched_name AS version FROM {{p}}{table} WHERE {} = ?", key.join(" = ? AND "));
-        let statement = Statement { text: &text, prefix: &self.options.table_prefix, values: &values };
-        Ok(!self.connection.load::<VersionRow>(statement).map_err(error)?.is_empty())
+        let text = format!("SELECT sched_name AS name FROM {{p}}{table} WHERE {} = ?", key.join(" = ? AND "));
+        Ok(!self.load::<Name>(&text, &values)?.is_empty())
     }
 
     /// Tells whether a row was inserted; that another process was faster is fine.
@@ -94,19 +93,17 @@ impl Work<'_, '_> {
     /// new.
     fn first_fence(&mut self) -> Result<i64> {
         let ids = [
-            "SELECT entry_id AS version FROM {p}FIRED_TRIGGERS WHERE sched_name = ?",
-            "SELECT fire_id AS version FROM {p}CN_HISTORY WHERE sched_name = ? ORDER BY ended_ms DESC LIMIT 1000",
+            "SELECT entry_id AS name FROM {p}FIRED_TRIGGERS WHERE sched_name = ?",
+            "SELECT fire_id AS name FROM {p}CN_HISTORY WHERE sched_name = ? ORDER BY ended_ms DESC LIMIT 1000",
         ];
         let mut largest = 0;
         let values = [Value::from(&self.options.scheduler_name)];
         for text in ids {
-            let statement = Statement { text, prefix: &self.options.table_prefix, values: &values };
-            let rows = self.connection.load::<VersionRow>(statement).map_err(error)?;
-            largest = rows.iter().filter_map(|row| own_fence(&row.version)).fold(largest, i64::max);
+            let rows = self.load::<Name>(text, &values)?;
+            largest = rows.iter().filter_map(|row| own_fence(&row.name)).fold(largest, i64::max);
         }
         let text = "SELECT COALESCE(MAX(fence), 0) AS n FROM {p}CN_LOCKS WHERE sched_name = ?";
-        let statement = Statement { text, prefix: &self.options.table_prefix, values: &values };
-        let locks = self.connection.load::<Count>(statement).map_err(error)?;
+        let locks = self.load::<Count>(text, &values)?;
         largest = locks.iter().map(|row| row.n).fold(largest, i64::max);
         Ok(if largest == 0 { 0 } else { largest.saturating_add(FENCES_TO_SPARE) })
     }

@@ -2,13 +2,11 @@
 //! lock (H18).
 
 use super::backend::Backend;
-use super::by_place::by_place;
 use super::connection::Connection;
 use super::failure::Failure;
 use super::session::SqlSession;
-use super::statement::{Count, Name, Statement, Variable};
+use super::statement::{Count, Name, Variable};
 use crate::error::Result as Outcome;
-use diesel::sql_types::Text;
 use std::time::Duration;
 
 /// Older than this a connection is not used again where the server ends those that are silent for
@@ -33,8 +31,8 @@ pub(super) enum Guard {
 fn question(backend: Backend) -> Option<&'static str> {
     match backend {
         Backend::Sqlite => None,
-        Backend::Postgres => Some("SELECT current_setting('server_version') AS version"),
-        Backend::Mysql => Some("SELECT CAST(CONCAT(VERSION(), ' ', @@version_comment) AS CHAR) AS version"),
+        Backend::Postgres => Some("SELECT current_setting('server_version') AS name"),
+        Backend::Mysql => Some("SELECT CAST(CONCAT(VERSION(), ' ', @@version_comment) AS CHAR) AS name"),
     }
 }
 
@@ -69,18 +67,12 @@ impl Server {
 /// A member of a Galera cluster has this variable, and so has a MariaDB that could be one.
 const IS_OF_GALERA: &str = "SHOW SESSION VARIABLES WHERE Variable_name = 'wsrep_on'";
 
-by_place! {
-    struct Answer {
-        version: String as Text,
-    }
-}
-
 impl SqlSession<'_, '_> {
     /// The MySQL or MariaDB that answers.
     pub(super) fn server(&mut self) -> Outcome<Server> {
         let text = question(self.backend()).unwrap_or_default();
-        let answer = self.load::<Answer>(text, &[])?.pop();
-        Ok(Server::of(answer.as_ref().map_or("", |answer| &answer.version)))
+        let answer = self.load::<Name>(text, &[])?.pop();
+        Ok(Server::of(answer.as_ref().map_or("", |answer| &answer.name)))
     }
 
     /// Tells whether the server is a member of a Galera cluster.
@@ -129,7 +121,7 @@ impl Connection<'_> {
             return;
         }
         let text = "SELECT current_setting('lc_messages') AS name";
-        let Ok(rows) = self.load::<Name>(Statement { text, prefix: "", values: &[] }) else { return };
+        let Ok(rows) = self.ask::<Name>(text) else { return };
         if let Some(language) = rows.into_iter().map(|row| row.name).find(|language| !is_english(language)) {
             log::warn!(
                 "the server's messages are not in English (lc_messages = {language}), and by them it is told which failures \
@@ -159,7 +151,7 @@ impl Connection<'_> {
             ),
             None => {
                 let text = "SELECT CAST(@@SESSION.wait_timeout AS SIGNED) AS n";
-                let rows: Vec<Count> = self.load(Statement { text, prefix: "", values: &[] })?;
+                let rows: Vec<Count> = self.ask(text)?;
                 format!(
                     "nothing ends a session that stops while it holds a lock before its wait_timeout of {} s is over: the \
                      pool is the caller's, set a shorter one there",
@@ -186,15 +178,15 @@ impl Connection<'_> {
         if self.backend() != Backend::Mysql {
             return Ok(false);
         }
-        let rows: Vec<Variable> = self.load(Statement { text: IS_OF_GALERA, prefix: "", values: &[] })?;
+        let rows: Vec<Variable> = self.ask(IS_OF_GALERA)?;
         Ok(rows.iter().any(|variable| variable.value == "ON"))
     }
 
     /// The server's name and version in its own words; nothing on SQLite.
     fn what_server(&mut self) -> Result<String, Failure> {
         let Some(text) = question(self.backend()) else { return Ok(String::new()) };
-        let rows: Vec<Answer> = self.load(Statement { text, prefix: "", values: &[] })?;
-        Ok(rows.into_iter().next().map(|row| row.version).unwrap_or_default())
+        let rows: Vec<Name> = self.ask(text)?;
+        Ok(rows.into_iter().next().map(|row| row.name).unwrap_or_default())
     }
 }
 

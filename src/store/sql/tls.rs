@@ -3,7 +3,7 @@
 //! MariaDB's client library has no `ssl_mode`: it would connect in clear text without a word.
 
 use super::failure::Failure;
-use super::statement::{Statement, Variable};
+use super::statement::Variable;
 use crate::error::FailureClass;
 use mysqlclient_sys::SUPPORTS_MYSQL_SSL_MODE;
 
@@ -34,11 +34,11 @@ pub(super) fn check_library(url: &str) -> Result<(), Failure> {
 /// Refuses a session in clear text where the URL asks for another.
 pub(super) fn check_session(
     url: &str,
-    load: impl FnOnce(Statement<'_>) -> Result<Vec<Variable>, Failure>,
+    ask: impl FnOnce(&str) -> Result<Vec<Variable>, Failure>,
 ) -> Result<(), Failure> {
     // MySQL's library has seen to it, and a proxy tells of the session behind it.
     let Some(mode) = strict_mode(url).filter(|_| !SUPPORTS_MYSQL_SSL_MODE) else { return Ok(()) };
-    let ciphers = load(Statement { text: CIPHER, prefix: "", values: &[] })?;
+    let ciphers = ask(CIPHER)?;
     if ciphers.iter().any(|cipher| !cipher.value.is_empty()) {
         return Ok(());
     }
