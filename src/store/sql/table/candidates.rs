@@ -7,9 +7,9 @@ use super::marks::marks;
 use super::options::{OPTION_COLUMNS, of_trigger_with_options};
 use super::policies::policy;
 use super::row_beside::{OF_JOB, OF_TRIGGER, join, left_join};
-use super::trigger_keys;
 use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, IntervalRow, is_of_interval, kinds};
 use super::waiting::{waiting, waiting_values};
+use super::{converted, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::row::{Candidate, DueQuery, TypeVersions};
@@ -149,7 +149,7 @@ impl SqlSession<'_, '_> {
     /// read without them, and only where there is one is their table asked: nothing can have
     /// changed in between, under the lock.
     pub(super) fn with_kinds(&mut self, rows: Vec<CandidateRow>) -> Result<Vec<Candidate>> {
-        let mut candidates: Vec<_> = rows.into_iter().map(Candidate::from).collect();
+        let mut candidates: Vec<Candidate> = converted(rows);
         let intervals = candidates.iter().map(|c| &c.trigger).filter(|t| is_of_interval(t));
         let keys: Vec<_> = intervals.map(|t| t.key.clone()).collect();
         let head = format!(

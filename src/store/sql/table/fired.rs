@@ -2,7 +2,7 @@
 
 use super::executing::{job_executes, job_executes_alone};
 use super::fired_row::{COLUMNS, EntryId, INSERTED, Row, values};
-use super::{BARE_KEY, JOB_KEY, job_keys, texts, trigger_keys};
+use super::{BARE_KEY, JOB_KEY, converted, job_keys, texts, trigger_keys};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::is_rerun;
@@ -87,7 +87,7 @@ impl FiredRows for SqlSession<'_, '_> {
             FiredSelection::ExecutingOfTriggers(triggers) => self.load_executing(triggers),
             FiredSelection::ExecutingOfJob(job) => self.load_executing_of_job(job),
         }?;
-        Ok(rows.into_iter().map(FiredRow::from).collect())
+        Ok(converted(rows))
     }
 
     fn insert_fired(&mut self, rows: Vec<FiredRow>, ending: &EndingTriggers) -> Result<usize> {

@@ -6,7 +6,7 @@ use super::job_versions::version;
 use super::marks::marks;
 use super::policies::policy;
 use super::row_beside::{OF_JOB, join};
-use super::{JOB_KEY, job_keys, time};
+use super::{JOB_KEY, converted, job_keys, time};
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::JobRows;
@@ -142,8 +142,7 @@ impl SqlSession<'_, '_> {
     /// scheduler's name.
     pub(super) fn load_jobs(&mut self, tail: &str, values: &[Value]) -> Result<Vec<JobRow>> {
         let text = format!("{}{tail}", without_data(self.backend()));
-        let rows: Vec<Row> = self.load(&text, values)?;
-        Ok(rows.into_iter().map(JobRow::from).collect())
+        Ok(converted(self.load::<Row>(&text, values)?))
     }
 
     /// Deletes the rows of jobs in side tables.
@@ -160,8 +159,7 @@ impl JobRows for SqlSession<'_, '_> {
             JobSelection::Key(key) => {
                 let head = with_side_rows(self.backend(), "j.job_data");
                 let text = format!("{head} AND j.job_name = ? AND j.job_group = ?");
-                let rows: Vec<Row> = self.load(&text, &[self.name(), key.name().into(), key.group().into()])?;
-                Ok(rows.into_iter().map(JobRow::from).collect())
+                Ok(converted(self.load::<Row>(&text, &[self.name(), key.name().into(), key.group().into()])?))
             }
             JobSelection::Keys(keys) | JobSelection::Whole(keys) => {
                 let head = match which {
@@ -170,8 +168,7 @@ impl JobRows for SqlSession<'_, '_> {
                 };
                 let head = format!("{head} AND");
                 let key = ["j.job_name", "j.job_group"];
-                let rows: Vec<Row> = self.load_for_keys(&head, &[self.name()], &key, &job_keys(keys), "")?;
-                Ok(rows.into_iter().map(JobRow::from).collect())
+                Ok(converted(self.load_for_keys::<Row>(&head, &[self.name()], &key, &job_keys(keys), "")?))
             }
             JobSelection::Marked(filter) => {
                 let (conditions, values) = self.marked(filter);
@@ -265,7 +262,7 @@ impl JobRows for SqlSession<'_, '_> {
             Backend::Postgres | Backend::Mysql => {
                 let hold = self.hold_free()?;
                 let free: Vec<KeyRow> = self.load_for_keys(&free, &[self.name()], &JOB_KEY, &job_keys(keys), hold)?;
-                job_keys(&free.into_iter().map(JobKey::from).collect::<Vec<_>>())
+                job_keys(&converted::<_, JobKey>(free))
             }
         };
         let idle: Vec<IdleRow> = self.load_for_keys(&select, &[self.name()], &JOB_KEY, &keys, "")?;
@@ -331,14 +328,13 @@ impl JobRows for SqlSession<'_, '_> {
         let text = self.continuations_where();
         let (keys, jobs) = match which {
             ContinuationSelection::All => {
-                let rows: Vec<continuations::Row> = self.load(&text, &[self.name()])?;
-                return Ok(rows.into_iter().map(ContinuationRow::from).collect());
+                return Ok(converted(self.load::<continuations::Row>(&text, &[self.name()])?));
             }
             ContinuationSelection::ChildrenOf(parents) => (["l.parent_name", "l.parent_group"], parents),
             ContinuationSelection::ParentsOf(children) => (["l.child_name", "l.child_group"], children),
         };
         let rows: Vec<continuations::Row> =
             self.load_for_keys(&format!("{text} AND"), &[self.name()], &keys, &job_keys(jobs), "")?;
-        Ok(rows.into_iter().map(ContinuationRow::from).collect())
+        Ok(converted(rows))
     }
 }

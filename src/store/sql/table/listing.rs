@@ -5,7 +5,7 @@
 use super::marks::marks;
 use super::place::{after_place, place_values};
 use super::recurrences::kind_of;
-use super::time;
+use super::{converted, time};
 use crate::epoch::moment;
 use crate::error::Result;
 use crate::hash::HashMap;
@@ -164,8 +164,7 @@ impl ListingRows for SqlSession<'_, '_> {
              t.misfire_instr AS misfire_instr FROM {{p}}TRIGGERS t WHERE t.sched_name = ?{}",
             conditions.text
         );
-        let rows: Vec<Row> = self.load(&text, &conditions.values)?;
-        let mut rows: Vec<TriggerSummary> = rows.into_iter().map(TriggerSummary::from).collect();
+        let mut rows: Vec<TriggerSummary> = converted(self.load::<Row>(&text, &conditions.values)?);
         self.fill_in_misfires(&mut rows)?;
         Ok(rows)
     }

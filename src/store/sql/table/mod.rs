@@ -54,6 +54,11 @@ fn time(ms: Option<i64>) -> Option<i64> {
     ms.filter(|ms| *ms > 0)
 }
 
+/// The rows as the store has them.
+fn converted<R, T: From<R>>(rows: Vec<R>) -> Vec<T> {
+    rows.into_iter().map(T::from).collect()
+}
+
 fn trigger_keys(keys: &[TriggerKey]) -> Vec<Vec<Value>> {
     keys.iter().map(|key| vec![key.name().into(), key.group().into()]).collect()
 }

@@ -3,7 +3,7 @@
 use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
 use super::schedules::KIND_TABLES;
 use super::trigger_row::KeyRow;
-use super::{BARE_KEY, JOB_KEY, trigger_keys};
+use super::{BARE_KEY, JOB_KEY, converted, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::database::{ClusterRows, Session, SnapshotRows};
@@ -87,8 +87,7 @@ impl SnapshotRows for SqlSession<'_, '_> {
                  WHERE k.sched_name = ? AND NOT EXISTS (SELECT 1 FROM {{p}}TRIGGERS t WHERE t.sched_name = k.sched_name \
                  AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group)"
             );
-            let keys: Vec<TriggerKey> =
-                self.load::<KeyRow>(&text, &[self.name()])?.into_iter().map(TriggerKey::from).collect();
+            let keys: Vec<TriggerKey> = converted(self.load::<KeyRow>(&text, &[self.name()])?);
             if !keys.is_empty() {
                 self.delete_rows(table, &BARE_KEY, &trigger_keys(&keys), "")?;
             }

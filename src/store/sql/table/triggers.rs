@@ -6,7 +6,7 @@ use super::recurrences::{RECURRENCE_COLUMNS, type_and_misfire};
 use super::row_beside::{OF_TRIGGER, left_join};
 use super::trigger_row::{COLUMNS, INTERVAL_COLUMNS, KeyRow, WholeRow, kinds, quoted};
 use super::waiting::misfired;
-use super::{BARE_KEY, NO_TIME, job_keys, texts, trigger_keys};
+use super::{BARE_KEY, NO_TIME, converted, job_keys, texts, trigger_keys};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::is_rerun;
@@ -103,15 +103,14 @@ impl SqlSession<'_, '_> {
     }
 
     pub(super) fn load_triggers(&mut self, condition: &str, values: &[Value]) -> Result<Vec<TriggerRow>> {
-        let rows: Vec<WholeRow> = self.load(&format!("{} {condition}", whole_rows(self.backend())), values)?;
-        Ok(rows.into_iter().map(TriggerRow::from).collect())
+        let text = format!("{} {condition}", whole_rows(self.backend()));
+        Ok(converted(self.load::<WholeRow>(&text, values)?))
     }
 }
 
 impl TriggerRows for SqlSession<'_, '_> {
     fn triggers(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerRow>> {
-        let rows: Vec<WholeRow> = self.load_selected(&whole_rows(self.backend()), which)?;
-        Ok(rows.into_iter().map(TriggerRow::from).collect())
+        Ok(converted(self.load_selected::<WholeRow>(&whole_rows(self.backend()), which)?))
     }
 
     fn trigger_keys(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerKey>> {
@@ -119,8 +118,7 @@ impl TriggerRows for SqlSession<'_, '_> {
             return self.hold_free_rows(triggers);
         }
         let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {p}TRIGGERS t WHERE";
-        let rows: Vec<KeyRow> = self.load_selected(head, which)?;
-        Ok(rows.into_iter().map(TriggerKey::from).collect())
+        Ok(converted(self.load_selected::<KeyRow>(head, which)?))
     }
 
     fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()> {
