@@ -12,6 +12,18 @@ pub(super) trait ByPlace<DB: Backend>: Sized {
     fn read<'a>(row: &impl Row<'a, DB>, place: &mut usize) -> Result<Self>;
 }
 
+/// The columns of a row that are read by itself, and not within something of several columns.
+pub(super) trait Columns {
+    /// The names of the columns, in their order.
+    const NAMES: &'static [&'static str];
+
+    /// The columns as they are selected: `alias` is that of the table with its dot, or nothing.
+    fn select(alias: &str) -> String {
+        let columns: Vec<String> = Self::NAMES.iter().map(|name| format!("{alias}{name} AS {name}")).collect();
+        columns.join(", ")
+    }
+}
+
 /// Reads one column. That its name is the one that is meant is seen where assertions are on, as
 /// they are in tests: a statement always gives its columns in the same order.
 pub(super) fn column<'a, DB, Type, T>(row: &impl Row<'a, DB>, place: &mut usize, name: &str) -> Result<T>
@@ -35,6 +47,9 @@ macro_rules! by_place {
         $vis struct $name {
             $($field_vis $field: $type,)*
         }
+        impl $crate::store::sql::by_place::Columns for $name {
+            const NAMES: &'static [&'static str] = &[$($(by_place!(@name $field, $sql),)?)*];
+        }
         by_place!(@on "sqlite", diesel::sqlite::Sqlite, $name { $($field: $type $(as $sql)?,)* });
         by_place!(@on "postgres", diesel::pg::Pg, $name { $($field: $type $(as $sql)?,)* });
         by_place!(@on "mysql", diesel::mysql::Mysql, $name { $($field: $type $(as $sql)?,)* });
@@ -56,6 +71,7 @@ macro_rules! by_place {
             }
         }
     };
+    (@name $field:ident, $sql:ty) => { stringify!($field) };
     (@read $row:ident, $place:ident, $field:ident, $type:ty, $sql:ty) => {
         $crate::store::sql::by_place::column::<_, $sql, $type>($row, $place, stringify!($field))?
     };

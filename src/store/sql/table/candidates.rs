@@ -7,13 +7,14 @@ use super::marks::marks;
 use super::options::{OPTION_COLUMNS, of_trigger_with_options};
 use super::policies::policy;
 use super::row_beside::{OF_JOB, OF_TRIGGER, join, left_join};
-use super::trigger_row::{COLUMNS, CandidateRow, INTERVAL_COLUMNS, IntervalRow, is_of_interval, kinds};
+use super::trigger_row::{COLUMNS, CandidateRow, Interval, IntervalRow, KeyRow, is_of_interval, kinds};
 use super::waiting::{waiting, waiting_values};
 use super::{converted, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::row::{Candidate, DueQuery, TypeVersions};
 use crate::store::sql::backend::Backend;
+use crate::store::sql::by_place::Columns;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::Value;
 use crate::trigger::TriggerOrder;
@@ -153,8 +154,9 @@ impl SqlSession<'_, '_> {
         let intervals = candidates.iter().map(|c| &c.trigger).filter(|t| is_of_interval(t));
         let keys: Vec<_> = intervals.map(|t| t.key.clone()).collect();
         let head = format!(
-            "SELECT p.trigger_name AS trigger_name, p.trigger_group AS trigger_group, {INTERVAL_COLUMNS} \
-             FROM {{p}}SIMPROP_TRIGGERS p WHERE p.sched_name = ? AND"
+            "SELECT {}, {} FROM {{p}}SIMPROP_TRIGGERS p WHERE p.sched_name = ? AND",
+            KeyRow::select("p."),
+            Interval::select("p.")
         );
         let key = ["p.trigger_name", "p.trigger_group"];
         let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys), "")?;

@@ -5,7 +5,7 @@
 //! fires. PostgreSQL therefore compares names in the collation that this index alone has, and MySQL
 //! and SQLite are told the index's name.
 
-use super::fired_row::{COLUMNS, Row};
+use super::fired_row::{Row, columns};
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::sql::backend::Backend;
@@ -71,13 +71,13 @@ impl SqlSession<'_, '_> {
         let same = |name| format!(" AND {} = ?", column(self.backend(), name));
         let of_job = executing(self.backend(), "?") + &same("job_group") + &same("job_name");
         let values = [self.name(), job.group().into(), job.name().into()];
-        self.load(&format!("SELECT {COLUMNS} {of_job}"), &values)
+        self.load(&format!("SELECT {} {of_job}", columns()), &values)
     }
 
     /// The executing fires of these triggers, each for this job only.
     pub(super) fn load_executing(&mut self, triggers: &[(TriggerKey, JobKey)]) -> Result<Vec<Row>> {
         let backend = self.backend();
-        let head = format!("SELECT {COLUMNS} {} AND", executing(backend, "?"));
+        let head = format!("SELECT {} {} AND", columns(), executing(backend, "?"));
         let keys = ["job_group", "job_name", "is_nonconcurrent", "trigger_name", "trigger_group"].map(|name| {
             let is_in_other_form = ["is_nonconcurrent", "trigger_group"].contains(&name);
             if is_in_other_form { format!("f.{name}") } else { column(backend, name) }

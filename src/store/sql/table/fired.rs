@@ -1,7 +1,7 @@
 //! `FIRED_TRIGGERS` and its side table `CN_FENCES`.
 
 use super::executing::{job_executes, job_executes_alone};
-use super::fired_row::{COLUMNS, EntryId, INSERTED, Row, values};
+use super::fired_row::{EntryId, Row, WRITTEN, columns, values};
 use super::{BARE_KEY, JOB_KEY, converted, job_keys, texts, trigger_keys};
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
@@ -41,7 +41,7 @@ pub(super) const RESERVED_BY_OTHERS: &str = "FROM {p}FIRED_TRIGGERS f WHERE f.sc
 
 impl FiredRows for SqlSession<'_, '_> {
     fn fired(&mut self, which: FiredSelection<'_>) -> Result<Vec<FiredRow>> {
-        let of = |tail: &str| format!("SELECT {COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ?{tail}");
+        let of = |tail: &str| format!("SELECT {} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ?{tail}", columns());
         let limited = |limit: usize| Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
         let name = self.name();
         let rows: Vec<Row> = match which {
@@ -80,8 +80,8 @@ impl FiredRows for SqlSession<'_, '_> {
             }
             FiredSelection::Overdue { instance, before_ms, limit } => {
                 self.assert_trigger_access();
-                let text =
-                    format!("SELECT {COLUMNS} {RESERVED_BY_OTHERS} AND f.sched_time < ? ORDER BY f.sched_time LIMIT ?");
+                let late = "AND f.sched_time < ? ORDER BY f.sched_time LIMIT ?";
+                let text = format!("SELECT {} {RESERVED_BY_OTHERS} {late}", columns());
                 self.load(&text, &[name, instance.into(), before_ms.into(), limited(limit)])
             }
             FiredSelection::ExecutingOfTriggers(triggers) => self.load_executing(triggers),
@@ -106,7 +106,7 @@ impl FiredRows for SqlSession<'_, '_> {
         for (state, triggers) in ending {
             ended += self.delete_ending_triggers(triggers, *state)?;
         }
-        self.insert_rows("FIRED_TRIGGERS", &INSERTED, rows.iter().map(values).collect())?;
+        self.insert_rows("FIRED_TRIGGERS", WRITTEN, rows.iter().map(values).collect())?;
         Ok(ended)
     }
 
@@ -119,7 +119,7 @@ impl FiredRows for SqlSession<'_, '_> {
             all
         };
         let rows: Vec<_> = rows.iter().map(row).collect();
-        self.update_rows("FIRED_TRIGGERS", &["entry_id"], &["state"], &INSERTED, &rows)
+        self.update_rows("FIRED_TRIGGERS", &["entry_id"], &["state"], WRITTEN, &rows)
     }
 
     fn delete_fired(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
@@ -235,13 +235,13 @@ impl SqlSession<'_, '_> {
     fn begin_last_fires(&mut self, keys: &[TriggerKey], in_state: TriggerState, fires: &[FiredRow]) -> Result<usize> {
         let found = by_primary_key(&BARE_KEY, 2);
         let guard = and_guard(&format!("t.trigger_state = '{}'", in_state.name()));
-        let marks = vec!["?"; INSERTED.len()].join(", ");
+        let marks = vec!["?"; WRITTEN.len()].join(", ");
         let text = format!(
             "WITH gone AS (DELETE FROM {{p}}TRIGGERS AS t USING {found}{guard} RETURNING 1), \
              simple AS (DELETE FROM {{p}}SIMPLE_TRIGGERS AS t USING {found} RETURNING 1), \
              begun AS (INSERT INTO {{p}}FIRED_TRIGGERS (sched_name, {}) SELECT ?, v.* FROM unnest({marks}) AS v) \
              SELECT (SELECT count(*) FROM gone) AS triggers, (SELECT count(*) FROM simple) AS simple",
-            INSERTED.join(", "),
+            WRITTEN.join(", "),
         );
         let rows = trigger_keys(keys);
         let mut all = Vec::new();
@@ -250,7 +250,7 @@ impl SqlSession<'_, '_> {
             all.extend(transpose(rows.clone(), 2));
         }
         all.push(self.name());
-        all.extend(transpose(fires.iter().map(values).collect(), INSERTED.len()));
+        all.extend(transpose(fires.iter().map(values).collect(), WRITTEN.len()));
         let begun: Vec<Begun> = self.load(&text, &all)?;
         let count = |of: fn(&Begun) -> i64| begun.first().map_or(0, |row| usize::try_from(of(row)).unwrap_or(0));
         if count(|row| row.simple) < keys.len() {

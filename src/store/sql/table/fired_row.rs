@@ -2,7 +2,7 @@
 
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{FiredRow, FiredState};
-use crate::store::sql::by_place::by_place;
+use crate::store::sql::by_place::{Columns, by_place};
 use crate::store::sql::statement::{Flag, FlagType, Value};
 use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 
@@ -51,25 +51,13 @@ fn state(text: &str) -> FiredState {
     if text == FiredState::Acquired.name() { FiredState::Acquired } else { FiredState::Executing }
 }
 
-pub(super) const COLUMNS: &str = "entry_id AS entry_id, trigger_name AS trigger_name, trigger_group AS trigger_group, instance_name AS \
-     instance_name, fired_time AS fired_time, sched_time AS sched_time, priority AS priority, state AS state, \
-     job_name AS job_name, job_group AS job_group, is_nonconcurrent AS is_nonconcurrent, requests_recovery AS \
-     requests_recovery";
+/// The columns as they are written.
+pub(super) const WRITTEN: &[&str] = Row::NAMES;
 
-pub(super) const INSERTED: [&str; 12] = [
-    "entry_id",
-    "trigger_name",
-    "trigger_group",
-    "instance_name",
-    "fired_time",
-    "sched_time",
-    "priority",
-    "state",
-    "job_name",
-    "job_group",
-    "is_nonconcurrent",
-    "requests_recovery",
-];
+/// The columns as they are read.
+pub(super) fn columns() -> String {
+    Row::select("")
+}
 
 pub(super) fn values(row: &FiredRow) -> Vec<Value> {
     vec![

@@ -1,7 +1,7 @@
 //! `CN_HISTORY`: what became of fires.
 
 use super::declared::{select_of, values, written};
-use super::fired_row::{COLUMNS as FIRED_COLUMNS, EntryId, Row as FiredColumns};
+use super::fired_row::{self, EntryId, Row as FiredColumns};
 use super::{JOB_KEY, job_keys, texts};
 use crate::error::{Error, FailureClass, Result};
 use crate::hash::HashMap;
@@ -154,7 +154,7 @@ impl SqlSession<'_, '_> {
         }
         let ids = texts(ids);
         // Under the lock nobody else deletes: what is there now is what the DELETE takes.
-        let head = format!("SELECT {FIRED_COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND");
+        let head = format!("SELECT {} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ? AND", fired_row::columns());
         let there = self.load_for_keys(&head, &[self.name()], &["entry_id"], &ids, "")?;
         self.delete_rows("FIRED_TRIGGERS", &["entry_id"], &ids, "")?;
         self.write_moved(there, ends)
@@ -209,7 +209,7 @@ impl SqlSession<'_, '_> {
 
     fn move_on_sqlite(&mut self, ids: &[String], ends: Vec<EndRow>) -> Result<Vec<String>> {
         let head = "DELETE FROM {p}FIRED_TRIGGERS WHERE sched_name = ? AND";
-        let tail = format!(" RETURNING {FIRED_COLUMNS}");
+        let tail = format!(" RETURNING {}", fired_row::columns());
         let gone: Vec<FiredColumns> = self.load_for_keys(head, &[self.name()], &["entry_id"], &texts(ids), &tail)?;
         self.write_moved(gone, ends)
     }

@@ -12,7 +12,7 @@ use crate::hash::HashMap;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{ListingRows, Session};
 use crate::store::row::{Grouped, JobQuery, JobRow, ListOrder, Listed, RecurrenceRow, TriggerQuery, TriggerSummary};
-use crate::store::sql::by_place::by_place;
+use crate::store::sql::by_place::{Columns, by_place};
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Name, Value};
 use crate::trigger::DEFAULT_PRIORITY;
@@ -157,13 +157,8 @@ impl ListingRows for SqlSession<'_, '_> {
         };
         conditions.add(&format!(" ORDER BY {order}"), []);
         conditions.limit(query.limit);
-        let text = format!(
-            "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group, t.job_name AS job_name, \
-             t.job_group AS job_group, t.next_fire_time AS next_fire_time, t.prev_fire_time AS prev_fire_time, \
-             t.priority AS priority, t.trigger_state AS trigger_state, t.trigger_type AS trigger_type, \
-             t.misfire_instr AS misfire_instr FROM {{p}}TRIGGERS t WHERE t.sched_name = ?{}",
-            conditions.text
-        );
+        let text =
+            format!("SELECT {} FROM {{p}}TRIGGERS t WHERE t.sched_name = ?{}", Row::select("t."), conditions.text);
         let mut rows: Vec<TriggerSummary> = converted(self.load::<Row>(&text, &conditions.values)?);
         self.fill_in_misfires(&mut rows)?;
         Ok(rows)

@@ -1,6 +1,6 @@
 //! Everything, page by page, for `doctor` and for the invariants.
 
-use super::fired_row::{COLUMNS as FIRED_COLUMNS, Row as FiredColumns};
+use super::fired_row::{self, Row as FiredColumns};
 use super::schedules::KIND_TABLES;
 use super::trigger_row::KeyRow;
 use super::{BARE_KEY, JOB_KEY, converted, trigger_keys};
@@ -42,7 +42,8 @@ impl SnapshotRows for SqlSession<'_, '_> {
             }
             2 => {
                 let (tail, values) = self.page(&["entry_id"], &place.after);
-                let text = format!("SELECT {FIRED_COLUMNS} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ?{tail}");
+                let text =
+                    format!("SELECT {} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ?{tail}", fired_row::columns());
                 let rows: Vec<FiredColumns> = self.load(&text, &values)?;
                 let last = rows.last().map(|row| vec![row.entry_id.clone()]);
                 (rows.len(), last, into.fired.extend(rows.into_iter().map(FiredRow::from)))

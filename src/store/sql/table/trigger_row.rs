@@ -28,10 +28,6 @@ pub(super) fn kinds(backend: Backend) -> String {
     simple + &left_join(backend, "CRON_TRIGGERS", "c", "t", OF_TRIGGER)
 }
 
-pub(super) const INTERVAL_COLUMNS: &str = "p.str_prop_1 AS str_prop_1, p.str_prop_2 AS str_prop_2, \
-     p.str_prop_3 AS str_prop_3, p.int_prop_1 AS int_prop_1, p.int_prop_2 AS int_prop_2, p.long_prop_1 AS \
-     long_prop_1, p.bool_prop_1 AS bool_prop_1, p.bool_prop_2 AS bool_prop_2";
-
 /// The kinds that this version fires.
 pub(super) const KNOWN_KIND: &str = "t.trigger_type IN ('SIMPLE', 'CRON', 'CAL_INT', 'DAILY_I', 'RRULE', 'RRULE_IG')";
 

@@ -4,7 +4,7 @@ use super::executing::{job_executes, trigger_executes};
 use super::options::OPTION_COLUMNS;
 use super::recurrences::{RECURRENCE_COLUMNS, type_and_misfire};
 use super::row_beside::{OF_TRIGGER, left_join};
-use super::trigger_row::{COLUMNS, INTERVAL_COLUMNS, KeyRow, WholeRow, kinds, quoted};
+use super::trigger_row::{COLUMNS, Interval, KeyRow, WholeRow, kinds, quoted};
 use super::waiting::misfired;
 use super::{BARE_KEY, NO_TIME, converted, job_keys, texts, trigger_keys};
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::store::database::{EndingTrigger, TriggerRows};
 use crate::store::row::{Advance, Candidate, CandidateSelection, Selection, TriggerRow, TriggerSelection};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{and_guard, by_job, by_primary_key, transpose};
-use crate::store::sql::by_place::by_place;
+use crate::store::sql::by_place::{Columns, by_place};
 use crate::store::sql::dialect;
 use crate::store::sql::session::SqlSession;
 use crate::store::sql::statement::{Count, Value};
@@ -271,8 +271,9 @@ impl TriggerRows for SqlSession<'_, '_> {
 /// Triggers with whatever their kinds have, up to the condition.
 fn whole_rows(backend: Backend) -> String {
     format!(
-        "SELECT {COLUMNS}, {OPTION_COLUMNS}, {INTERVAL_COLUMNS}, {RECURRENCE_COLUMNS} \
+        "SELECT {COLUMNS}, {OPTION_COLUMNS}, {}, {RECURRENCE_COLUMNS} \
          FROM {{p}}TRIGGERS t{}{}{}{} WHERE",
+        Interval::select("p."),
         kinds(backend),
         left_join(backend, "SIMPROP_TRIGGERS", "p", "t", OF_TRIGGER),
         left_join(backend, "CN_RECURRENCES", "u", "t", OF_TRIGGER),
