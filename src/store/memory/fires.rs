@@ -1,11 +1,12 @@
 //! Fired rows and fences in maps.
 
-use super::{MemorySession, history};
+use super::MemorySession;
 use crate::error::{FailureClass, Result};
 use crate::key::{JobKey, TriggerKey};
 use crate::store::database::{EndingTriggers, FiredRows, Owner, TriggerRows};
 use crate::store::row::{
-    EndRow, FenceRow, FiredRow, FiredSelection, FiredState, RecoveryRow, ReservationSelection, Selection, TriggerRow,
+    EndRow, FenceRow, FiredRow, FiredSelection, FiredState, HistoryRow, RecoveryRow, ReservationSelection, Selection,
+    TriggerRow,
 };
 use crate::trigger::TriggerState::{Blocked, PausedBlocked};
 use std::collections::BTreeSet;
@@ -125,7 +126,7 @@ impl FiredRows for MemorySession<'_> {
             let end = ends.next_if(|end| end.fire_id == *id);
             let Some((key, fired)) = self.tables.fired.remove(id.as_str()) else { continue };
             if let Some(end) = end {
-                self.tables.history.put(Arc::clone(key), history::row(&fired, end));
+                self.tables.history.put(Arc::clone(key), HistoryRow::of(Arc::unwrap_or_clone(fired), end));
             }
             there.push(id.clone());
         }

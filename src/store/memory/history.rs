@@ -5,7 +5,7 @@ use super::declared_tables::DeclaredTable;
 use crate::error::Result;
 use crate::key::JobKey;
 use crate::store::database::HistoryRows;
-use crate::store::row::{Cell, EndRow, FiredRow, HistoryOf, HistoryQuery, HistoryRow, LogRow, Table, TableDef};
+use crate::store::row::{Cell, HistoryOf, HistoryQuery, HistoryRow, LogRow, Table, TableDef};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -59,27 +59,5 @@ impl MemorySession<'_> {
         rows.sort_by_key(|row| Reverse((row.ended_ms, &row.fire_id)));
         rows.truncate(query.limit.unwrap_or(usize::MAX));
         rows
-    }
-}
-
-/// The row of a fire that has ended.
-pub(super) fn row(fired: &FiredRow, end: EndRow) -> HistoryRow {
-    HistoryRow {
-        fire_id: end.fire_id,
-        trigger: fired.trigger.clone(),
-        job: fired.job.clone(),
-        job_type: end.job_type,
-        instance: Some(fired.instance.clone()),
-        scheduled_ms: fired.scheduled_ms,
-        fired_ms: Some(fired.fired_ms),
-        ended_ms: end.ended_ms,
-        run_ms: end.run_ms,
-        outcome: end.outcome,
-        attempt: end.attempt,
-        root_fire_id: end.root_fire_id,
-        error: end.error,
-        result: end.result,
-        marks: end.marks,
-        address: None,
     }
 }

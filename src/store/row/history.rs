@@ -1,5 +1,6 @@
 //! The rows of the history.
 
+use super::FiredRow;
 use super::table::{Cell, Column, Kind, NotStored, ToCells, columns, table};
 use crate::epoch::{length, moment};
 use crate::job::{FireOutcome, RunMarks};
@@ -110,6 +111,28 @@ impl Column for RunMarks {
 }
 
 impl HistoryRow {
+    /// The row of a fire that has ended.
+    pub(in crate::store) fn of(fired: FiredRow, end: EndRow) -> Self {
+        Self {
+            fire_id: fired.fire_id,
+            trigger: fired.trigger,
+            job: fired.job,
+            instance: Some(fired.instance),
+            scheduled_ms: fired.scheduled_ms,
+            fired_ms: Some(fired.fired_ms),
+            job_type: end.job_type,
+            ended_ms: end.ended_ms,
+            run_ms: end.run_ms,
+            outcome: end.outcome,
+            attempt: end.attempt,
+            root_fire_id: end.root_fire_id,
+            error: end.error,
+            result: end.result,
+            marks: end.marks,
+            address: None,
+        }
+    }
+
     /// The time that the fire stood for.
     pub fn scheduled_fire_time(&self) -> DateTime<Utc> {
         moment(self.scheduled_ms)

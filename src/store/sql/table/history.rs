@@ -85,27 +85,6 @@ fn joined_values(end: &EndRow, columns: usize) -> Vec<Value> {
     row
 }
 
-fn row(fired: FiredRow, end: EndRow) -> HistoryRow {
-    HistoryRow {
-        fire_id: fired.fire_id,
-        trigger: fired.trigger,
-        job: fired.job,
-        job_type: end.job_type,
-        instance: Some(fired.instance),
-        scheduled_ms: fired.scheduled_ms,
-        fired_ms: Some(fired.fired_ms),
-        ended_ms: end.ended_ms,
-        run_ms: end.run_ms,
-        outcome: end.outcome,
-        attempt: end.attempt,
-        root_fire_id: end.root_fire_id,
-        error: end.error,
-        result: end.result,
-        marks: end.marks,
-        address: None,
-    }
-}
-
 /// `INSERT INTO … (…)` and the columns of the fired row `f`, to be followed by those of the end.
 fn insert_from(fired: &str, of_end: &[&str]) -> (String, String) {
     let ours: Vec<&str> = OF_FIRED.iter().map(|(_, ours)| *ours).chain(of_end.iter().copied()).collect();
@@ -187,7 +166,7 @@ impl SqlSession<'_, '_> {
         for fired in gone.into_iter().map(FiredRow::from) {
             there.push(fired.fire_id.clone());
             if let Some(end) = ends.remove(&fired.fire_id) {
-                rows.push(row(fired, end));
+                rows.push(HistoryRow::of(fired, end));
             }
         }
         // The columns of marks are the last.
