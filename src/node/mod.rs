@@ -1,8 +1,11 @@
 //! Node: what a node of the cluster says of itself, and how its machine is doing.
 
+mod identity;
 mod labels;
 mod role;
 
+#[doc(hidden)]
+pub use identity::NodeIdentity;
 pub use labels::{Labels, LabelsError};
 pub use role::{NodeActivity, NodeRole};
 

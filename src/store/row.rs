@@ -59,7 +59,7 @@ pub use node::{IncarnationRow, InstanceProcessRow, NodeRow};
 pub use outages::{Outage, RecoveryModeRow};
 pub use parked::{Parked, ParkedRow};
 pub use paused::PausedGroupRow;
-pub use placement::{BlacklistKind, BlacklistRow, Exclusions, GroupRuns, LimitRow, NodePlace, PlacementView};
+pub use placement::{BlacklistKind, BlacklistRow, Exclusions, GroupRuns, LimitRow, PlacementView};
 pub use prefetched::{BegunRow, GoneTrigger, PrefetchedFire, PrefetchedRow};
 pub use recovery::RecoveryRow;
 pub use selection::{

@@ -2,9 +2,10 @@
 
 use super::MemorySession;
 use crate::error::Result;
+use crate::node::NodeIdentity;
 use crate::rules::strategy::{is_for, may_be_tick};
 use crate::store::database::PlacementRows;
-use crate::store::row::{Exclusions, FiredState, GroupRuns, NodePlace, NodeRow, PlacementView, TriggerRow};
+use crate::store::row::{Exclusions, FiredState, GroupRuns, NodeRow, PlacementView, TriggerRow};
 
 impl MemorySession<'_> {
     pub(super) fn is_excluded(&self, trigger: &TriggerRow, excluded: &Exclusions) -> bool {
@@ -18,15 +19,9 @@ impl MemorySession<'_> {
 impl PlacementRows for MemorySession<'_> {
     fn placement_view(&mut self) -> Result<PlacementView> {
         self.reads()?;
-        let place = |row: NodeRow| NodePlace {
-            instance: row.instance,
-            node_name: row.info.node_name,
-            labels: row.info.labels,
-            role: row.info.role,
-            activity: row.info.activity,
-        };
+        let identity = |row: NodeRow| NodeIdentity::of_info(row.instance, &row.info);
         Ok(PlacementView {
-            nodes: self.tables.rows().map(place).collect(),
+            nodes: self.tables.rows().map(identity).collect(),
             blacklist: self.tables.rows().collect(),
             limits: self.tables.rows().collect(),
         })

@@ -5,9 +5,10 @@ use crate::error::Result;
 use crate::hash::HashMap;
 use crate::job::{JobDetail, Placement};
 use crate::key::JobKey;
+use crate::node::NodeIdentity;
 use crate::rules::failover::is_dead;
-use crate::rules::placement::{ClusterView, NodeIdentity, Refusal, Verdict, Work, decide};
-use crate::store::row::{InstanceRow, InstanceSelection, JobSelection, NodePlace, PlacementView};
+use crate::rules::placement::{ClusterView, Refusal, Verdict, Work, decide};
+use crate::store::row::{InstanceRow, InstanceSelection, JobSelection, PlacementView};
 use crate::store::{ClusterPlacement, Session};
 use std::collections::BTreeSet;
 
@@ -105,17 +106,11 @@ impl ClusterPlacement<'_> {
 }
 
 /// The identities of these instances, by what they say of themselves.
-pub(in crate::store) fn identities(said: Vec<NodePlace>, instances: &[InstanceRow]) -> Vec<NodeIdentity> {
-    let mut said: HashMap<String, NodePlace> = said.into_iter().map(|place| (place.instance.clone(), place)).collect();
-    let identity = |row: &InstanceRow| match said.remove(&row.name).filter(|_| row.incarnation.is_some()) {
-        Some(place) => NodeIdentity {
-            instance: place.instance,
-            node_name: Some(place.node_name),
-            labels: Some(place.labels),
-            role: place.role,
-            activity: place.activity,
-        },
-        None => NodeIdentity::of_instance(&row.name),
+pub(in crate::store) fn identities(said: Vec<NodeIdentity>, instances: &[InstanceRow]) -> Vec<NodeIdentity> {
+    let mut said: HashMap<String, NodeIdentity> = said.into_iter().map(|node| (node.instance.clone(), node)).collect();
+    let identity = |row: &InstanceRow| {
+        let of_ours = said.remove(&row.name).filter(|_| row.incarnation.is_some());
+        of_ours.unwrap_or_else(|| NodeIdentity::of_instance(&row.name))
     };
     instances.iter().map(identity).collect()
 }

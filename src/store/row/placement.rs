@@ -3,34 +3,19 @@
 
 use super::table::{columns, table};
 use crate::epoch::moment;
-use crate::node::{Labels, NodeActivity, NodeRole};
+use crate::node::NodeIdentity;
 use crate::words::words;
 use chrono::{DateTime, Utc};
 
 /// The nodes, those of them that take no work, and the limits: the rows that a check-in reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlacementView {
-    /// The places of the nodes, by what the nodes say of themselves.
-    pub nodes: Vec<NodePlace>,
+    /// The nodes, by what they say of themselves.
+    pub nodes: Vec<NodeIdentity>,
     /// The nodes that take no work.
     pub blacklist: Vec<BlacklistRow>,
     /// The limits of groups.
     pub limits: Vec<LimitRow>,
-}
-
-/// The place and the purpose of a node: a part of its row of `CN_NODES`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodePlace {
-    /// The instance's name.
-    pub instance: String,
-    /// The name of its machine or place.
-    pub node_name: String,
-    /// The labels that set the node apart from others.
-    pub labels: Labels,
-    /// The role, which says whether the node runs jobs at all.
-    pub role: NodeRole,
-    /// The activity of the node at its last check-in.
-    pub activity: NodeActivity,
 }
 
 table! {

@@ -1,7 +1,7 @@
 //! The rows of members, and of what decides where work may run: several tables in one statement.
 
-use crate::node::{Labels, NodeActivity, NodeRole};
-use crate::store::row::{BlacklistKind, BlacklistRow, InstanceRow, LimitRow, NodePlace, PlacementView};
+use crate::node::{NodeActivity, NodeIdentity, NodeRole};
+use crate::store::row::{BlacklistKind, BlacklistRow, InstanceRow, LimitRow, PlacementView};
 use crate::store::sql::by_place::by_place;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
@@ -88,10 +88,10 @@ pub(super) fn placement_view(rows: Vec<Place>) -> PlacementView {
     for row in rows {
         let made_ms = row.made_ms.unwrap_or(0);
         match row.what.as_str() {
-            "member" => found.nodes.extend(row.first.map(|node_name| NodePlace {
+            "member" => found.nodes.extend(row.first.map(|node_name| NodeIdentity {
                 instance: row.name,
-                node_name,
-                labels: row.second.and_then(|labels| labels.parse::<Labels>().ok()).unwrap_or_default(),
+                node_name: Some(node_name),
+                labels: Some(row.second.and_then(|labels| labels.parse().ok()).unwrap_or_default()),
                 role: row.third.and_then(|role| NodeRole::from_name(&role)).unwrap_or_default(),
                 activity: row.fifth.and_then(|activity| NodeActivity::from_name(&activity)).unwrap_or_default(),
             })),
