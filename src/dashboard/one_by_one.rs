@@ -5,7 +5,6 @@ use super::errors::status_of;
 use super::keys::Subject;
 use crate::error::{Error, Result};
 use crate::key::{JobKey, TriggerKey};
-use crate::monitoring::InstanceStatus;
 use crate::report;
 use crate::store::JobStore;
 use crate::trigger::TriggerState;
@@ -83,10 +82,7 @@ fn refusal(key: &TriggerKey, state: TriggerState, verb: &str) -> Option<String> 
 }
 
 fn is_node(store: &JobStore, name: &str) -> Result<bool> {
-    let is_it = |node: &InstanceStatus| {
-        node.instance == name || node.node.as_ref().is_some_and(|row| row.info.node_name == name)
-    };
-    Ok(store.upkeep().instances()?.iter().any(is_it))
+    Ok(store.upkeep().instances()?.iter().any(|node| node.is_named(name)))
 }
 
 fn no_node(name: &str) -> Reason {

@@ -6,7 +6,6 @@ use crate::failure::Outcome;
 use crate::output::{Output, or_dash, time};
 use crate::page::Paging;
 use crate::value::{self, With};
-use carnelian::monitoring::InstanceStatus;
 use carnelian::placement::{BlacklistEntry, BlacklistRow, LabelRule, LimitRow, Placement, Strategy};
 use carnelian::store::JobStore;
 use carnelian::store::row::BlacklistKind;
@@ -135,10 +134,7 @@ pub fn drain(store: &JobStore, output: Output, options: &Drain) -> Outcome {
 
 /// Warns of an order about a node that nobody knows.
 fn warn_if_unknown(store: &JobStore, output: Output, node: &str) -> Outcome {
-    let is_it = |known: &InstanceStatus| {
-        known.instance == node || known.node.as_ref().is_some_and(|row| row.info.node_name == node)
-    };
-    if !store.upkeep().instances()?.iter().any(is_it) {
+    if !store.upkeep().instances()?.iter().any(|known| known.is_named(node)) {
         output.warn(&format!("no node `{node}` has checked in: one of that name takes no work when it comes"));
     }
     Ok(())

@@ -36,15 +36,12 @@ impl Upkeep<'_> {
         let (members, placement) = s.read_members()?;
         let now_ms = members.now_ms;
         let mut reports = NodeReports::new(s.rows().list()?, placement.blacklist);
-        let status = |row: InstanceRow| InstanceStatus {
-            alive: !is_dead(&row, millis(self.store.tolerance()), now_ms),
-            takes_work: reports.takes_work(&row, now_ms),
-            running: fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count(),
-            foreign: row.incarnation.is_none(),
-            last_checkin: moment(row.last_checkin_ms),
-            checkin_interval: length(row.checkin_interval_ms),
-            node: reports.take(&row),
-            instance: row.name,
+        let status = |row: InstanceRow| {
+            let alive = !is_dead(&row, millis(self.store.tolerance()), now_ms);
+            let takes_work = reports.takes_work(&row, now_ms);
+            let running = fired.iter().filter(|f| f.instance == row.name && f.state == FiredState::Executing).count();
+            let node = reports.take(&row);
+            InstanceStatus::of(row, alive, takes_work, running, node)
         };
         Ok((members.instances.into_iter().map(status).collect(), now_ms))
     }

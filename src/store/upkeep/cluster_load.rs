@@ -1,7 +1,7 @@
 //! The load of a cluster, in one statement whose cost has a bound.
 
 use super::InstanceStatus;
-use crate::epoch::{length, millis, moment};
+use crate::epoch::millis;
 use crate::error::Result;
 use crate::rules::failover::is_dead;
 use crate::store::placement::takes_work;
@@ -71,16 +71,8 @@ impl Upkeep<'_> {
             if alive && instance.incarnation.is_some() && comes_first {
                 longest_serving = Some((instance.joined, instance.name.clone()));
             }
-            instances.push(InstanceStatus {
-                alive,
-                takes_work: takes_work(&instance, row.infos.get(&instance.name), &row.blacklist, now_ms),
-                running,
-                foreign: instance.incarnation.is_none(),
-                instance: instance.name,
-                last_checkin: moment(instance.last_checkin_ms),
-                checkin_interval: length(instance.checkin_interval_ms),
-                node: None,
-            });
+            let takes_work = takes_work(&instance, row.infos.get(&instance.name), &row.blacklist, now_ms);
+            instances.push(InstanceStatus::of(instance, alive, takes_work, running, None));
         }
         let overdue = row.overdue.min(most);
         let longest_serving = longest_serving.map(|(_, name)| name);

@@ -1,7 +1,8 @@
 //! Status: the nodes of a cluster and their fires, as their rows show them.
 
+use crate::epoch::{length, moment};
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::{FiredState, NodeRow, Progress};
+use crate::store::row::{FiredState, InstanceRow, NodeRow, Progress};
 use chrono::{DateTime, Utc};
 use std::time::Duration;
 
@@ -79,6 +80,25 @@ pub struct InstanceStatus {
 }
 
 impl InstanceStatus {
+    /// The node of a row.
+    pub(super) fn of(row: InstanceRow, alive: bool, takes_work: bool, running: usize, node: Option<NodeRow>) -> Self {
+        Self {
+            alive,
+            takes_work,
+            running,
+            foreign: row.incarnation.is_none(),
+            last_checkin: moment(row.last_checkin_ms),
+            checkin_interval: length(row.checkin_interval_ms),
+            node,
+            instance: row.name,
+        }
+    }
+
+    /// True if `name` is the node's instance id or its node name.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.instance == name || self.node.as_ref().is_some_and(|row| row.info.node_name == name)
+    }
+
     /// True if the node is alive and takes work: alarms, `check` and the report of an outage count
     /// such nodes.
     pub fn is_working(&self) -> bool {
