@@ -1,9 +1,10 @@
 //! Everything, page by page, for `doctor` and for the invariants.
 
 use super::fired_row::{self, Row as FiredColumns};
+use super::place::{after_place, place_values};
 use super::schedules::KIND_TABLES;
 use super::trigger_row::KeyRow;
-use super::{BARE_KEY, JOB_KEY, converted, trigger_keys};
+use super::{BARE_KEY, converted, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::database::{ClusterRows, Session, SnapshotRows};
@@ -27,36 +28,39 @@ by_place! {
 
 impl SnapshotRows for SqlSession<'_, '_> {
     fn snapshot_page(&mut self, place: &mut SnapshotPlace, into: &mut Snapshot) -> Result<bool> {
+        let columns: &[&str] = match place.part {
+            0 => &["t.trigger_name", "t.trigger_group"],
+            1 => &["j.job_name", "j.job_group"],
+            2 => &["entry_id"],
+            3 => &["origin_fire_id"],
+            _ => &["k.trigger_name", "k.trigger_group"],
+        };
+        let (tail, values) = self.page(columns, &place.after);
         let read = match place.part {
             0 => {
-                let (tail, values) = self.page(&["t.trigger_name", "t.trigger_group"], &place.after);
                 let rows = self.load_triggers(&format!("t.sched_name = ?{tail}"), &values)?;
                 let last = rows.last().map(|row| vec![row.key.name().to_owned(), row.key.group().to_owned()]);
                 (rows.len(), last, into.triggers.extend(rows))
             }
             1 => {
-                let (tail, values) = self.page(&JOB_KEY.map(|column| ["j.", column].concat()), &place.after);
                 let rows = self.load_jobs(&tail, &values)?;
                 let last = rows.last().map(|row| vec![row.key.name().to_owned(), row.key.group().to_owned()]);
                 (rows.len(), last, into.jobs.extend(rows))
             }
             2 => {
-                let (tail, values) = self.page(&["entry_id"], &place.after);
-                let text =
-                    format!("SELECT {} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ?{tail}", fired_row::columns());
+                let columns = fired_row::columns();
+                let text = format!("SELECT {columns} FROM {{p}}FIRED_TRIGGERS WHERE sched_name = ?{tail}");
                 let rows: Vec<FiredColumns> = self.load(&text, &values)?;
                 let last = rows.last().map(|row| vec![row.entry_id.clone()]);
                 (rows.len(), last, into.fired.extend(rows.into_iter().map(FiredRow::from)))
             }
             3 => {
-                let (tail, values) = self.page(&["origin_fire_id"], &place.after);
                 let rows: Vec<RecoveryRow> = self.rows_after::<RecoveryRow>(&tail, &values)?;
                 let last = rows.last().map(|row| vec![row.origin_fire_id.clone()]);
                 (rows.len(), last, into.recoveries.extend(rows))
             }
             part => match KIND_TABLES.get(part - 4) {
                 Some(table) => {
-                    let (tail, values) = self.page(&BARE_KEY.map(|column| ["k.", column].concat()), &place.after);
                     let text = format!(
                         "SELECT k.trigger_name AS trigger_name, k.trigger_group AS trigger_group, (SELECT COUNT(*) \
                          FROM {{p}}TRIGGERS t WHERE t.sched_name = k.sched_name AND t.trigger_name = k.trigger_name \
@@ -117,17 +121,16 @@ impl SqlSession<'_, '_> {
     /// The end of a statement that reads the page behind the row of a key, in the order of these
     /// columns, which begin an index: whatever was read before, the page costs the same. The values
     /// come with the text, the scheduler's name first.
-    fn page(&self, columns: &[impl AsRef<str>], after: &[String]) -> (String, Vec<Value>) {
+    fn page(&self, columns: &[&str], after: &[String]) -> (String, Vec<Value>) {
         let mut values = vec![self.name()];
-        let columns: Vec<&str> = columns.iter().map(AsRef::as_ref).collect();
-        let behind = match (columns.as_slice(), after) {
+        let behind = match (columns, after) {
             ([first], [a]) => {
                 values.push(a.into());
                 format!(" AND {first} > ?")
             }
             ([first, second], [a, b]) => {
-                values.extend([a.into(), a.into(), b.into()]);
-                format!(" AND {first} >= ? AND ({first} > ? OR {second} > ?)")
+                values.extend(place_values(a, b));
+                format!(" AND {}", after_place(first, second))
             }
             _ => String::new(),
         };
