@@ -2,7 +2,6 @@
 
 use super::claim::{SeenTrigger, still_free};
 use super::firable::Firable;
-use super::fire_batch::FireBatch;
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::epoch::millis;
 use crate::error::{Error, Result};
@@ -77,13 +76,21 @@ impl Firing<'_> {
         if self.store.polling_strategy().unwrap_or_default() == PollingStrategy::LockAndFetch {
             return self.acquire_by_claims(owner, request);
         }
-        let outcome = self.store.retrying_or_doubt(
-            "acquire triggers",
-            TxMode::BesideClaims,
-            &mut |s| self.acquire_in_session(s, owner, request, None),
-            &mut |s, acquisition| Ok(self.is_there(s, acquisition)?.unwrap_or(true)),
-        )?;
-        Ok(Acquisition::of(outcome, false))
+        self.acquiring("acquire triggers", TxMode::BesideClaims, &mut |s| {
+            self.acquire_in_session(s, owner, request, None)
+        })
+    }
+
+    /// Acquires by one transaction; one that has taken nothing counts as committed.
+    pub(super) fn acquiring(
+        &self,
+        purpose: &'static str,
+        mode: TxMode,
+        work: &mut dyn FnMut(&mut dyn Session) -> Result<Acquisition>,
+    ) -> Result<Acquisition> {
+        let happened: &mut dyn FnMut(&mut dyn Session, &Acquisition) -> Result<bool> =
+            &mut |s, acquisition| Ok(self.is_there(s, acquisition)?.unwrap_or(true));
+        Ok(Acquisition::of(self.store.retrying_or_doubt(purpose, mode, work, happened)?, false))
     }
 
     /// Takes due triggers under the lock; of those that were seen before, if that was looked for.
@@ -115,9 +122,8 @@ impl Firing<'_> {
         let outlives_process = self.store.database().outlives_process();
         let prefetches =
             request.prefetch.is_some() && (outlives_process || s.instances(InstanceSelection::All)?.len() > 1);
-        let mut batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        let mut batch = self.batch(owner, now_ms);
         batch.leaves_batch = prefetches;
-        batch.revives = self.store.settings.recovery.revive_one_shots;
         deferred.into_iter().for_each(|deferred| batch.defer(deferred));
         let fan_out = self.decide_parts(s, &mut batch, ticks, now_ms, &mut acquisition.unreadable)?;
         let mut reserved = Vec::new();

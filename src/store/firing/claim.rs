@@ -1,7 +1,6 @@
 //! Claim: due triggers are looked for without the lock, and taken by locking their rows.
 
 use super::firable::Firable;
-use super::fire_batch::FireBatch;
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
 use crate::hash::HashMap;
@@ -48,14 +47,11 @@ impl Firing<'_> {
             acquisition = Acquisition { unreserved_ms, ..self.claim(owner, request, &claimable)? };
         }
         if !others.is_empty() && acquisition.doubt.is_none() {
-            let outcome = self.store.retrying_or_doubt(
-                "acquire triggers",
-                TxMode::BesideClaims,
-                &mut |s| self.acquire_in_session(s, owner, request, Some(&others)),
-                &mut |s, acquisition| Ok(self.is_there(s, acquisition)?.unwrap_or(true)),
-            );
-            match outcome {
-                Ok(outcome) => acquisition.add(Acquisition::of(outcome, false)),
+            let more = self.acquiring("acquire triggers", TxMode::BesideClaims, &mut |s| {
+                self.acquire_in_session(s, owner, request, Some(&others))
+            });
+            match more {
+                Ok(more) => acquisition.add(more),
                 // A claim of a node that was declared dead since is its successor's.
                 Err(error) if acquisition.fired.is_empty() || error.is_fenced() => return Err(error),
                 // Fires that have begun must run; the next poll finds the others again.
@@ -134,13 +130,9 @@ impl Firing<'_> {
         let first_fence = self.store.at_least_once("draw fences", TxMode::OwnRows, |s| {
             s.draw_fences(Some(owner), seen.len())?.ok_or_else(|| fenced(owner))
         })?;
-        let outcome = self.store.retrying_or_doubt(
-            "claim triggers",
-            TxMode::Claiming,
-            &mut |s| self.claim_in_session(s, owner, request, seen, first_fence),
-            &mut |s, acquisition| Ok(self.is_there(s, acquisition)?.unwrap_or(true)),
-        )?;
-        Ok(Acquisition::of(outcome, false))
+        self.acquiring("claim triggers", TxMode::Claiming, &mut |s| {
+            self.claim_in_session(s, owner, request, seen, first_fence)
+        })
     }
 
     fn claim_in_session(
@@ -171,9 +163,8 @@ impl Firing<'_> {
         let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
-        let mut batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        let mut batch = self.batch(owner, now_ms);
         batch.leaves_batch = request.prefetch.is_some();
-        batch.revives = self.store.settings.recovery.revive_one_shots;
         let claimable = chosen.into_iter().filter(|one| is_due(one) && self.is_claimable(one));
         (first_fence..)
             .zip(claimable)

@@ -50,9 +50,8 @@ impl Firing<'_> {
         let now_ms = self.note_time(s.now_ms()?);
         let first_fence = s.draw_fences(Some(owner), reservations.len())?.ok_or_else(|| fenced(owner))?;
         let mut reserved = self.read_reserved(s, reservations)?;
-        let mut batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        let mut batch = self.batch(owner, now_ms);
         batch.precommits = true;
-        batch.revives = self.store.settings.recovery.revive_one_shots;
         let mut admission = self.node.admission_filter(s, &owner.instance, now_ms)?;
         let (mut begun, mut given_back, mut yielded) = (Vec::new(), Vec::new(), Vec::new());
         for (fence, reservation) in (first_fence..).zip(reservations) {

@@ -17,7 +17,7 @@ use crate::store::database::{EndingTrigger, EndingTriggers};
 use crate::store::row::{
     Advance, Candidate, FiredRow, FiredState, PrefetchedFire, ReservationSelection, Selection, StoredOptionsRow,
 };
-use crate::store::{Owner, Session};
+use crate::store::{Firing, Owner, Session};
 use crate::trigger::{Schedule, Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ pub(super) struct FireBatch<'a> {
     /// True if the fires are prefetched.
     pub(super) leaves_batch: bool,
     /// True if dead one-shots are revived, whether or not their jobs request recovery.
-    pub(super) revives: bool,
+    revives: bool,
     pub(super) bundles: Vec<FireBundle>,
     pub(super) rows: Vec<FiredRow>,
     advances: Vec<Advance>,
@@ -45,10 +45,19 @@ pub(super) struct FireBatch<'a> {
     one_at_a_time: BTreeSet<crate::JobKey>,
 }
 
+impl Firing<'_> {
+    /// A batch of the owner's fires, by the settings and by what the node knows.
+    pub(super) fn batch<'a>(&self, owner: &'a Owner, now_ms: i64) -> FireBatch<'a> {
+        let mut batch = FireBatch::new(owner, now_ms, self.node.is_beside_quartz());
+        batch.revives = self.store.settings.recovery.revive_one_shots;
+        batch
+    }
+}
+
 impl<'a> FireBatch<'a> {
     /// `keeps_rows`: a node of Quartz that recovers a fire removes the job of a one-shot only if
     /// the trigger's row is there to be removed; without it the job would stay for ever.
-    pub(super) fn new(owner: &'a Owner, now_ms: i64, keeps_rows: bool) -> Self {
+    fn new(owner: &'a Owner, now_ms: i64, keeps_rows: bool) -> Self {
         Self {
             owner,
             ids: FireIds::of(owner),
