@@ -61,6 +61,21 @@ pub struct Orphan {
 }
 
 impl Orphan {
+    /// The job of a row: the latest version of its type that is known, and since when it is noted.
+    fn of(row: UnknownJobRow, known: Option<i64>, noted: Option<&OrphanRow>) -> Self {
+        let version = |version| u32::try_from(version).unwrap_or(u32::MAX);
+        let noted = noted.filter(|noted| noted.job_type == row.job_type);
+        Self {
+            version: version(row.version),
+            known_version: known.map(version),
+            triggers: usize::try_from(row.triggers).unwrap_or(0),
+            next_fire_time: row.next_ms.map(moment),
+            since: noted.map(|noted| moment(noted.since_ms)),
+            job: row.job,
+            job_type: row.job_type,
+        }
+    }
+
     /// The time for which it is known to be one; zero if it was not noted yet.
     pub fn age(&self, now: DateTime<Utc>) -> Duration {
         self.since.and_then(|since| (now - since).to_std().ok()).unwrap_or_default()
@@ -135,16 +150,15 @@ impl JobTypes<'_> {
                 return Ok(None);
             }
             let triggers = s.triggers(TriggerSelection::OfJob(key))?;
-            let noted = s.row::<OrphanRow>(key)?.filter(|noted| *noted.job_type == *job.job_type);
-            Ok(Some(Orphan {
+            let noted = s.row::<OrphanRow>(key)?;
+            let row = UnknownJobRow {
                 job: job.key,
                 job_type: job.job_type.to_string(),
-                version: u32::try_from(version).unwrap_or(u32::MAX),
-                known_version: known.map(|known| u32::try_from(known).unwrap_or(u32::MAX)),
-                triggers: triggers.len(),
-                next_fire_time: triggers.iter().filter_map(|trigger| trigger.next_ms).min().map(moment),
-                since: noted.map(|noted| moment(noted.since_ms)),
-            }))
+                version,
+                triggers: i64::try_from(triggers.len()).unwrap_or(i64::MAX),
+                next_ms: triggers.iter().filter_map(|trigger| trigger.next_ms).min(),
+            };
+            Ok(Some(Orphan::of(row, known, noted.as_ref())))
         })
     }
 
@@ -291,17 +305,9 @@ impl JobTypes<'_> {
             false => s.rows::<OrphanRow>().list()?,
         };
         let noted: HashMap<JobKey, OrphanRow> = noted.into_iter().map(|row| (row.job.clone(), row)).collect();
-        let orphan = |row: UnknownJobRow| Orphan {
-            version: u32::try_from(row.version).unwrap_or(u32::MAX),
-            known_version: types.get(&row.job_type).map(|known| u32::try_from(*known).unwrap_or(u32::MAX)),
-            triggers: usize::try_from(row.triggers).unwrap_or(0),
-            next_fire_time: row.next_ms.map(moment),
-            since: noted
-                .get(&row.job)
-                .filter(|noted| noted.job_type == row.job_type)
-                .map(|noted| moment(noted.since_ms)),
-            job: row.job,
-            job_type: row.job_type,
+        let orphan = |row: UnknownJobRow| {
+            let (known, noted) = (types.get(&row.job_type).copied(), noted.get(&row.job));
+            Orphan::of(row, known, noted)
         };
         found.jobs = jobs.into_iter().map(orphan).collect();
         Ok(found)
