@@ -1,6 +1,7 @@
 //! `FireIds`: the ids of fires, and what they tell.
 
 use crate::hash::fnv1a_32;
+use crate::rules::fence::own_fence;
 use crate::store::Owner;
 use std::fmt::Write;
 
@@ -37,11 +38,7 @@ pub(super) fn fence_of(fire_id: &str) -> Option<i64> {
 
 /// True if the id of a fire is one of ours, whatever a node of Quartz calls its own.
 pub(in crate::store) fn is_fire_id(text: &str) -> bool {
-    let mut parts = text.split('-');
-    let mut is_hex = |digits| {
-        parts.next().is_some_and(|part| part.len() == digits && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
-    };
-    is_hex(8) && is_hex(16) && parts.next().is_some_and(|fence| fence.parse::<i64>().is_ok()) && parts.next().is_none()
+    own_fence(text).is_some()
 }
 
 #[cfg(test)]
