@@ -363,26 +363,16 @@ pub(super) fn prefetched_fire(row: &TriggerRow, fence: i64, next_after_ms: Optio
         data: row.data.clone(),
         interval_ms,
     };
-    let (counts, interval_ms) = match &row.schedule {
-        ScheduleRow::Simple { repeat_count, interval_ms, times_triggered } => {
-            let counts = Counts::Simple { repeat_count: *repeat_count, times_triggered: *times_triggered };
-            (Some(counts), *interval_ms)
-        }
-        ScheduleRow::CalendarInterval { times_triggered, .. } => {
-            (Some(Counts::Interval { times_triggered: *times_triggered }), 0)
-        }
-        ScheduleRow::DailyTimeInterval { times_triggered, times_of_day, .. } => {
-            let times_of_day = times_of_day.clone().unwrap_or_default();
-            (Some(Counts::Daily { times_triggered: *times_triggered, times_of_day }), 0)
-        }
-        ScheduleRow::Cron { .. } | ScheduleRow::Recurrence { .. } | ScheduleRow::Missing => (None, 0),
+    let interval_ms = match &row.schedule {
+        ScheduleRow::Simple { interval_ms, .. } => *interval_ms,
+        _ => 0,
     };
     PrefetchedFire {
         fence,
         start_ms: row.start_ms,
         previous_ms: row.previous_ms,
         next_after_ms,
-        counts,
+        counts: row.schedule.counts(),
         gone: goes.then(|| gone(interval_ms)),
     }
 }

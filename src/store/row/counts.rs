@@ -28,6 +28,23 @@ pub enum Counts {
 }
 
 impl ScheduleRow {
+    /// The counts of this row; there are none of a cron trigger.
+    pub(in crate::store) fn counts(&self) -> Option<Counts> {
+        match self {
+            ScheduleRow::Simple { repeat_count, times_triggered, .. } => {
+                Some(Counts::Simple { repeat_count: *repeat_count, times_triggered: *times_triggered })
+            }
+            ScheduleRow::CalendarInterval { times_triggered, .. } => {
+                Some(Counts::Interval { times_triggered: *times_triggered })
+            }
+            ScheduleRow::DailyTimeInterval { times_triggered, times_of_day, .. } => Some(Counts::Daily {
+                times_triggered: *times_triggered,
+                times_of_day: times_of_day.clone().unwrap_or_default(),
+            }),
+            ScheduleRow::Cron { .. } | ScheduleRow::Recurrence { .. } | ScheduleRow::Missing => None,
+        }
+    }
+
     /// Puts in the counts of a schedule of this kind; there are none for a cron trigger.
     pub(in crate::store) fn set_counts(&mut self, counts: Option<Counts>) {
         use ScheduleRow::*;
