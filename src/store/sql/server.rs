@@ -67,6 +67,10 @@ impl Server {
 /// A member of a Galera cluster has this variable, and so has a MariaDB that could be one.
 const IS_OF_GALERA: &str = "SHOW SESSION VARIABLES WHERE Variable_name = 'wsrep_on'";
 
+fn is_on(variables: &[Variable]) -> bool {
+    variables.iter().any(|variable| variable.value == "ON")
+}
+
 impl SqlSession<'_, '_> {
     /// The MySQL or MariaDB that answers.
     pub(super) fn server(&mut self) -> Outcome<Server> {
@@ -77,10 +81,7 @@ impl SqlSession<'_, '_> {
 
     /// Tells whether the server is a member of a Galera cluster.
     pub(super) fn is_of_galera(&mut self) -> Outcome<bool> {
-        if self.backend() != Backend::Mysql {
-            return Ok(false);
-        }
-        Ok(self.load::<Variable>(IS_OF_GALERA, &[])?.iter().any(|variable| variable.value == "ON"))
+        Ok(self.backend() == Backend::Mysql && is_on(&self.load(IS_OF_GALERA, &[])?))
     }
 }
 
@@ -175,11 +176,7 @@ impl Connection<'_> {
     }
 
     fn is_of_galera(&mut self) -> Result<bool, Failure> {
-        if self.backend() != Backend::Mysql {
-            return Ok(false);
-        }
-        let rows: Vec<Variable> = self.ask(IS_OF_GALERA)?;
-        Ok(rows.iter().any(|variable| variable.value == "ON"))
+        Ok(self.backend() == Backend::Mysql && is_on(&self.ask(IS_OF_GALERA)?))
     }
 
     /// The server's name and version in its own words; nothing on SQLite.
