@@ -1,25 +1,17 @@
 //! `Failure`: what a database said, with its class.
 
 use crate::error::{DatabaseError, Error, FailureClass};
-use std::fmt;
 
 /// The end of an error about tables that are not there.
 pub(super) const MAKE_TABLES: &str = ": call `Scheduler::migrate`, or run `carnelian migrate`";
 
 /// A failure of a database.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
 pub(super) struct Failure {
     pub class: FailureClass,
     pub message: String,
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Failure {}
 
 impl Failure {
     #[cfg(feature = "postgres")]
