@@ -86,7 +86,7 @@ pub use open::open_with_pool;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use sql::{Backend, CallersPool, SqlDatabase};
 #[cfg(all(any(feature = "sqlite", feature = "postgres", feature = "mysql"), any(test, feature = "test-util")))]
-pub use sql::{Explained, Plans, TableRead};
+pub use sql::{Explained, Plans};
 
 pub use crate::job::CapturedLine;
 pub use crate::rules::invariants::{Violation, violations};

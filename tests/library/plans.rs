@@ -10,6 +10,7 @@
 mod executing;
 mod members;
 mod pages;
+mod reads;
 
 use crate::support;
 use carnelian::clock::{Clock, SystemClock};
@@ -22,6 +23,7 @@ use carnelian::{JobDetail, JobKey, SimpleSchedule, Trigger, TriggerKey};
 use chrono::DateTime;
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, MysqlConnection, PgConnection, SqliteConnection};
+use reads::reads;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -296,13 +298,18 @@ fn table_of(text: &str, name: &str) -> String {
 fn judge(explained: &[Explained], place: &str) {
     let mut wrong = Vec::new();
     for statement in explained {
-        for read in &statement.reads {
+        for read in reads(statement) {
             let table = table_of(&statement.text, &read.table);
             let is_large = LARGE.contains(&table.as_str());
             let by_name_only = read.looked_up_by.as_deref().is_some_and(|columns| columns == ["sched_name"]);
             let too_many = read.rows.is_some_and(|rows| rows > MOST_ROWS);
             if too_many || is_large && (read.is_scan || by_name_only) {
-                wrong.push(format!("{place}: {}: {read:?}\n{}\n{}", statement.purpose, statement.text, statement.plan));
+                wrong.push(format!(
+                    "{place}: {}: {read:?}\n{}\n{}",
+                    statement.purpose,
+                    statement.text,
+                    statement.plans.join("\n")
+                ));
             }
         }
     }
@@ -395,7 +402,7 @@ fn look_at_plans(node: &mut Node, state: &str) {
     {
         assert!(purposes.contains(purpose), "`{purpose}` is not among {purposes:?}");
     }
-    let reads_triggers = |e: &&Explained| e.reads.iter().any(|read| table_of(&e.text, &read.table) == "triggers");
+    let reads_triggers = |e: &&Explained| reads(e).iter().any(|read| table_of(&e.text, &read.table) == "triggers");
     assert!(explained.iter().filter(reads_triggers).count() > 10, "the plans do not tell of the table of triggers");
     judge(&explained, &format!("{} stored, {state}", stored()));
     println!("plans {state}: {} statements, {fires} fires, {} stored", explained.len(), stored());

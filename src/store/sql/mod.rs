@@ -46,7 +46,7 @@ mod translations;
 
 pub use backend::Backend;
 #[cfg(any(test, feature = "test-util"))]
-pub use plans::{Explained, Plans, TableRead};
+pub use plans::{Explained, Plans};
 pub use pool::CallersPool;
 
 use super::callers::{CallersConnection, Join};

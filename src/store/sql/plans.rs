@@ -9,25 +9,9 @@ pub struct Explained {
     pub purpose: &'static str,
     /// The statement, with `?` for its values.
     pub text: String,
-    /// The reads of the tables.
-    pub reads: Vec<TableRead>,
-    /// All that the database says, for the message of a test that fails.
-    pub plan: String,
-}
-
-/// The way in which a statement reads one table.
-#[derive(Clone, Debug)]
-pub struct TableRead {
-    /// The table, or its alias in the statement.
-    pub table: String,
-    /// True if it goes through all of the table, or all of an index.
-    pub is_scan: bool,
-    /// The columns of the index by which rows are looked up, in small letters, where the database
-    /// tells them.
-    pub looked_up_by: Option<Vec<String>>,
-    /// The number of rows that were read to find those that were wanted, where the database counts
-    /// them.
-    pub rows: Option<u64>,
+    /// The plans in the words of the database: on PostgreSQL that of this run and that for any
+    /// values, on SQLite a line each.
+    pub plans: Vec<String>,
 }
 
 /// The statements that were explained; none are until [`Plans::begin`].

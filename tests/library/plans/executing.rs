@@ -113,13 +113,13 @@ fn judge_fires(explained: &[Explained], place: &str) {
     let mut looks = 0;
     for statement in explained {
         if statement.text.contains("CN_SCHEDULE") {
-            let pages = statement.plan.split_once("\"Shared Hit Blocks\": ").unwrap().1;
+            let pages = statement.plans.iter().find_map(|plan| plan.split_once("\"Shared Hit Blocks\": ")).unwrap().1;
             let pages: u64 = pages.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
             if pages > MOST_PAGES * BATCH as u64 {
-                wrong.push(format!("{place}: {pages} pages: {}", statement.plan));
+                wrong.push(format!("{place}: {pages} pages: {}", statement.plans.join("\n")));
             }
         }
-        for read in statement.reads.iter().filter(|read| table_of(&statement.text, &read.table) == "fired_triggers") {
+        for read in reads(statement).iter().filter(|read| table_of(&statement.text, &read.table) == "fired_triggers") {
             looks += 1;
             let by_name_only = read.looked_up_by.as_deref().is_some_and(|columns| columns == ["sched_name"]);
             // Each check-in counts the fires of all nodes.
@@ -128,7 +128,12 @@ fn judge_fires(explained: &[Explained], place: &str) {
             let of_few = read.rows.is_none() && statement.text.contains("state = 'ACQUIRED'");
             let is_long = read.is_scan || by_name_only && !of_few || read.rows.is_some_and(|rows| rows > MOST_ROWS);
             if is_long && !counts_all {
-                wrong.push(format!("{place}: {}: {read:?}\n{}\n{}", statement.purpose, statement.text, statement.plan));
+                wrong.push(format!(
+                    "{place}: {}: {read:?}\n{}\n{}",
+                    statement.purpose,
+                    statement.text,
+                    statement.plans.join("\n")
+                ));
             }
         }
     }
