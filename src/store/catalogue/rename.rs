@@ -48,9 +48,7 @@ impl Catalogue<'_> {
             let last_runs = last_runs.into_iter().map(|run| LastRunRow { job: new.clone(), ..run });
             s.put_all(&last_runs.collect::<Vec<_>>())?;
             let versions: Vec<_> = versions.into_iter().map(|row| JobVersionRow { job: new.clone(), ..row }).collect();
-            if !versions.is_empty() {
-                s.put_job_versions(&versions)?;
-            }
+            s.put_job_versions(&versions)?;
             self.store.note_action(s, Action::new("rename", "job").detail(&format!("to {new}")), [old])?;
             Ok(renamed)
         })

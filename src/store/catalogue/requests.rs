@@ -180,9 +180,7 @@ impl Catalogue<'_> {
             self.put_jobs(s, work.following.iter(), IfStored::Refuse)?;
             s.insert_all(&work.continuations)?;
         }
-        if !work.requests.is_empty() {
-            s.insert_all(&work.requests)?;
-        }
+        s.insert_all(&work.requests)?;
         Ok(answers)
     }
 

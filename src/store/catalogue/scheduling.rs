@@ -226,9 +226,7 @@ impl Catalogue<'_> {
         self.note(s, "replace", "job", &existing.iter().collect::<Vec<_>>())?;
         let (old, new): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| existing.contains(&row.key));
         old.iter().try_for_each(|row| s.update_job(row))?;
-        if !new.is_empty() {
-            s.insert_jobs(&new)?;
-        }
+        s.insert_jobs(&new)?;
         if versions.is_empty() {
             return Ok(());
         }
@@ -318,9 +316,7 @@ impl Catalogue<'_> {
         };
         let rows = triggers.iter().map(row).collect::<Result<Vec<_>>>()?;
         remember_paused_groups(s, &pauses, rows.iter().map(|row| row.key.group()))?;
-        if !rows.is_empty() {
-            s.insert_triggers(&rows)?;
-        }
+        s.insert_triggers(&rows)?;
         // A job whose last trigger now belongs to another job would never fire and never go.
         jobs_before.retain(|job| triggers.iter().all(|trigger| trigger.job_key != *job));
         match jobs_before.is_empty() {

@@ -57,9 +57,7 @@ impl JobTypes<'_> {
             }
             take_back_reservations(s, &migrated.changed)?;
             rows.iter().try_for_each(|row| s.update_job(row))?;
-            if !versions.is_empty() {
-                s.put_job_versions(&versions)?;
-            }
+            s.put_job_versions(&versions)?;
             s.delete_orphans(&migrated.changed)?;
             let detail = format!("type {from} to {to}");
             self.store.note_action(s, Action::new("migrate", "job").detail(&detail), &migrated.changed)?;

@@ -166,11 +166,7 @@ fn forget_page_of_requests(s: &mut dyn Session, now_ms: i64) -> Result<(usize, u
     let ids = |rows: Vec<&RequestRow>| rows.into_iter().map(|row| row.request_id.clone()).collect::<Vec<_>>();
     let (kept, gone) = (ids(kept), ids(gone));
     // An id that another node has forgotten meanwhile may be taken again.
-    if !kept.is_empty() {
-        s.rows::<RequestRow>().below("made_ms", before_ms).any_of(&["request_id"], &kept).set("made_ms", &now_ms)?;
-    }
-    if !gone.is_empty() {
-        s.rows::<RequestRow>().below("made_ms", before_ms).any_of(&["request_id"], &gone).delete()?;
-    }
+    s.rows::<RequestRow>().below("made_ms", before_ms).any_of(&["request_id"], &kept).set("made_ms", &now_ms)?;
+    s.rows::<RequestRow>().below("made_ms", before_ms).any_of(&["request_id"], &gone).delete()?;
     Ok((old.len(), gone.len()))
 }

@@ -38,11 +38,9 @@ impl Upkeep<'_> {
         let known = s.rows::<TypePolicyRow>().list()?;
         let is_other = |row: &TypePolicyRow| types.contains(&row.job_type) && !rows.contains(row);
         let others: Vec<String> = known.iter().filter(|row| is_other(row)).map(|row| row.job_type.clone()).collect();
-        if !others.is_empty() {
-            s.rows::<TypePolicyRow>().any_of(&["job_type"], &others).delete()?;
-        }
+        s.rows::<TypePolicyRow>().any_of(&["job_type"], &others).delete()?;
         let new: Vec<TypePolicyRow> = rows.into_iter().filter(|row| !known.contains(row)).collect();
-        if new.is_empty() { Ok(()) } else { s.insert_all(&new) }
+        s.insert_all(&new)
     }
 
     /// Publishes the types again after a change; none if the node is not registered any more.

@@ -86,9 +86,7 @@ impl Upkeep<'_> {
             s.delete_reservations(&failed)?;
             s.change_states(Selection::Triggers(&failed), Transition::Fail.moves(), false)?;
         }
-        if !done.parked.is_empty() {
-            s.put_parked(&done.parked)?;
-        }
+        s.put_parked(&done.parked)?;
         if !revived.is_empty() {
             if s.advance(&revived)? != revived.len() {
                 return Err(Error::overtaken("recover a failed instance"));
@@ -97,9 +95,7 @@ impl Upkeep<'_> {
             let keys: Vec<TriggerKey> = revived.into_iter().map(|advance| advance.key).collect();
             s.rows::<RecoveryRow>().any_of(&["trigger"], &keys).delete()?;
         }
-        if !triggers.is_empty() {
-            s.insert_triggers(&triggers)?;
-        }
+        s.insert_triggers(&triggers)?;
         if !rows.is_empty() {
             s.insert_all(&rows)?;
         }
