@@ -4,11 +4,9 @@
 //! a database implements them with SQL, the memory store with maps. A session is one transaction:
 //! it sees one `now`, and every change it makes is gone if the work returns an error.
 
-mod changes;
 mod commits;
 mod definitions;
 mod executions;
-mod fast_path;
 mod fences;
 mod fires;
 mod history;
@@ -17,6 +15,7 @@ mod jobs;
 mod listing;
 mod locking;
 mod logs;
+mod notification_source;
 mod outages;
 mod owner;
 mod parked;
@@ -32,9 +31,7 @@ mod table;
 mod triggers;
 mod types;
 
-pub use changes::{ChangeRows, NotificationSource};
 pub use executions::{ExecutionRows, IfThere};
-pub use fast_path::FastPath;
 pub use fences::{Fences, LostCommits};
 pub use fires::{EndingTrigger, EndingTriggers, FiredRows};
 pub use history::HistoryRows;
@@ -42,6 +39,7 @@ pub use instances::{ClusterRows, Strays};
 pub use jobs::JobRows;
 pub use listing::ListingRows;
 pub use locking::{Lock, TxMode};
+pub use notification_source::NotificationSource;
 pub use owner::Owner;
 pub use placement::PlacementRows;
 pub use polls::PollRows;
@@ -187,7 +185,7 @@ pub trait Database: Send + Sync {
     }
 
     /// Tells whether the database has a fast path: one statement that stores new work, see
-    /// [`FastPath::store_fast_path`].
+    /// [`TriggerRows::store_fast_path`].
     fn has_fast_path(&self) -> bool {
         false
     }

@@ -48,9 +48,9 @@ pub use catalogue::{
 };
 
 pub use database::{
-    ChangeRows, ClusterRows, Database, ExecutionRows, FastPath, Fences, FiredRows, HistoryRows, JobRows, ListingRows,
-    Lock, LostCommits, MissingPart, NotificationSource, Owner, PlacementRows, PollRows, Rows, Session, SnapshotRows,
-    StatementCounts, TableRows, TriggerRows, TxMode,
+    ClusterRows, Database, ExecutionRows, Fences, FiredRows, HistoryRows, JobRows, ListingRows, Lock, LostCommits,
+    MissingPart, NotificationSource, Owner, PlacementRows, PollRows, Rows, Session, SnapshotRows, StatementCounts,
+    TableRows, TriggerRows, TxMode,
 };
 pub use diagnosis::{CheckBounds, CheckReport, Explanation, Finding, Repair, SubmittedWork, TriggerCheck};
 pub use firing::FailedFire;

@@ -1,8 +1,6 @@
 //! `Session`: one transaction on the rows of one scheduler.
 
-use super::changes::ChangeRows;
 use super::executions::ExecutionRows;
-use super::fast_path::FastPath;
 use super::fires::FiredRows;
 use super::history::HistoryRows;
 use super::instances::ClusterRows;
@@ -15,7 +13,7 @@ use super::snapshot::SnapshotRows;
 use super::table::TableRows;
 use super::triggers::TriggerRows;
 use crate::error::Result;
-use crate::store::row::{Snapshot, SnapshotPlace};
+use crate::store::row::{Notification, Snapshot, SnapshotPlace};
 
 /// One transaction on the rows of one scheduler.
 pub trait Session:
@@ -23,10 +21,8 @@ pub trait Session:
     + JobRows
     + ListingRows
     + TriggerRows
-    + FastPath
     + FiredRows
     + ClusterRows
-    + ChangeRows
     + PollRows
     + ExecutionRows
     + HistoryRows
@@ -39,6 +35,11 @@ pub trait Session:
 
     /// Takes a further lock. Panics in debug builds if the order is wrong.
     fn lock(&mut self, lock: Lock) -> Result<()>;
+
+    /// Notifies other nodes of a change, once in a transaction for each kind of notification. Other
+    /// nodes receive it, or see its counter with their next poll, when the transaction is
+    /// committed.
+    fn notify(&mut self, what: Notification) -> Result<()>;
 }
 
 impl dyn Session + '_ {

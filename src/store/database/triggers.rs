@@ -2,7 +2,9 @@
 
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
-use crate::store::row::{Advance, Candidate, CandidateSelection, Selection, TriggerRow, TriggerSelection};
+use crate::store::row::{
+    Advance, Candidate, CandidateSelection, FastPathWork, Selection, TriggerRow, TriggerSelection,
+};
 use crate::trigger::TriggerState;
 
 /// Rows of `TRIGGERS`, of the tables of the kinds and of `PAUSED_TRIGGER_GRPS`.
@@ -11,6 +13,16 @@ pub trait TriggerRows {
     fn triggers(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerRow>>;
     /// The keys of the same.
     fn trigger_keys(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerKey>>;
+    /// Stores all of this work by one statement and returns when, or declines and stores nothing.
+    /// The work is stored if each job is new, or is stored where it should be, and no trigger has
+    /// the key. The change is announced, and `token` noted with it.
+    ///
+    /// Asked in a session begun [at once](super::TxMode::SingleStatement). A database that begins
+    /// none stores none.
+    fn store_fast_path(&mut self, work: &FastPathWork, token: &str) -> Result<Option<i64>> {
+        let _ = (work, token);
+        Ok(None)
+    }
     /// Stores new triggers, each with the row of its kind and that of its options.
     fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()>;
     /// Deletes triggers with the rows of their kind, their options and their recovery rows; returns

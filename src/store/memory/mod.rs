@@ -1,7 +1,6 @@
 //! `MemoryDatabase`: the rows of a scheduler in this process, for tests and for work that need not
 //! survive it.
 
-mod changes;
 mod declared;
 mod declared_tables;
 mod executions;
@@ -21,8 +20,8 @@ mod rehearsal;
 mod tables;
 mod triggers;
 
-use super::database::{Database, FastPath, Lock, Session, SnapshotRows, StatementCounts, TxMode};
-use super::row::{FiredRow, Notification, PausedGroupRow, Snapshot, SnapshotPlace, TriggerSelection};
+use super::database::{Database, Lock, Session, SnapshotRows, StatementCounts, TxMode};
+use super::row::{FiredRow, LAST_COUNT, Notification, PausedGroupRow, Snapshot, SnapshotPlace, TriggerSelection};
 use crate::clock::Clock;
 use crate::error::{DatabaseError, Error, FailureClass, Result};
 use crate::key::TriggerKey;
@@ -200,9 +199,23 @@ impl Session for MemorySession<'_> {
         self.held = Some(lock);
         self.reads()
     }
-}
 
-impl FastPath for MemorySession<'_> {}
+    fn notify(&mut self, what: Notification) -> Result<()> {
+        if self.notified.contains(&what) {
+            return Ok(());
+        }
+        self.notified.push(what);
+        self.reads()?;
+        let (changes, cancels) = self.tables.changes.get(&()).copied().unwrap_or_default();
+        let next = |count: i64| if count >= LAST_COUNT { 1 } else { count + 1 };
+        let counters = match what {
+            Notification::Change => (next(changes), cancels),
+            Notification::Cancel => (changes, next(cancels)),
+        };
+        self.tables.changes.put((), counters);
+        Ok(())
+    }
+}
 
 impl SnapshotRows for MemorySession<'_> {
     fn snapshot_page(&mut self, _: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool> {

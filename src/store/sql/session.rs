@@ -296,4 +296,8 @@ impl Session for SqlSession<'_, '_> {
     fn lock(&mut self, lock: Lock) -> Result<()> {
         self.lock_as(lock, LockStrength::Alone)
     }
+
+    fn notify(&mut self, what: Notification) -> Result<()> {
+        self.announce(what)
+    }
 }

@@ -1,7 +1,6 @@
 //! `CN_CHANGES`: the counters of changes, and the notifications of nodes that listen.
 
 use crate::error::Result;
-use crate::store::database::ChangeRows;
 use crate::store::row::{LAST_COUNT, Notification};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::session::SqlSession;
@@ -26,8 +25,9 @@ impl Notification {
     }
 }
 
-impl ChangeRows for SqlSession<'_, '_> {
-    fn notify(&mut self, what: Notification) -> Result<()> {
+impl SqlSession<'_, '_> {
+    /// Does what [`Session::notify`](crate::store::Session::notify) says.
+    pub(in crate::store::sql) fn announce(&mut self, what: Notification) -> Result<()> {
         if !self.is_first_notification(what) {
             return Ok(());
         }

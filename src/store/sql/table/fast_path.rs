@@ -5,7 +5,7 @@
 
 use crate::error::Result;
 use crate::key::JobKey;
-use crate::store::database::{FastPath, Session};
+use crate::store::database::Session;
 use crate::store::row::{FastPathWork, JobRow, LAST_COUNT, Notification, ScheduleRow, TriggerRow};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::by_place::by_place;
@@ -27,8 +27,8 @@ by_place! {
     }
 }
 
-impl FastPath for SqlSession<'_, '_> {
-    fn store_fast_path(&mut self, work: &FastPathWork, token: &str) -> Result<Option<i64>> {
+impl SqlSession<'_, '_> {
+    pub(super) fn call_fast_path(&mut self, work: &FastPathWork, token: &str) -> Result<Option<i64>> {
         if self.backend() != Backend::Postgres {
             return Ok(None);
         }

@@ -11,7 +11,9 @@ use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::is_rerun;
 use crate::store::database::{EndingTrigger, TriggerRows};
-use crate::store::row::{Advance, Candidate, CandidateSelection, Selection, TriggerRow, TriggerSelection};
+use crate::store::row::{
+    Advance, Candidate, CandidateSelection, FastPathWork, Selection, TriggerRow, TriggerSelection,
+};
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{and_guard, by_job, by_primary_key, transpose};
 use crate::store::sql::by_place::{Columns, by_place};
@@ -119,6 +121,10 @@ impl TriggerRows for SqlSession<'_, '_> {
         }
         let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {p}TRIGGERS t WHERE";
         Ok(converted(self.load_selected::<KeyRow>(head, which)?))
+    }
+
+    fn store_fast_path(&mut self, work: &FastPathWork, token: &str) -> Result<Option<i64>> {
+        self.call_fast_path(work, token)
     }
 
     fn insert_triggers(&mut self, triggers: &[TriggerRow]) -> Result<()> {

@@ -1,17 +1,9 @@
-//! Notifications between nodes.
+//! `NotificationSource`: the notifications of other nodes.
 
 use crate::clock::{Clock, Signal, Woken};
 use crate::error::Result;
-use crate::store::row::{Notification, Notifications};
+use crate::store::row::Notifications;
 use std::time::Duration;
-
-/// The row of our side table of changes.
-pub trait ChangeRows {
-    /// Notifies other nodes of a change, once in a transaction for each kind of notification. Other
-    /// nodes receive it, or see its counter with their next poll, when the transaction is
-    /// committed.
-    fn notify(&mut self, what: Notification) -> Result<()>;
-}
 
 /// Receives the notifications of other nodes, on a connection of its own.
 pub trait NotificationSource: Send {
