@@ -4,48 +4,39 @@
 //! a database implements them with SQL, the memory store with maps. A session is one transaction:
 //! it sees one `now`, and every change it makes is gone if the work returns an error.
 
-mod commits;
+mod cluster;
 mod definitions;
 mod executions;
 mod fences;
 mod fires;
 mod history;
-mod instances;
 mod jobs;
 mod listing;
 mod locking;
 mod logs;
 mod notification_source;
 mod outages;
-mod owner;
 mod parked;
 mod paused;
-mod placement;
-mod polls;
 mod prefetched;
 mod rows;
 mod selected;
 mod session;
-mod snapshot;
 mod table;
 mod triggers;
 mod types;
 
+pub use cluster::{ClusterRows, PlacementRows, PollRows, Strays};
 pub use executions::{ExecutionRows, IfThere};
 pub use fences::{Fences, LostCommits};
-pub use fires::{EndingTrigger, EndingTriggers, FiredRows};
+pub use fires::{EndingTrigger, EndingTriggers, FiredRows, Owner};
 pub use history::HistoryRows;
-pub use instances::{ClusterRows, Strays};
 pub use jobs::JobRows;
 pub use listing::ListingRows;
 pub use locking::{Lock, TxMode};
 pub use notification_source::NotificationSource;
-pub use owner::Owner;
-pub use placement::PlacementRows;
-pub use polls::PollRows;
 pub use rows::Rows;
-pub use session::Session;
-pub use snapshot::SnapshotRows;
+pub use session::{Session, SnapshotRows};
 pub use table::{Compare, TableRows, Which};
 pub use triggers::TriggerRows;
 

@@ -1,6 +1,6 @@
 //! `ExecutionRows`: heartbeats of running fires, orders to stop, begin marks, and held locks.
 
-use super::owner::Owner;
+use super::fires::Owner;
 use crate::error::Result;
 use crate::rules::begun::BeginMark;
 use crate::store::row::{Cell, HeartbeatRow, TableDef};

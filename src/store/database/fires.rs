@@ -1,6 +1,5 @@
-//! `FiredRows`: what a store needs of `FIRED_TRIGGERS` and of the fences.
+//! `FiredRows`: what a store needs of `FIRED_TRIGGERS` and of the fences; and who owns fires.
 
-use super::owner::Owner;
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{EndRow, FiredRow, FiredSelection, ReservationSelection};
@@ -48,4 +47,13 @@ pub trait FiredRows {
     /// None is smaller than one that this process knows of ([`Fences`](super::Fences)): what a
     /// database has lost is not drawn a second time.
     fn draw_fences(&mut self, owner: Option<&Owner>, count: usize) -> Result<Option<i64>>;
+}
+
+/// The node that writes, and the incarnation under which the node registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The instance's name.
+    pub instance: String,
+    /// Drawn at random at each registration, never from a clock.
+    pub incarnation: String,
 }

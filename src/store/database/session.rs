@@ -1,19 +1,17 @@
 //! `Session`: one transaction on the rows of one scheduler.
 
+use super::cluster::{ClusterRows, PlacementRows, PollRows};
 use super::executions::ExecutionRows;
 use super::fires::FiredRows;
 use super::history::HistoryRows;
-use super::instances::ClusterRows;
 use super::jobs::JobRows;
 use super::listing::ListingRows;
 use super::locking::Lock;
-use super::placement::PlacementRows;
-use super::polls::PollRows;
-use super::snapshot::SnapshotRows;
 use super::table::TableRows;
 use super::triggers::TriggerRows;
 use crate::error::Result;
-use crate::store::row::{Notification, Snapshot, SnapshotPlace};
+use crate::key::TriggerKey;
+use crate::store::row::{CommitRow, Notification, Snapshot, SnapshotPlace};
 
 /// One transaction on the rows of one scheduler.
 pub trait Session:
@@ -48,5 +46,28 @@ impl dyn Session + '_ {
         let (mut place, mut snapshot) = (SnapshotPlace::default(), Snapshot::default());
         while self.snapshot_page(&mut place, &mut snapshot)? {}
         Ok(snapshot)
+    }
+}
+
+/// The rows of all tables of which the invariants speak.
+pub trait SnapshotRows {
+    /// Reads the next page of everything the invariants speak of into `snapshot`, which is whole as
+    /// soon as this returns false.
+    fn snapshot_page(&mut self, place: &mut SnapshotPlace, snapshot: &mut Snapshot) -> Result<bool>;
+    /// Deletes rows of kinds that belong to no trigger; returns their keys.
+    fn delete_stray_schedules(&mut self) -> Result<Vec<TriggerKey>>;
+}
+
+impl dyn Session + '_ {
+    /// Notes that the transaction of this token was committed, so that an unknown outcome can be
+    /// looked up.
+    pub fn mark_commit(&mut self, token: &str) -> Result<()> {
+        let made_ms = self.now_ms()?;
+        self.insert(&CommitRow { token: token.to_owned(), made_ms })
+    }
+
+    /// The time at which the transaction of this token was committed, if it was.
+    pub fn committed_ms(&mut self, token: &str) -> Result<Option<i64>> {
+        Ok(self.row::<CommitRow>(token)?.map(|row| row.made_ms))
     }
 }

@@ -1,9 +1,10 @@
-//! `ClusterRows`: the instances of a cluster and its load.
+//! `ClusterRows`: the instances of a cluster, its load and its order; and what nodes poll.
 
-use super::owner::Owner;
+use super::fires::Owner;
 use crate::error::Result;
 use crate::store::row::{
-    ClusterMembers, Departure, InstanceRow, InstanceSelection, Late, LoadRow, NodeRow, PlacementView,
+    ClusterMembers, Departure, Exclusions, GroupRuns, InstanceRow, InstanceSelection, Late, LoadRow, NodeRow,
+    PlacementView, PollResult, TypeVersions,
 };
 
 /// The pass over side rows that stand for nothing any longer.
@@ -39,4 +40,33 @@ pub trait ClusterRows {
     fn read_cluster_load(&mut self, late: Late, most: usize) -> Result<(i64, LoadRow)>;
     /// The number of triggers in each state; reads all triggers.
     fn count_states(&mut self) -> Result<Vec<(String, usize)>>;
+}
+
+/// Rows of our side tables of nodes that take no work and of limits of groups.
+pub trait PlacementRows {
+    /// All that decides where work may run, in one statement.
+    fn placement_view(&mut self) -> Result<PlacementView>;
+
+    /// The number of executing fires of jobs of these groups, by instance.
+    fn runs_of_groups(&mut self, groups: &[String]) -> Result<Vec<GroupRuns>>;
+}
+
+/// Polls over several tables, in one statement each.
+pub trait PollRows {
+    /// The time, the counters of changes, and the earliest time within `horizon_ms` from now,
+    /// however late, at which a [`DueQuery`](crate::store::row::DueQuery) would find something;
+    /// without a horizon at any time. Also the earliest time for which a node of ours, other than
+    /// `instance`, has reserved a trigger. In one statement.
+    fn poll(
+        &mut self,
+        instance: &str,
+        horizon_ms: Option<i64>,
+        misfire_threshold_ms: i64,
+        job_types: &[String],
+        versions: &TypeVersions,
+        excluded: &Exclusions,
+    ) -> Result<PollResult>;
+    /// The time, and how many beats of the scheduler are overdue, or come from a moment more than
+    /// `tolerance_ms` ahead; in one statement.
+    fn doubtful_heartbeats(&mut self, tolerance_ms: i64) -> Result<(i64, i64)>;
 }
