@@ -1,6 +1,6 @@
 //! Prefetched fires and begin marks, in a session.
 
-use super::owner::Owner;
+use super::fires::Owner;
 use super::session::Session;
 use crate::error::{Error, Result};
 use crate::rules::begun::BeginMark;

@@ -1,5 +1,6 @@
-//! The rows of fires.
+//! The rows of fires, and that of the last fence.
 
+use super::table::table;
 use crate::key::{JobKey, TriggerKey};
 use crate::words::words;
 
@@ -40,4 +41,13 @@ pub enum FiredState {
 words! {
     /// The text in `STATE`.
     FiredState { Acquired = "ACQUIRED", Executing = "EXECUTING" }
+}
+
+table! {
+    /// The row of `CN_FENCES`: the last fence that was drawn.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct FenceRow in "CN_FENCES" by [] {
+        /// The fence.
+        pub fence: i64,
+    }
 }

@@ -1,4 +1,4 @@
-//! The rows of the history.
+//! The rows of the history, and of last runs.
 
 use super::FiredRow;
 use super::table::{Cell, Column, Kind, NotStored, ToCells, columns, table};
@@ -226,5 +226,41 @@ impl TrendSample {
         let is_late_by_intention =
             self.trigger_group == BACKFILL_GROUP || RERUN_GROUPS.contains(&self.trigger_group.as_str());
         self.fired_ms.filter(|_| !is_late_by_intention).map(|fired_ms| (fired_ms - self.scheduled_ms).max(0))
+    }
+}
+
+table! {
+    /// A row of `CN_LAST_RUNS`: the last run of a job on a node, of a job that several nodes run.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct LastRunRow in "CN_LAST_RUNS" by [job, instance] {
+        /// The job.
+        pub job: JobKey = [job_name, job_group],
+        /// The instance.
+        pub instance: String = [instance_name],
+        /// The fire.
+        pub fire_id: String,
+        /// The time at which it ended.
+        #[doc(hidden)]
+        pub ended_ms: i64,
+        /// The duration of the run, in milliseconds; none if nobody could say.
+        #[doc(hidden)]
+        pub run_ms: Option<i64>,
+        /// The outcome of the fire.
+        pub outcome: FireOutcome,
+        /// The error that the job gave when it failed.
+        pub error: Option<String>,
+    }
+}
+
+impl LastRunRow {
+    /// The time at which the run ended.
+    pub fn end_time(&self) -> DateTime<Utc> {
+        moment(self.ended_ms)
+    }
+
+    /// The duration of the run; none if nobody could say.
+    pub fn run_time(&self) -> Option<Duration> {
+        self.run_ms.map(length)
     }
 }

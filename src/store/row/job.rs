@@ -1,8 +1,8 @@
-//! The rows of jobs.
+//! The rows of jobs, and of their definitions in code.
 
-use super::table::table;
+use super::table::{NotStored, table};
 use crate::job::{JobMarks, JobPolicy, RunMarks};
-use crate::key::JobKey;
+use crate::key::{JobKey, TriggerKey};
 use std::sync::Arc;
 
 /// A row of `JOB_DETAILS`.
@@ -81,6 +81,37 @@ table! {
         /// The tag.
         pub tag: String,
         /// The job.
+        pub job: JobKey = [job_name, job_group],
+    }
+}
+
+table! {
+    /// A row of `CN_DEFINITIONS` with those of `CN_DEFINED_TRIGGERS`: a job that a program has
+    /// defined in code.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct DefinitionRow in "CN_DEFINITIONS" by [job] under trigger_access {
+        /// The job.
+        pub job: JobKey = [job_name, job_group],
+        /// The program that has defined the job.
+        pub source: String,
+        /// The revision of the definition; at least 0.
+        pub revision: i64,
+        /// The form of the definition.
+        pub hash: String,
+        /// The time at which it was stored in this form.
+        pub made_ms: i64,
+        /// The triggers that the definition had, in order.
+        pub triggers: Vec<TriggerKey> as NotStored = [],
+    }
+}
+
+table! {
+    /// A row of `CN_DEFINED_TRIGGERS`: a trigger that a definition had.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct DefinedTriggerRow in "CN_DEFINED_TRIGGERS" by [trigger] under trigger_access {
+        /// The trigger.
+        pub trigger: TriggerKey = [trigger_name, trigger_group],
+        /// The job of the definition.
         pub job: JobKey = [job_name, job_group],
     }
 }

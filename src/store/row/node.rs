@@ -1,10 +1,12 @@
-//! `NodeRow`: what a node of ours says of itself.
+//! The rows of nodes, and the load of the cluster that they are.
 
+use super::BlacklistRow;
 use super::table::{Cell, Column, Kind, ToCells, columns, table};
 use crate::alarm::AlarmKind;
 use crate::epoch::moment;
 use crate::node::{Labels, MachineLoad, NodeActivity, NodeInfo, NodeRole};
 use chrono::{DateTime, Utc};
+use std::collections::BTreeMap;
 use std::vec::IntoIter;
 
 table! {
@@ -117,3 +119,67 @@ const KINDS: [Kind; 23] = {
         Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Text,
     ]
 };
+
+/// The instances that are read.
+#[derive(Clone, Copy, Debug)]
+pub enum InstanceSelection<'a> {
+    All,
+    Named(&'a str),
+}
+
+/// The instance whose rows are deleted, as it has to be for that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departure {
+    /// The instance, however it is.
+    Any,
+    /// The last check-in is still the one at this time.
+    Silent(i64),
+    /// A node of Quartz has checked in under its name since: only what is left of ours goes.
+    Replaced,
+}
+
+/// A row of `SCHEDULER_STATE` with its row in `CN_INSTANCES`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceRow {
+    /// `INSTANCE_NAME`.
+    pub name: String,
+    /// `LAST_CHECKIN_TIME`.
+    pub last_checkin_ms: i64,
+    /// `CHECKIN_INTERVAL`.
+    pub checkin_interval_ms: i64,
+    /// None for a node that is not ours: it has no side row, or the side row is of one of ours
+    /// whose name it has taken.
+    pub incarnation: Option<String>,
+    /// Grows with each registration; the smallest is the longest-serving node. 0 for a node that is
+    /// not ours.
+    pub joined: i64,
+}
+
+/// The load of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadRow {
+    /// Triggers that wait although they were due before the time asked for, up to the limit asked
+    /// for; and fires that are reserved for such a time.
+    pub overdue: usize,
+    /// The earliest time of those triggers.
+    pub oldest_overdue_ms: Option<i64>,
+    /// Since when the recovery mode is on.
+    pub recovery_since_ms: Option<i64>,
+    /// The amount of parked work, up to the limit asked for.
+    pub parked: usize,
+    /// Every instance with the number of its executing fires, in order of their names.
+    pub instances: Vec<(InstanceRow, usize)>,
+    /// The rows of `CN_NODES`, at least as far as they decide whether these instances take work.
+    pub infos: BTreeMap<String, NodeInfo>,
+    /// The blacklist, at least as far as it decides whether these instances take work.
+    pub blacklist: Vec<BlacklistRow>,
+}
+
+/// Since when a trigger or a reservation must be overdue to be counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Late {
+    /// The trigger or reservation was due before this time.
+    Before(i64),
+    /// The trigger or reservation was due more than so many milliseconds ago.
+    MoreThan(i64),
+}

@@ -1,4 +1,4 @@
-//! The rows of triggers.
+//! The rows of triggers, and of their groups that are paused.
 
 use super::table::table;
 use crate::key::{JobKey, TriggerKey};
@@ -137,4 +137,13 @@ pub enum ScheduleRow {
     },
     /// The kind has no table we read, or its row is missing.
     Missing,
+}
+
+table! {
+    /// A row of `PAUSED_TRIGGER_GRPS`: a paused group, or the marker for all groups.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PausedGroupRow in "PAUSED_TRIGGER_GRPS" by [group] under trigger_access {
+        /// `TRIGGER_GROUP`.
+        pub group: String = [trigger_group],
+    }
 }
