@@ -204,7 +204,7 @@ pub trait Database: Send + Sync {
     ///
     /// # Errors
     /// Errors of the database.
-    fn guard(&self) -> Result<Option<String>> {
+    fn session_limit(&self) -> Result<Option<String>> {
         Ok(None)
     }
 

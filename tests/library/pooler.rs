@@ -81,7 +81,7 @@ fn nodes_work_behind_a_pooler_by_transaction_and_leave_nothing_in_its_sessions()
     let scheduler = Scheduler::builder().settings(settings.clone()).job_fn("note", note).build().unwrap();
     assert!(scheduler.migrate().unwrap().is_empty(), "the tables are there");
     scheduler.start().unwrap();
-    let guard = scheduler.store().database().guard().unwrap().unwrap();
+    let guard = scheduler.store().database().session_limit().unwrap().unwrap();
     assert!(guard.contains("a pooler lends its sessions by the transaction"), "{guard}");
     assert!(scheduler.store().database().notification_source().is_none(), "nothing would be heard");
     for n in 0..40 {
@@ -106,7 +106,7 @@ fn a_pooler_by_session_is_as_none() {
     let settings = settings(&pooler.url(), "");
     let store = store(&settings);
     store.database().migrate().unwrap();
-    let guard = store.database().guard().unwrap().unwrap();
+    let guard = store.database().session_limit().unwrap().unwrap();
     assert!(!guard.contains("pooler"), "{guard}");
     store.database().notification_source().unwrap().connect().unwrap();
     drop_tables(&settings);

@@ -58,12 +58,12 @@ fn a_server_without_a_limit_for_transactions_is_told_to_end_silent_sessions() {
     let (mariadb, _) = database(None);
     let usual = mariadb.number("SELECT CAST(@@GLOBAL.wait_timeout AS SIGNED) AS n").unwrap();
     assert_eq!(limits(&mariadb), (5, usual));
-    let words = mariadb.guard().unwrap().unwrap();
+    let words = mariadb.session_limit().unwrap().unwrap();
     assert!(words.contains("MariaDB") && words.contains("after 5 s"), "{words}");
 
     let (mysql, _) = database(MYSQL);
     assert_eq!(limits(&mysql), (0, 30));
-    let words = mysql.guard().unwrap().unwrap();
+    let words = mysql.session_limit().unwrap().unwrap();
     assert!(words.contains("silent for 30 s (wait_timeout)"), "{words}");
     assert!(mysql.claims_rows().unwrap(), "asked once, by what the server is");
 }

@@ -146,8 +146,8 @@ impl Connection<'_> {
         ))
     }
 
-    pub(super) fn is_lent(&self) -> bool {
-        each!(self, c => c.connection.is_lent())
+    pub(super) fn is_of_callers_pool(&self) -> bool {
+        each!(self, c => c.connection.is_of_callers_pool())
     }
 
     /// True if the session is ours for more than a transaction: what is set in it stays, and is
@@ -293,7 +293,7 @@ impl Connection<'_> {
 
 impl<'c, C: R2D2Connection + 'static> Inner<'c, C> {
     pub(super) fn new(connection: HeldConnection<'c, C>) -> Self {
-        let keeps_session = !matches!(connection, HeldConnection::Lent(_));
+        let keeps_session = !matches!(connection, HeldConnection::OfCallersPool(_));
         Self { connection, broken: false, lost: false, keeps_session }
     }
 

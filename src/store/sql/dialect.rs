@@ -105,7 +105,7 @@ macro_rules! begin_apart {
 
 /// The statement that begins a transaction in a session that is ours for this transaction only. On
 /// PostgreSQL the session's settings come with the transaction and go with it; elsewhere the
-/// session was set up when the connection was lent.
+/// session was set up when the connection was taken from the pool.
 pub(super) fn begin_apart(backend: Backend, mode: TxMode) -> &'static str {
     match (backend, mode) {
         (Backend::Postgres, TxMode::ReadOnly) => begin_apart!("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"),

@@ -3,8 +3,8 @@
 use super::connect_attempts::ConnectAttempts;
 use super::connection::Connection;
 use super::failure::Failure;
-use super::pooler::SessionLoan;
-use super::server::{Guard, LONGEST_REST};
+use super::pooler::PoolerMode;
+use super::server::{LONGEST_REST, SessionLimit};
 use crate::clock::Clock;
 use crate::error::FailureClass;
 use crate::settings::{DataSourceUrl, Synchronous};
@@ -25,7 +25,7 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Manager {
     pub(super) url: DataSourceUrl,
     pub(super) attempts: Arc<ConnectAttempts>,
-    pub(super) loan: Arc<SessionLoan>,
+    pub(super) pooler: Arc<PoolerMode>,
     pub(super) synchronous: Synchronous,
     /// A statement of the user's for each new connection.
     pub(super) init_sql: Option<String>,
@@ -42,8 +42,8 @@ pub(super) struct Opened {
     pub(super) connection: Connection<'static>,
     /// The number of losses before the connection was opened.
     after_losses: u64,
-    /// The guard that ends the connection's session if it stops.
-    pub(super) guard: Option<Guard>,
+    /// The limit of the server for the session of the connection.
+    pub(super) limit: Option<SessionLimit>,
     /// The clock's ticks when the connection came back last.
     used: Duration,
 }
@@ -59,8 +59,8 @@ impl Manager {
 
     fn open_at(&self, url: &DataSourceUrl, after_losses: u64) -> Result<Opened, Failure> {
         let mut connection = Connection::open(url)?;
-        let is_lent_by_transaction = self.loan.look(&mut connection, url)?;
-        if is_lent_by_transaction {
+        let is_by_transaction = self.pooler.find(&mut connection, url)?;
+        if is_by_transaction {
             connection.keep_no_session();
         } else {
             connection.set_up(self.synchronous)?;
@@ -71,13 +71,13 @@ impl Manager {
             connection.run("START TRANSACTION READ WRITE")?;
             connection.run("ROLLBACK")?;
         }
-        let guard = connection.guard(self.taken_for)?;
+        let limit = connection.set_limit(self.taken_for)?;
         if let Some(text) = &self.init_sql {
             let named = |why: Failure| Failure { message: format!("connectionInitSql: {}", why.message), ..why };
-            let kept = if is_lent_by_transaction { Err(Failure::of_session_left()) } else { connection.run(text) };
+            let kept = if is_by_transaction { Err(Failure::of_session_left()) } else { connection.run(text) };
             kept.map_err(named)?;
         }
-        Ok(Opened { connection, after_losses, guard, used: self.clock.ticks() })
+        Ok(Opened { connection, after_losses, limit, used: self.clock.ticks() })
     }
 }
 
@@ -97,7 +97,9 @@ impl r2d2::ManageConnection for Manager {
     fn is_valid(&self, opened: &mut Opened) -> Result<(), Failure> {
         let message = if opened.after_losses != self.losses.load(Ordering::SeqCst) {
             "another connection was lost after this one was opened".to_owned()
-        } else if opened.guard == Some(Guard::Silent) && self.clock.ticks().saturating_sub(opened.used) > LONGEST_REST {
+        } else if opened.limit == Some(SessionLimit::Silent)
+            && self.clock.ticks().saturating_sub(opened.used) > LONGEST_REST
+        {
             format!("it was not used for {} s, the server may have ended it", LONGEST_REST.as_secs())
         } else {
             return if self.validates { opened.connection.run("SELECT 1") } else { Ok(()) };

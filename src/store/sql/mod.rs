@@ -139,9 +139,9 @@ impl SqlDatabase {
     }
 
     fn ask(&self, purpose: &'static str, text: &str) -> Result<i64> {
-        let mut lease = self.connection(purpose)?;
-        let answer = SqlSession::new(&self.context, &mut lease, purpose).count(text, &[]);
-        answer.inspect_err(|_| lease.break_off())
+        let mut pooled = self.connection(purpose)?;
+        let answer = SqlSession::new(&self.context, &mut pooled, purpose).count(text, &[]);
+        answer.inspect_err(|_| pooled.break_off())
     }
 
     fn connection(&self, purpose: &str) -> Result<PoolConnection> {
@@ -210,8 +210,8 @@ impl Database for SqlDatabase {
         mode: TxMode,
         work: &mut dyn FnMut(&mut dyn Session) -> Result<()>,
     ) -> Result<()> {
-        let mut lease = self.connection(purpose)?;
-        let connection: &mut Connection<'_> = &mut lease;
+        let mut pooled = self.connection(purpose)?;
+        let connection: &mut Connection<'_> = &mut pooled;
         // Reads do without a transaction where a transaction is not one moment either.
         let is_alone = self.backend != Backend::Sqlite && connection.keeps_session();
         if mode == TxMode::Autocommit || mode == TxMode::ReadOnly && is_alone {
@@ -343,8 +343,8 @@ impl Database for SqlDatabase {
     }
 
     fn forget_scheduler(&self) -> Result<()> {
-        let mut lease = self.connection("forget the scheduler")?;
-        let mut session = SqlSession::new(&self.context, &mut lease, "forget the scheduler");
+        let mut pooled = self.connection("forget the scheduler")?;
+        let mut session = SqlSession::new(&self.context, &mut pooled, "forget the scheduler");
         self.context.fences.forget();
         session.forget_scheduler()
     }
@@ -388,24 +388,24 @@ impl Database for SqlDatabase {
         if let (Some(passes_over), Some(writes_locks)) = (passes_over, self.context.writes_locks()) {
             return Ok(passes_over && !writes_locks);
         }
-        let mut lease = self.connection("ask for the version")?;
-        let mut session = SqlSession::new(&self.context, &mut lease, "ask for the version");
+        let mut pooled = self.connection("ask for the version")?;
+        let mut session = SqlSession::new(&self.context, &mut pooled, "ask for the version");
         let answers = session.server().and_then(|server| Ok((server, session.writes_locks()?)));
-        let (server, writes_locks) = answers.inspect_err(|_| lease.break_off())?;
+        let (server, writes_locks) = answers.inspect_err(|_| pooled.break_off())?;
         let passes_over = *self.context.passes_over_locked.get_or_init(|| server.passes_over_locked());
         Ok(passes_over && !writes_locks)
     }
 
-    fn guard(&self) -> Result<Option<String>> {
+    fn session_limit(&self) -> Result<Option<String>> {
         let purpose = "ask what guards sessions";
         if self.backend == Backend::Sqlite {
             return Ok(None);
         }
-        let mut lease = self.connection(purpose)?;
+        let mut pooled = self.connection(purpose)?;
         // Judges have to know whether the nodes check in by several clocks.
-        SqlSession::new(&self.context, &mut lease, purpose).writes_locks()?;
-        let guard = lease.guard_in_words().inspect(|_| lease.warn_of_language());
-        guard.map(Some).map_err(|failure| failure.of_operation(purpose))
+        SqlSession::new(&self.context, &mut pooled, purpose).writes_locks()?;
+        let limit = pooled.limit_in_words().inspect(|_| pooled.warn_of_language());
+        limit.map(Some).map_err(|failure| failure.of_operation(purpose))
     }
 
     fn counts(&self) -> StatementCounts {

@@ -8,6 +8,7 @@ use super::silence::longest_wait;
 use crate::error::FailureClass;
 use crate::guarded::guarded;
 use crate::settings::{DataSourceSettings, DataSourceUrl};
+use r2d2::PooledConnection;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -64,7 +65,7 @@ impl OwnPool {
         Ok(Self { pool, spare, manager, longest: longest_wait(&url, source.connection_timeout), url, listen_url })
     }
 
-    pub(super) fn get(&self, purpose: &str) -> Result<Lease, Failure> {
+    pub(super) fn get(&self, purpose: &str) -> Result<PooledConnection<Manager>, Failure> {
         let attempts = &self.manager.attempts;
         let opened = match &self.spare {
             _ if !attempts.has_succeeded() => self.first()?,
@@ -82,7 +83,7 @@ impl OwnPool {
 
     /// A connection for a sign of life: one of those beside the pool, if all of the pool are in
     /// use.
-    fn soon(&self, spare: &OnceLock<r2d2::Pool<Manager>>) -> Result<Option<Lease>, Failure> {
+    fn soon(&self, spare: &OnceLock<r2d2::Pool<Manager>>) -> Result<Option<PooledConnection<Manager>>, Failure> {
         if let Ok(opened) = self.pool.get_timeout(self.longest.min(BETWEEN_LOOKS)) {
             return Ok(Some(opened));
         }
@@ -108,7 +109,7 @@ impl OwnPool {
 
     /// The first connection. The pool would try again until the time is over, and say nothing
     /// before, also where the database refuses this user for good.
-    fn first(&self) -> Result<Option<Lease>, Failure> {
+    fn first(&self) -> Result<Option<PooledConnection<Manager>>, Failure> {
         let attempts = &self.manager.attempts;
         // Asks the pool for a try; the looks below ask for no further ones.
         let mut opened = self.pool.get_timeout(self.longest.min(BETWEEN_LOOKS)).ok();
@@ -124,9 +125,6 @@ impl OwnPool {
         Ok(opened)
     }
 }
-
-/// A connection for as long as it is used.
-pub(super) type Lease = r2d2::PooledConnection<Manager>;
 
 /// A pool of so many connections, which are closed after these times: unused, and in any case.
 fn pool(

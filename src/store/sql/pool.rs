@@ -6,8 +6,8 @@ use super::connection::{Connection, Inner};
 use super::failure::Failure;
 use super::held_connection::HeldConnection;
 use super::manager::Manager;
-use super::own_pool::{Lease, OwnPool};
-use super::pooler::SessionLoan;
+use super::own_pool::OwnPool;
+use super::pooler::PoolerMode;
 use super::silence::answering_within;
 use crate::clock::Clock;
 use crate::error::FailureClass;
@@ -78,7 +78,7 @@ from_pool!("postgres", Postgres, diesel::PgConnection);
 from_pool!("mysql", Mysql, diesel::MysqlConnection);
 
 impl CallersPool {
-    fn lend(&self, synchronous: Synchronous) -> Result<Connection<'static>, Failure> {
+    fn get(&self, synchronous: Synchronous) -> Result<Connection<'static>, Failure> {
         let unavailable = |error: r2d2::Error| Failure {
             class: FailureClass::Unavailable,
             message: format!("the caller's pool gave no connection: {error}"),
@@ -86,20 +86,20 @@ impl CallersPool {
         let mut connection = match self {
             #[cfg(feature = "sqlite")]
             CallersPool::Sqlite(pool) => {
-                Connection::Sqlite(Inner::new(HeldConnection::Lent(pool.get().map_err(unavailable)?)))
+                Connection::Sqlite(Inner::new(HeldConnection::OfCallersPool(pool.get().map_err(unavailable)?)))
             }
             #[cfg(feature = "postgres")]
             CallersPool::Postgres(pool) => {
-                Connection::Postgres(Inner::new(HeldConnection::Lent(pool.get().map_err(unavailable)?)))
+                Connection::Postgres(Inner::new(HeldConnection::OfCallersPool(pool.get().map_err(unavailable)?)))
             }
             #[cfg(feature = "mysql")]
             CallersPool::Mysql(pool) => {
-                Connection::Mysql(Inner::new(HeldConnection::Lent(pool.get().map_err(unavailable)?)))
+                Connection::Mysql(Inner::new(HeldConnection::OfCallersPool(pool.get().map_err(unavailable)?)))
             }
         };
         if connection.backend() != Backend::Postgres {
             connection.set_up(synchronous)?;
-            connection.guard_lent();
+            connection.limit_in_callers_pool();
         }
         Ok(connection)
     }
@@ -123,7 +123,7 @@ pub(super) enum WayOfNotifications<'a> {
 
 /// A connection for the time of one transaction.
 pub(super) enum PoolConnection {
-    Own(Lease),
+    Own(r2d2::PooledConnection<Manager>),
     Callers(Connection<'static>),
 }
 
@@ -138,7 +138,7 @@ impl Connections {
         let manager = Manager {
             url: answering_within(&source.url, source.connection_timeout),
             attempts: Arc::new(ConnectAttempts::new(&source.url)),
-            loan: Arc::new(SessionLoan::new(source.pooler)),
+            pooler: Arc::new(PoolerMode::new(source.pooler)),
             synchronous: source.synchronous,
             init_sql: source.init_sql.clone(),
             validates: source.validate_on_checkout,
@@ -168,7 +168,7 @@ impl Connections {
         match self {
             Connections::Own(own) => match &own.listen_url {
                 Some(url) => Some(WayOfNotifications::Apart(url)),
-                None if own.manager.loan.is_known() => None,
+                None if own.manager.pooler.is_by_transaction() => None,
                 None => Some(WayOfNotifications::AsThePool(&own.url)),
             },
             Connections::Callers(..) => None,
@@ -178,20 +178,20 @@ impl Connections {
     pub(super) fn get(&self, purpose: &str) -> Result<PoolConnection, Failure> {
         match self {
             Connections::Own(own) => own.get(purpose).map(PoolConnection::Own),
-            Connections::Callers(pool, synchronous) => pool.lend(*synchronous).map(PoolConnection::Callers),
+            Connections::Callers(pool, synchronous) => pool.get(*synchronous).map(PoolConnection::Callers),
         }
     }
 }
 
 impl PoolConnection {
     /// Names the server, and what ends the session if it stops while it holds a lock.
-    pub(super) fn guard_in_words(&mut self) -> Result<String, Failure> {
+    pub(super) fn limit_in_words(&mut self) -> Result<String, Failure> {
         match self {
             PoolConnection::Own(opened) => {
-                let guard = opened.guard;
-                opened.connection.guard_in_words(guard)
+                let limit = opened.limit;
+                opened.connection.limit_in_words(limit)
             }
-            PoolConnection::Callers(connection) => connection.guard_in_words(None),
+            PoolConnection::Callers(connection) => connection.limit_in_words(None),
         }
     }
 }
@@ -262,9 +262,9 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let url = format!("sqlite:{}", folder.path().join("jobs.db").display()).parse().unwrap();
             let source = DataSourceSettings { synchronous, ..DataSourceSettings::new("d", url) };
-            let mut lease = Connections::own(&source, &clock(), None).unwrap().0.get("test").unwrap();
+            let mut pooled = Connections::own(&source, &clock(), None).unwrap().0.get("test").unwrap();
             let text = "SELECT synchronous AS n FROM pragma_synchronous";
-            let rows: Vec<Count> = lease.ask(text).unwrap();
+            let rows: Vec<Count> = pooled.ask(text).unwrap();
             assert_eq!(rows.first().map(|row| row.n), Some(level), "{synchronous:?}");
         }
     }

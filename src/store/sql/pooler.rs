@@ -1,4 +1,4 @@
-//! `SessionLoan`: whether a pooler before PostgreSQL lends sessions by the transaction.
+//! `PoolerMode`: whether a pooler before PostgreSQL lends sessions by the transaction.
 
 use super::backend::Backend;
 use super::connection::Connection;
@@ -14,19 +14,19 @@ use std::sync::OnceLock;
 const QUESTIONS: u32 = 24;
 
 /// The way in which a pooler lends sessions: as the settings say, or as was found.
-pub(super) struct SessionLoan {
+pub(super) struct PoolerMode {
     setting: Pooler,
     found: OnceLock<bool>,
 }
 
-impl SessionLoan {
+impl PoolerMode {
     pub(super) fn new(setting: Pooler) -> Self {
         Self { setting, found: OnceLock::new() }
     }
 
     /// True if sessions are lent by the transaction, as far as is known: a look comes with the
     /// first connection.
-    pub(super) fn is_known(&self) -> bool {
+    pub(super) fn is_by_transaction(&self) -> bool {
         match self.setting {
             Pooler::Session => false,
             Pooler::Transaction => true,
@@ -36,12 +36,12 @@ impl SessionLoan {
 
     /// True if sessions are lent by the transaction; looks if nobody has, beside a connection that
     /// was just opened to `url`.
-    pub(super) fn look(&self, opened: &mut Connection<'_>, url: &DataSourceUrl) -> Result<bool, Failure> {
+    pub(super) fn find(&self, opened: &mut Connection<'_>, url: &DataSourceUrl) -> Result<bool, Failure> {
         if self.setting == Pooler::Auto && self.found.get().is_none() && opened.backend() == Backend::Postgres {
             let found = lends_by_transaction(opened, url)?;
             self.found.get_or_init(|| found);
         }
-        Ok(self.is_known() && opened.backend() == Backend::Postgres)
+        Ok(self.is_by_transaction() && opened.backend() == Backend::Postgres)
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_the_settings_say_is_known_without_a_look() {
-        let known = |setting| SessionLoan::new(setting).is_known();
+        let known = |setting| PoolerMode::new(setting).is_by_transaction();
         assert_eq!([Pooler::Auto, Pooler::Session, Pooler::Transaction].map(known), [false, false, true]);
     }
 

@@ -20,7 +20,7 @@ const SILENT: &str = "SET SESSION wait_timeout = 30";
 
 /// The limit that ends a session that stops while it holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Guard {
+pub(super) enum SessionLimit {
     /// The server, after 5 s without a statement in a transaction.
     InTransaction,
     /// The server, after 30 s without a statement, also outside of transactions.
@@ -59,8 +59,8 @@ impl Server {
     }
 
     /// Oracle's MySQL knows no limit for transactions only.
-    fn guard(self) -> Guard {
-        if self.is_mariadb && self.version >= (10, 3) { Guard::InTransaction } else { Guard::Silent }
+    fn limit(self) -> SessionLimit {
+        if self.is_mariadb && self.version >= (10, 3) { SessionLimit::InTransaction } else { SessionLimit::Silent }
     }
 }
 
@@ -87,29 +87,29 @@ impl SqlSession<'_, '_> {
 
 impl Connection<'_> {
     /// Has the server end this session, one of our own, if it stops while it holds a lock. Returns
-    /// the session's guard; none on SQLite. `taken_for` is what a test says that the server is.
-    pub(super) fn guard(&mut self, taken_for: Option<&str>) -> Result<Option<Guard>, Failure> {
+    /// the session's limit; none on SQLite. `taken_for` is what a test says that the server is.
+    pub(super) fn set_limit(&mut self, taken_for: Option<&str>) -> Result<Option<SessionLimit>, Failure> {
         match self.backend() {
             Backend::Sqlite => Ok(None),
             // The set-up of the session has set this limit.
-            Backend::Postgres => Ok(Some(Guard::InTransaction)),
+            Backend::Postgres => Ok(Some(SessionLimit::InTransaction)),
             Backend::Mysql => {
                 let server = match taken_for {
                     Some(answer) => Server::of(answer),
                     None => Server::of(&self.what_server()?),
                 };
                 // A server may not know what its name promises.
-                if server.guard() == Guard::InTransaction && self.run(IN_TRANSACTION).is_ok() {
-                    return Ok(Some(Guard::InTransaction));
+                if server.limit() == SessionLimit::InTransaction && self.run(IN_TRANSACTION).is_ok() {
+                    return Ok(Some(SessionLimit::InTransaction));
                 }
-                self.run(SILENT).map(|()| Some(Guard::Silent))
+                self.run(SILENT).map(|()| Some(SessionLimit::Silent))
             }
         }
     }
 
-    /// As [`Connection::guard`], for a session that is lent: nothing is set there that would end it
-    /// while its owner rests.
-    pub(super) fn guard_lent(&mut self) {
+    /// As [`Connection::set_limit`], for a session of the caller's pool: nothing is set there that
+    /// would end it while its owner rests.
+    pub(super) fn limit_in_callers_pool(&mut self) {
         if self.backend() == Backend::Mysql {
             // Oracle's MySQL does not know this limit.
             drop(self.run(IN_TRANSACTION));
@@ -132,20 +132,22 @@ impl Connection<'_> {
         }
     }
 
-    /// Names the server, and what ends this session if it stops while it holds a lock; `guard` is
+    /// Names the server, and what ends this session if it stops while it holds a lock; `limit` is
     /// that of a session of our own.
-    pub(super) fn guard_in_words(&mut self, guard: Option<Guard>) -> Result<String, Failure> {
+    pub(super) fn limit_in_words(&mut self, limit: Option<SessionLimit>) -> Result<String, Failure> {
         let server = self.what_server()?;
-        let (name, guard) = match self.backend() {
-            Backend::Mysql if self.is_lent() => {
-                ("", Some(Server::of(&server).guard()).filter(|guard| *guard == Guard::InTransaction))
+        let (name, limit) = match self.backend() {
+            Backend::Mysql if self.is_of_callers_pool() => {
+                ("", Some(Server::of(&server).limit()).filter(|limit| *limit == SessionLimit::InTransaction))
             }
-            Backend::Mysql => ("", guard),
-            _ => ("PostgreSQL ", Some(Guard::InTransaction)),
+            Backend::Mysql => ("", limit),
+            _ => ("PostgreSQL ", Some(SessionLimit::InTransaction)),
         };
-        let what = match guard {
-            Some(Guard::InTransaction) => "it ends a session that stops while it holds a lock after 5 s".to_owned(),
-            Some(Guard::Silent) => format!(
+        let what = match limit {
+            Some(SessionLimit::InTransaction) => {
+                "it ends a session that stops while it holds a lock after 5 s".to_owned()
+            }
+            Some(SessionLimit::Silent) => format!(
                 "it knows no limit for transactions only, and ends a session that is silent for 30 s (wait_timeout); \
                  connections that rest for {} s are opened anew",
                 LONGEST_REST.as_secs()
@@ -166,7 +168,7 @@ impl Connection<'_> {
             ""
         };
         let pooler = match self.backend() {
-            Backend::Postgres if !self.keeps_session() && !self.is_lent() => {
+            Backend::Postgres if !self.keeps_session() && !self.is_of_callers_pool() => {
                 "; a pooler lends its sessions by the transaction: nothing is left in them, statements are not prepared, and \
                  nodes poll unless carnelian.dataSource.listenUrl leads to the server itself"
             }
@@ -211,8 +213,8 @@ mod tests {
 
     #[test]
     fn what_a_server_can_do_is_known_by_its_answer() {
-        use Guard::{InTransaction, Silent};
-        for (answer, skips, guard) in [
+        use SessionLimit::{InTransaction, Silent};
+        for (answer, skips, limit) in [
             ("10.11.14-MariaDB-0+deb12u2 Debian 12", true, InTransaction),
             ("5.5.5-10.6.0-MariaDB mariadb.org binary distribution", true, InTransaction),
             ("10.5.23-MariaDB", false, InTransaction),
@@ -229,7 +231,7 @@ mod tests {
             ("", false, Silent),
         ] {
             let server = Server::of(answer);
-            assert_eq!((server.passes_over_locked(), server.guard()), (skips, guard), "{answer}");
+            assert_eq!((server.passes_over_locked(), server.limit()), (skips, limit), "{answer}");
         }
     }
 }
