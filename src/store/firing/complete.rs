@@ -1,9 +1,9 @@
 //! Complete: whatever has ended since the last commit is recorded in one transaction.
 
+use super::apply_stop_orders::apply_stop_orders;
 use super::completion::of_outcome;
-use super::obeyed::obey;
 use super::release::take_back_reservations;
-use super::tries::Tries;
+use super::tried_ends::TriedEnds;
 use super::{Completion, CompletionInstruction, CompletionOutcome, CompletionReport, EndedRuns};
 use crate::epoch::millis;
 use crate::error::Result;
@@ -38,11 +38,11 @@ impl Firing<'_> {
         // An end that touches no trigger and no job is recorded while others take what is due.
         let is_isolated = completions.iter().all(Completion::is_isolated) && !self.node.must_queue();
         let begin = if is_isolated { TxMode::Claiming } else { TxMode::BesideClaims };
-        let mut tries = Tries::of(completions);
+        let mut ends = TriedEnds::of(completions);
         self.store.retrying(
             "complete fires",
             begin,
-            |s| self.complete_in_session(s, tries.next()),
+            |s| self.complete_in_session(s, ends.of_next_try()),
             &mut |s, recorded| {
                 // The tidying after ends that jobs have recorded is not seen in the store.
                 let ended = of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded);
@@ -83,7 +83,7 @@ impl Firing<'_> {
         let let_go = self.tidy_after_joined(s, &ended)?;
         let mut rest: Vec<Completion> =
             completions.iter().filter(|c| !outcomes.contains_key(&c.fire_id)).cloned().collect();
-        obey(s, &mut rest)?;
+        apply_stop_orders(s, &mut rest)?;
         let mut report = if rest.is_empty() { CompletionReport::default() } else { self.record_ends(s, &rest, true)? };
         report.let_go.extend(let_go);
         let of_rest = std::mem::take(&mut report.outcomes);

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod acquisition;
+mod apply_stop_orders;
 mod beside_quartz;
 mod checkpoint;
 mod choosing;
@@ -20,7 +21,6 @@ mod fire_bundle;
 mod fire_ids;
 mod following;
 mod isolation;
-mod obeyed;
 mod overdue;
 mod overlap;
 mod prefetch;
@@ -29,7 +29,7 @@ mod released;
 mod rerun;
 mod schedule_reruns;
 mod skipped;
-mod tries;
+mod tried_ends;
 mod unfire;
 mod whole_ticks;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]

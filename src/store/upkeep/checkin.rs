@@ -39,7 +39,7 @@ impl Upkeep<'_> {
         });
         let (was_cut_off, begun) = (me.is_cut_off, self.store.clock.ticks());
         let checkin = match me.owner() {
-            Some(owner) => self.renew(me, &owner, begun),
+            Some(owner) => self.check_in_again(me, &owner, begun),
             None => self.register(me, begun),
         };
         me.is_cut_off = match &checkin {
@@ -54,7 +54,7 @@ impl Upkeep<'_> {
 
     /// The check-in of a node that is registered: everybody's rows and then the own, in a short
     /// transaction without a lock.
-    fn renew(&self, me: &mut Membership, owner: &Owner, begun: Duration) -> Result<Checkin> {
+    fn check_in_again(&self, me: &mut Membership, owner: &Owner, begun: Duration) -> Result<Checkin> {
         let (mut registered, mut seen) = (false, MembersSeen::default());
         // Other threads draw fences on other members of a cluster of databases: a transaction sees
         // what was committed there before the transaction began, and no more.

@@ -1,15 +1,15 @@
-//! Tries: what each try of a transaction that ends fires records.
+//! `TriedEnds`: the ends of fires, as each try of a transaction records them.
 
 use super::Completion;
 
 /// The ends of fires, for one try after the other.
-pub(super) struct Tries<'c> {
+pub(super) struct TriedEnds<'c> {
     ended: &'c [Completion],
     later: Option<Vec<Completion>>,
     is_first: bool,
 }
 
-impl<'c> Tries<'c> {
+impl<'c> TriedEnds<'c> {
     pub(super) fn of(ended: &'c [Completion]) -> Self {
         Self { ended, later: None, is_first: true }
     }
@@ -18,7 +18,7 @@ impl<'c> Tries<'c> {
     ///
     /// Since the first try others may have declared the node dead, and have put triggers back for
     /// fires whose rows were held: as if each job held its own.
-    pub(super) fn next(&mut self) -> &[Completion] {
+    pub(super) fn of_next_try(&mut self) -> &[Completion] {
         if std::mem::replace(&mut self.is_first, false) {
             return self.ended;
         }
@@ -71,8 +71,8 @@ mod tests {
     #[test]
     fn a_later_try_looks_for_triggers_that_others_have_put_back() {
         let ended = [ended()];
-        let mut tries = Tries::of(&ended);
-        let looks = std::array::from_fn(|_| tries.next().iter().all(|end| end.guarded));
+        let mut ends = TriedEnds::of(&ended);
+        let looks = std::array::from_fn(|_| ends.of_next_try().iter().all(|end| end.guarded));
         assert_eq!(looks, [false, true, true]);
     }
 }

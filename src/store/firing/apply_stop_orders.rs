@@ -9,7 +9,7 @@ use crate::store::stop_orders::StopOrders;
 
 /// Makes of these ends what the orders have them be. Only for work that would go on are orders
 /// read: this transaction holds the rows of those fires, so that no order comes after the look.
-pub(super) fn obey(s: &mut dyn Session, ends: &mut [Completion]) -> Result<()> {
+pub(super) fn apply_stop_orders(s: &mut dyn Session, ends: &mut [Completion]) -> Result<()> {
     let goes_on = ends.iter().filter(|end| end.rerun.is_some());
     let orders = StopOrders::of(s, &goes_on.map(|end| end.fire_id.clone()).collect::<Vec<_>>())?;
     for end in ends {
