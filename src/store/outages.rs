@@ -110,7 +110,7 @@ impl Outages<'_> {
     /// Looks for an outage in the transaction of a registration, before its row is written: no node
     /// took work since when, and which fires were missed. Returns the outage that has ended, if
     /// any, and since when the recovery mode is on.
-    pub(in crate::store) fn look_for_outage(
+    pub(in crate::store) fn find_outage(
         &self,
         s: &mut dyn Session,
         instance: &str,

@@ -1,4 +1,16 @@
 //! Transactions: what is retried, how often, and what is done when the outcome is not known.
+//!
+//! Each function uses the one below it:
+//!
+//! ```text
+//! read, glance, write, at_least_once …  say the mode, and what is asked if the outcome is unknown
+//! retrying                              gives the answer, or the error that leaves it unknown
+//! retrying_or_doubt                     gives an answer that is in doubt too
+//! until_known                           tries again after failures, asks after lost answers
+//! through_conflicts (once)              tries again while other members of a cluster are faster
+//! transact_once                         measures the wait for the lock, counts losses
+//! Database::transact                    begins, works, commits or rolls back
+//! ```
 
 use super::row::Notification;
 use super::{JobStore, Lock, Owner, Session, TxMode};
@@ -90,7 +102,7 @@ impl JobStore {
             Err(_) => {}
         }
         // Refused, and nothing is noted: the statement may still come.
-        match self.settle(purpose, token).map_err(|error| unknown(purpose, &error))? {
+        match self.outcome_of_token(purpose, token).map_err(|error| unknown(purpose, &error))? {
             Some(now_ms) => done(now_ms),
             None => answer,
         }
@@ -98,7 +110,7 @@ impl JobStore {
 
     /// The outcome of a statement that was sent under this token: when it was done, if it was; else
     /// it does nothing any longer.
-    pub(super) fn settle(&self, purpose: &'static str, token: &str) -> Result<Option<i64>> {
+    pub(super) fn outcome_of_token(&self, purpose: &'static str, token: &str) -> Result<Option<i64>> {
         self.retrying(
             purpose,
             TxMode::Exclusive(Lock::TriggerAccess),
@@ -193,7 +205,7 @@ impl JobStore {
             tries += 1;
             let mut worked = false;
             let tried = self.clock.ticks();
-            let outcome = self.once_dyn(purpose, mode, &mut |s| {
+            let outcome = self.through_conflicts(purpose, mode, &mut |s| {
                 worked = false;
                 work(s)?;
                 worked = true;
@@ -236,12 +248,13 @@ impl JobStore {
         mut work: impl FnMut(&mut dyn Session) -> Result<T>,
     ) -> Result<T> {
         let mut answer = None;
-        self.once_dyn(purpose, mode, &mut |s| work(s).map(|answered| answer = Some(answered)))?;
+        self.through_conflicts(purpose, mode, &mut |s| work(s).map(|answered| answer = Some(answered)))?;
         answer.ok_or_else(|| did_not_run(purpose))
     }
 
-    /// As [`JobStore::once`], with the same code for every type of answers.
-    fn once_dyn(
+    /// As [`JobStore::once`], with the same code for every type of answers. Goes on while others on
+    /// other members of a cluster of databases are faster.
+    fn through_conflicts(
         &self,
         purpose: &'static str,
         mode: TxMode,
@@ -249,7 +262,7 @@ impl JobStore {
     ) -> Result<()> {
         let begun = self.clock.ticks();
         loop {
-            let outcome = self.try_once(purpose, mode, work);
+            let outcome = self.transact_once(purpose, mode, work);
             let gave_way = matches!(&outcome, Err(error) if error.failure_class() == Some(FailureClass::Deadlock));
             let waited = self.clock.ticks().saturating_sub(begun);
             if !gave_way || !self.database.has_several_writers() || waited >= LONGEST_CONFLICT {
@@ -260,7 +273,8 @@ impl JobStore {
         }
     }
 
-    fn try_once(
+    /// One transaction of the database: its wait for the lock is measured, and its loss counted.
+    fn transact_once(
         &self,
         purpose: &'static str,
         mode: TxMode,
@@ -302,7 +316,7 @@ impl JobStore {
         loop {
             tries += 1;
             let mut answer = false;
-            match self.once_dyn(purpose, mode.to_ask(), &mut |s| {
+            match self.through_conflicts(purpose, mode.to_ask(), &mut |s| {
                 answer = happened(s)?;
                 Ok(())
             }) {

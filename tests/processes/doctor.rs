@@ -200,7 +200,7 @@ fn rows_of_many_pages_are_each_seen_once(place: &Place) {
     .unwrap();
 
     let before = place.database.counts().statements;
-    let seen = place.store.upkeep().look_at_everything().unwrap();
+    let seen = place.store.upkeep().read_everything().unwrap();
     let statements = place.database.counts().statements - before;
     assert_eq!(
         seen.triggers.iter().map(|row| row.key.clone()).collect::<Vec<_>>(),

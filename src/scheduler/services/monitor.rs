@@ -64,7 +64,7 @@ impl Monitor {
         let wanted = alarms.overdue_triggers.max(alarms.parked_work).max(node.store.settings().recovery.threshold);
         let wanted = usize::try_from(wanted).unwrap_or(0);
         let before_ms = node.clock.wall_time().timestamp_millis();
-        let load = node.store.upkeep().look_at_load(settings.overdue_after, MOST_OVERDUE.max(wanted))?;
+        let load = node.store.upkeep().read_load(settings.overdue_after, MOST_OVERDUE.max(wanted))?;
         let (now, now_ms) = (node.clock.ticks(), load.now_ms);
         let skew = skew(before_ms, now_ms, node.clock.wall_time().timestamp_millis());
         let living = load.instances.iter().filter(|instance| instance.alive).count();

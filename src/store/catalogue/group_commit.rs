@@ -109,8 +109,9 @@ impl Catalogue<'_> {
             Err(error) if before == Before::Perhaps => {
                 // Nothing was noted, and the statement may still come. A lasting failure may
                 // concern one trigger only.
-                let settled = if error.is_transient() { Err(error) } else { self.store.settle(PURPOSE, token) };
-                match settled {
+                let outcome =
+                    if error.is_transient() { Err(error) } else { self.store.outcome_of_token(PURPOSE, token) };
+                match outcome {
                     Ok(Some(now_ms)) => self.tell_stored(leader, count, now_ms),
                     Ok(None) => leader.group.drain(..count).for_each(|caller| caller.tell(Answer::Alone)),
                     Err(error) => {

@@ -35,7 +35,7 @@ impl Firing<'_> {
     /// Takes due triggers that were looked for without the lock: claimable ones by claims, the
     /// others under the lock.
     pub(super) fn acquire_by_claims(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
-        let (now_ms, seen, unreserved_ms, withheld) = self.look_for_claims(request)?;
+        let (now_ms, seen, unreserved_ms, withheld) = self.find_claims(request)?;
         let mut acquisition = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
         if seen.is_empty() {
             return Ok(Acquisition { withheld, ..acquisition });
@@ -76,7 +76,7 @@ impl Firing<'_> {
     /// The due triggers, as one acquisition would take them, seen without the lock; with the
     /// store's time, and the earliest time of what is not reserved, and how many wait for a free
     /// worker.
-    fn look_for_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<SeenTrigger>, Option<i64>, usize)> {
+    fn find_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<SeenTrigger>, Option<i64>, usize)> {
         self.store.read("look for due triggers", |s| {
             let now_ms = self.note_time(s.now_ms()?);
             let mut found = Acquisition::default();

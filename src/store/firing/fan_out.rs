@@ -78,7 +78,7 @@ impl Firing<'_> {
         }
         self.node.note_parts();
         let asks_more = ticks.iter().any(|tick| tick.job.policy().execution_strategy().is_named());
-        let nodes = self.look_for_parts(s, now_ms, asks_more)?;
+        let nodes = self.find_nodes(s, now_ms, asks_more)?;
         let pauses = PauseState::read(s, ticks.iter().map(|tick| &tick.job.key))?;
         let mut triggers: Vec<TriggerRow> = Vec::new();
         let followed: Vec<JobKey> =
@@ -167,7 +167,7 @@ impl Firing<'_> {
         parts.map_err(|why| format!("strategy `{chosen}` {why}"))
     }
 
-    fn look_for_parts(&self, s: &mut dyn Session, now_ms: i64, with_infos: bool) -> Result<Nodes> {
+    fn find_nodes(&self, s: &mut dyn Session, now_ms: i64, with_infos: bool) -> Result<Nodes> {
         let view = self.store.placement().read_cluster(s, now_ms)?;
         let mut types: HashMap<String, BTreeSet<String>> = HashMap::default();
         for row in s.job_types()? {

@@ -186,7 +186,7 @@ impl SqlDatabase {
     }
 
     /// Tells whether new work can be stored by one call.
-    fn look_for_fast_path(&self, connection: &mut Connection<'_>) -> Result<()> {
+    fn find_fast_path(&self, connection: &mut Connection<'_>) -> Result<()> {
         if self.backend != Backend::Postgres {
             return Ok(());
         }
@@ -320,14 +320,14 @@ impl Database for SqlDatabase {
     fn migrate(&self) -> Result<Vec<String>> {
         let mut connection = self.connection("migrate")?;
         let done = migrations::migrate(&mut connection, &self.context.options)?;
-        self.look_for_fast_path(&mut connection)?;
+        self.find_fast_path(&mut connection)?;
         Ok(done)
     }
 
     fn check_schema(&self) -> Result<()> {
         let mut connection = self.connection("check the tables")?;
         migrations::check(&mut connection, &self.context.options)?;
-        self.look_for_fast_path(&mut connection)
+        self.find_fast_path(&mut connection)
     }
 
     fn examine_schema(&self) -> Result<Vec<MissingPart>> {
@@ -338,7 +338,7 @@ impl Database for SqlDatabase {
     fn mend_schema(&self) -> Result<Vec<MissingPart>> {
         let mut connection = self.connection("mend the tables")?;
         let made = parts::mend(&mut connection, &self.context.options)?;
-        self.look_for_fast_path(&mut connection)?;
+        self.find_fast_path(&mut connection)?;
         Ok(made)
     }
 

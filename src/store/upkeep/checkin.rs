@@ -168,7 +168,7 @@ impl Upkeep<'_> {
                 true => (None, s.recovery_mode()?.and_then(|row| row.since_ms)),
                 false => {
                     let interrupted = checkin.recovered.iter().map(Recovered::died).sum();
-                    self.store.outages().look_for_outage(s, &me.instance, &instances, interrupted)?
+                    self.store.outages().find_outage(s, &me.instance, &instances, interrupted)?
                 }
             };
             let joined = nodes::place(me.node.as_ref(), s.draw_fences(None, 1)?.unwrap_or_default());

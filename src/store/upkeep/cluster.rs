@@ -95,7 +95,7 @@ impl Upkeep<'_> {
     ///
     /// # Errors
     /// The error of the database that is left after the bounded retries.
-    pub fn look_at_everything(&self) -> Result<Snapshot> {
+    pub fn read_everything(&self) -> Result<Snapshot> {
         self.look_through(|_| Ok(()))
     }
 

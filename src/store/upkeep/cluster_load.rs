@@ -56,7 +56,7 @@ impl Upkeep<'_> {
     }
 
     /// The load, with a single try: the caller decides when to try again.
-    pub(crate) fn look_at_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
+    pub(crate) fn read_load(&self, after: Duration, most: usize) -> Result<ClusterLoad> {
         self.store.once("look at the load", TxMode::Autocommit, |s| self.load_in(s, after, most))
     }
 
