@@ -55,7 +55,7 @@ impl ClusterRows for SqlSession<'_, '_> {
             shown = now.shown
         );
         let names: [Value; 7] = std::array::from_fn(|_| self.name());
-        let rows: Vec<members::Place> = SqlSession::load(self, &text, &names)?;
+        let rows: Vec<members::UnionRow> = SqlSession::load(self, &text, &names)?;
         if let Some(row) = rows.first() {
             self.know_now(now.or(row.now_ms));
         }

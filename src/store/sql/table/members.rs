@@ -6,8 +6,15 @@ use crate::store::sql::by_place::by_place;
 use diesel::sql_types::{BigInt, Nullable, Text};
 
 by_place! {
-    /// A row of one of several tables; each uses the columns in its own way.
-    pub(super) struct Place {
+    /// A row of one of several tables, which `what` names. Each uses the columns, `first` to
+    /// `fifth`, `one` to `three` and `made_ms`, in its own way:
+    ///
+    /// * `member`: node name, labels, role, incarnation, activity; time and interval of its
+    ///   check-ins, time of the check-in with which a node of ours wrote this; seniority.
+    /// * `blacklist`: kind, reason, author; end; time at which it was written.
+    /// * `limit`: author as `third`; number for each node, for the cluster; time as above.
+    /// * `fires`: first and last id. All others are counts and times, as `one` and `two`.
+    pub(super) struct UnionRow {
         pub(super) now_ms: i64 as BigInt,
         pub(super) what: String as Text,
         pub(super) name: String as Text,
@@ -65,8 +72,8 @@ pub(super) fn members(shown: &str, is_it: &str) -> String {
 }
 
 /// The instances with a state row, in order of their names.
-pub(super) fn instance_rows(rows: &[Place]) -> Vec<InstanceRow> {
-    let instance = |row: &Place| {
+pub(super) fn instance_rows(rows: &[UnionRow]) -> Vec<InstanceRow> {
+    let instance = |row: &UnionRow| {
         let last_checkin_ms = row.one?;
         let is_replaced = row.three.is_some_and(|seen_ms| seen_ms != last_checkin_ms);
         let incarnation = row.fourth.as_ref().filter(|_| !is_replaced);
@@ -83,7 +90,7 @@ pub(super) fn instance_rows(rows: &[Place]) -> Vec<InstanceRow> {
     instances
 }
 
-pub(super) fn placement_view(rows: Vec<Place>) -> PlacementView {
+pub(super) fn placement_view(rows: Vec<UnionRow>) -> PlacementView {
     let mut found = PlacementView::default();
     for row in rows {
         let made_ms = row.made_ms.unwrap_or(0);

@@ -61,7 +61,7 @@ impl SqlSession<'_, '_> {
         all.extend([most.into(), self.name()]);
         all.extend_from_slice(values);
         all.extend([self.name(), most.into()]);
-        let rows: Vec<members::Place> = self.load(&load_text(shown, before), &all)?;
+        let rows: Vec<members::UnionRow> = self.load(&load_text(shown, before), &all)?;
         let now_ms = rows.first().map_or(0, |row| row.now_ms);
         let count = |n: Option<i64>| usize::try_from(n.unwrap_or(0)).unwrap_or(0);
         let (mut load, mut running) = (LoadRow::default(), HashMap::default());

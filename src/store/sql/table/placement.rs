@@ -101,7 +101,7 @@ impl PlacementRows for SqlSession<'_, '_> {
     fn placement_view(&mut self) -> Result<PlacementView> {
         let shown = self.now_in_statement()?.shown;
         let text = format!("{} UNION ALL {}", members::nodes(shown), members::places(shown));
-        let rows: Vec<members::Place> = self.load(&text, &[self.name(), self.name(), self.name()])?;
+        let rows: Vec<members::UnionRow> = self.load(&text, &[self.name(), self.name(), self.name()])?;
         Ok(members::placement_view(rows))
     }
 
