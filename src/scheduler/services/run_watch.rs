@@ -96,7 +96,7 @@ impl RunWatch {
             }
             Due::GiveUp => {
                 match fire.is_lost() {
-                    true => self.let_go(fire, now),
+                    true => self.give_up_lost(fire, now),
                     false => self.end_in_its_place(fire, now),
                 }
                 // If the completer is behind, or the worker is just coming back.
@@ -170,7 +170,7 @@ impl RunWatch {
 
     /// Gives up the worker of a run that is another node's, or was declared failed, and does not
     /// end: nothing is recorded for it here.
-    fn let_go(&self, fire: &Arc<RunHandle>, now: Duration) {
+    fn give_up_lost(&self, fire: &Arc<RunHandle>, now: Duration) {
         if self.abandon(fire) {
             lifecycle_log::given_up(&fire.job, fire.fire_id(), "it lost its fire and did not end");
             self.node.count_fire(&fire.job, FireOutcome::Lost, fire.running_for(now));

@@ -23,7 +23,7 @@ by_place! {
 }
 
 by_place! {
-    struct DoubtRow {
+    struct LateRow {
         now_ms: i64 as BigInt,
         n: i64 as BigInt,
     }
@@ -86,7 +86,7 @@ impl PollRows for SqlSession<'_, '_> {
         values.extend(now.value.clone());
         values.extend(now.value.clone());
         values.push(tolerance_ms.into());
-        let rows: Vec<DoubtRow> = self.load(&text, &values)?;
+        let rows: Vec<LateRow> = self.load(&text, &values)?;
         Ok(rows.first().map(|row| (now.or(row.now_ms), row.n)).unwrap_or_default())
     }
 }
