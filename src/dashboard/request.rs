@@ -39,16 +39,16 @@ impl Request {
 
     setters! {
         /// With this body. Default: empty.
-        pub fn body(bytes: impl Into<Vec<u8>>) { body = bytes.into() }
+        pub fn body(bytes: impl Into<Vec<u8>>) { self.body = bytes.into() }
 
         /// From this address, which tells the own machine and proxies apart from others. Default:
         /// unknown, which is neither.
-        pub fn peer(address: IpAddr) { peer = Some(address) }
+        pub fn peer(address: IpAddr) { self.peer = Some(address) }
 
         /// In HTTP/1.0, which no browser speaks, and nginx before 1.29.7 as a proxy unless it is
         /// told otherwise. A proxy that speaks HTTP/1.1 and sets no header of its own, as later
         /// ones do, looks like a browser: no check stands for a login there.
-        pub(super) fn old(is_old: bool) { is_old = is_old }
+        pub(super) fn old(is_old: bool) { self.is_old = is_old }
     }
 
     /// The path, without the query.

@@ -84,7 +84,7 @@ impl Continuation {
     setters! {
         /// After which ends. Default: [`On::Success`].
         #[must_use]
-        pub fn on(on: On) { on = on }
+        pub fn on(on: On) { self.on = on }
 
         /// True if a child of a job that is [spread over nodes](crate::placement::Strategy) runs
         /// once for a whole tick, after its last part, and not once for each part. Default: no.
@@ -94,7 +94,7 @@ impl Continuation {
         /// A part of a [broadcast](crate::placement::Strategy::Broadcast) that its node never began
         /// does not count.
         #[must_use]
-        pub fn once_per_tick(yes: bool) { per_tick = yes }
+        pub fn once_per_tick(yes: bool) { self.per_tick = yes }
     }
 
     /// An entry of data for the child's runs after this parent: as data of a trigger it goes over
@@ -108,13 +108,13 @@ impl Continuation {
     setters! {
         /// The data for the child's runs after this parent. Default: none.
         #[must_use]
-        pub fn data_map(data: JobDataMap) { data = data }
+        pub fn data_map(data: JobDataMap) { self.data = data }
 
         /// Allows a continuation by which a job follows itself, at once or through others; such a
         /// continuation is refused otherwise. The jobs of such a circle run for ever, or until one
         /// of them ends with another outcome.
         #[must_use]
-        pub fn allow_cycle(yes: bool) { allows_cycle = yes }
+        pub fn allow_cycle(yes: bool) { self.allows_cycle = yes }
     }
 
     /// The job that is followed.

@@ -89,18 +89,18 @@ impl JobDefinition {
 
     setters! {
         /// The action on a stored definition that differs. Default: [`OnChange::Update`].
-        pub fn on_change(on_change: OnChange) { on_change = on_change }
+        pub fn on_change(on_change: OnChange) { self.on_change = on_change }
 
         /// A number that grows with changes of the definition. A node leaves a stored definition
         /// with a larger number alone, and stores nothing if somebody has deleted that job: in a
         /// rolling upgrade, a node of the old program that starts again does not undo what the new
         /// one has stored. Default: 0.
-        pub fn revision(revision: u32) { revision = revision }
+        pub fn revision(revision: u32) { self.revision = revision }
 
         /// True if the scheduler stores the definition when it starts. Otherwise only
         /// [`Scheduler::sync_definitions`](crate::Scheduler::sync_definitions) stores it. Default:
         /// yes.
-        pub fn auto_register(yes: bool) { auto_register = yes }
+        pub fn auto_register(yes: bool) { self.auto_register = yes }
     }
 
     /// The job.

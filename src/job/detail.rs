@@ -174,39 +174,39 @@ impl JobDetailBuilder {
     setters! {
         /// Another key than it was begun with.
         #[doc(alias = "withIdentity")]
-        pub fn key(key: JobKey) { detail.key = key }
+        pub fn key(key: JobKey) { self.detail.key = key }
 
         /// Another type than it was begun with.
         #[doc(alias = "ofType")]
-        pub fn job_type(job_type: impl Into<String>) { detail.job_type = job_type.into().into() }
+        pub fn job_type(job_type: impl Into<String>) { self.detail.job_type = job_type.into().into() }
 
         /// A note for people, at most 250 characters.
-        pub fn description(text: impl Into<String>) { detail.description = Some(text.into()) }
+        pub fn description(text: impl Into<String>) { self.detail.description = Some(text.into()) }
 
         /// See [`JobDetail::is_durable`].
-        pub fn durable(yes: bool) { detail.durable = yes }
+        pub fn durable(yes: bool) { self.detail.durable = yes }
 
         /// See [`JobDetail::requests_recovery`].
-        pub fn requests_recovery(yes: bool) { detail.requests_recovery = yes }
+        pub fn requests_recovery(yes: bool) { self.detail.requests_recovery = yes }
 
         /// See [`JobDetail::disallows_concurrent_execution`].
-        pub fn disallow_concurrent_execution(yes: bool) { detail.disallow_concurrent_execution = yes }
+        pub fn disallow_concurrent_execution(yes: bool) { self.detail.disallow_concurrent_execution = yes }
 
         /// See [`JobDetail::persists_job_data_after_execution`].
-        pub fn persist_job_data_after_execution(yes: bool) { detail.persist_job_data_after_execution = yes }
+        pub fn persist_job_data_after_execution(yes: bool) { self.detail.persist_job_data_after_execution = yes }
 
         /// See [`JobPolicy`].
-        pub fn policy(policy: JobPolicy) { detail.policy = policy.boxed() }
+        pub fn policy(policy: JobPolicy) { self.detail.policy = policy.boxed() }
 
         /// See [`JobMarks`].
-        pub fn marks(marks: JobMarks) { detail.marks = (!marks.is_empty()).then(|| Box::new(marks)) }
+        pub fn marks(marks: JobMarks) { self.detail.marks = (!marks.is_empty()).then(|| Box::new(marks)) }
 
         /// Says of which version of its type's data its data are; from 1. Default: that of the type
         /// where it is stored.
         ///
         /// Data of an earlier version than the type's are upgraded when the job runs, see
         /// [`JobType::upgrade`](crate::JobType::upgrade).
-        pub fn version(version: u32) { detail.version = Some(version) }
+        pub fn version(version: u32) { self.detail.version = Some(version) }
     }
 
     /// Has it stored even if its type is deprecated, see

@@ -26,13 +26,13 @@ impl JobFilter {
 
     setters! {
         /// Only these groups.
-        pub fn groups(groups: GroupMatcher) { groups = Some(groups) }
+        pub fn groups(groups: GroupMatcher) { self.groups = Some(groups) }
 
         /// Only jobs of this business key.
-        pub fn biz_key(key: impl Into<String>) { biz_key = Some(key.into()) }
+        pub fn biz_key(key: impl Into<String>) { self.biz_key = Some(key.into()) }
 
         /// Only jobs of this owner.
-        pub fn owner(owner: impl Into<String>) { owner = Some(owner.into()) }
+        pub fn owner(owner: impl Into<String>) { self.owner = Some(owner.into()) }
     }
 
     /// Only jobs with this tag; said again: with all of these.

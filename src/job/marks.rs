@@ -66,13 +66,13 @@ impl JobMarks {
     setters! {
         /// The name of the work in the business, such as the number of an order; at most 190
         /// characters. Several jobs may have the same.
-        pub fn biz_key(key: impl Into<String>) { biz_key = Some(key.into()) }
+        pub fn biz_key(key: impl Into<String>) { self.biz_key = Some(key.into()) }
 
         /// A name for people, at most 190 characters.
-        pub fn name(name: impl Into<String>) { name = Some(name.into()) }
+        pub fn name(name: impl Into<String>) { self.name = Some(name.into()) }
 
         /// The person or team responsible, at most 190 characters.
-        pub fn owner(owner: impl Into<String>) { owner = Some(owner.into()) }
+        pub fn owner(owner: impl Into<String>) { self.owner = Some(owner.into()) }
     }
 
     /// Adds a tag, at most 100 characters; at most 50 tags.

@@ -69,11 +69,11 @@ impl Placement {
     setters! {
         /// Rather this node: others take a fire only if that node is not alive or may not run it,
         /// or if the fire is later than the [grace](Placement::prefer_grace).
-        pub fn prefer_node(node: impl Into<String>) { prefer = Some(node.into()) }
+        pub fn prefer_node(node: impl Into<String>) { self.prefer = Some(node.into()) }
 
         /// The time for which a fire waits for the preferred node while that is alive. Default: one
         /// check-in interval (`org.quartz.jobStore.clusterCheckinInterval`).
-        pub fn prefer_grace(grace: Duration) { grace = Some(grace) }
+        pub fn prefer_grace(grace: Duration) { self.grace = Some(grace) }
     }
 
     /// The nodes that are allowed; all if there is none.

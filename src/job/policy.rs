@@ -96,12 +96,12 @@ impl JobPolicy {
         ///
         /// The thread of a job that never ends cannot be killed: it stays behind, its fire is no
         /// longer its own, and another thread takes its place in the pool.
-        pub fn timeout(time: Duration) { timeout = Some(time) }
+        pub fn timeout(time: Duration) { self.timeout = Some(time) }
 
         /// After how long without progress a run counts as stuck, and what is done then. Default:
         /// five minutes after the last report of a job that reports its progress, and it is logged;
         /// never for others.
-        pub fn stuck_after(time: Duration, action: StuckAction) { stuck = Some(Stuck { after: time, action }) }
+        pub fn stuck_after(time: Duration, action: StuckAction) { self.stuck = Some(Stuck { after: time, action }) }
 
         /// Binds the heartbeat of a run to its progress: if the job has made none for so long, its
         /// heartbeat ends, and it dies by the ordinary rule. Progress is
@@ -110,48 +110,48 @@ impl JobPolicy {
         /// whether it should stop, or waits, makes none. Half the time is warned of
         /// (`SchedulerListener::fire_silent`). Default: the heartbeat goes on as long as the
         /// worker's thread lives.
-        pub fn heartbeat_only_within(max_silence: Duration) { max_silence = Some(max_silence) }
+        pub fn heartbeat_only_within(max_silence: Duration) { self.max_silence = Some(max_silence) }
 
         /// The number of heartbeats that a run may miss before it counts as dead. Default:
         /// `carnelian.scheduler.missedHeartbeatLimit`.
-        pub fn missed_heartbeat_limit(limit: u32) { missed_heartbeats = Some(limit) }
+        pub fn missed_heartbeat_limit(limit: u32) { self.missed_heartbeats = Some(limit) }
 
         /// The fate of the work of a dead fire. Default: [`OnDead::RecoveryTrigger`] if the job
         /// requests recovery, else [`OnDead::NextFire`].
-        pub fn on_dead(policy: OnDead) { on_dead = Some(policy) }
+        pub fn on_dead(policy: OnDead) { self.on_dead = Some(policy) }
 
         /// The number of times in a row that its work is taken over from a run that died before the
         /// work is parked: set aside until somebody has looked at it; 0 for no limit. Default:
         /// `carnelian.recovery.maxTakeovers`.
-        pub fn max_takeovers(limit: u32) { max_takeovers = Some(limit) }
+        pub fn max_takeovers(limit: u32) { self.max_takeovers = Some(limit) }
 
         /// The policy by which the work of a failed run is tried again. Default: no retry, unless
         /// the job asks for one by [`JobError::retry_after`](crate::JobError::retry_after).
-        pub fn retry(policy: RetryPolicy) { retry = Some(policy) }
+        pub fn retry(policy: RetryPolicy) { self.retry = Some(policy) }
 
         /// The lowest level of the log lines of a run that are kept with its row of the history;
         /// [`LevelFilter::Off`] for none. Lines of the program are seen if it has installed
         /// [`CaptureLog`](crate::history::CaptureLog); lines of `ctx.log(…)` are seen in any case.
         /// Default: `carnelian.history.log`.
-        pub fn capture_log(level: LevelFilter) { capture_log = Some(level) }
+        pub fn capture_log(level: LevelFilter) { self.capture_log = Some(level) }
 
         /// The number of bytes of such lines that are kept of a run, from 1000 to 262144; beyond
         /// that the lines in the middle are left out. Default: `carnelian.history.logMaxBytes`.
-        pub fn log_max_bytes(bytes: u32) { log_max_bytes = Some(bytes) }
+        pub fn log_max_bytes(bytes: u32) { self.log_max_bytes = Some(bytes) }
 
         /// The number of rows of the history that are kept of this job, the newest. Default:
         /// `carnelian.history.maxRowsPerJob`.
-        pub fn keep_history(rows: u32) { keep_history = Some(rows) }
+        pub fn keep_history(rows: u32) { self.keep_history = Some(rows) }
 
         /// On which nodes the job may run, and on which it would rather. Default: anywhere.
         pub fn placement(placement: Placement) {
-            placement = Some(placement).filter(|placement| *placement != Placement::new())
+            self.placement = Some(placement).filter(|placement| *placement != Placement::new())
         }
 
         /// The strategy that chooses the nodes of each tick, also by the name of a strategy.
         /// Default: [`Strategy::Preempt`], one node.
         pub fn strategy(strategy: impl Into<Strategy>) {
-            strategy = Some(strategy.into()).filter(|strategy| *strategy != Strategy::Preempt)
+            self.strategy = Some(strategy.into()).filter(|strategy| *strategy != Strategy::Preempt)
         }
     }
 

@@ -32,9 +32,9 @@ impl JobFileError {
     }
 
     setters! {
-        pub(super) fn at(line: usize) { line = Some(line) }
+        pub(super) fn at(line: usize) { self.line = Some(line) }
 
-        pub(super) fn with_value(value: &str) { value = Some(shorten(&value.escape_default().to_string(), 80)) }
+        pub(super) fn with_value(value: &str) { self.value = Some(shorten(&value.escape_default().to_string(), 80)) }
     }
 
     /// The file, as it was named by the caller.

@@ -93,14 +93,14 @@ impl TriggerBuilder {
     setters! {
         /// Another key than it was begun with.
         #[doc(alias = "withIdentity")]
-        pub fn key(key: TriggerKey) { trigger.key = key }
+        pub fn key(key: TriggerKey) { self.trigger.key = key }
 
         /// Another job than it was begun with.
         #[doc(alias = "forJob")]
-        pub fn job(job: JobKey) { trigger.job_key = job }
+        pub fn job(job: JobKey) { self.trigger.job_key = job }
 
         /// The schedule of the trigger, between start and end. Default: once, at the start.
-        pub fn schedule(schedule: impl Into<Schedule>) { trigger.schedule = schedule.into() }
+        pub fn schedule(schedule: impl Into<Schedule>) { self.trigger.schedule = schedule.into() }
     }
 
     /// The first moment it may fire, after the beginning of 1970. Default: when it is stored, by
@@ -119,18 +119,18 @@ impl TriggerBuilder {
         /// cron expression or a recurrence rule does. A daily interval goes on until the end of
         /// that day, as in Quartz, unless
         /// [`respect_end_time`](crate::DailyTimeIntervalSchedule::respect_end_time) says otherwise.
-        pub fn end_at(end: DateTime<Utc>) { trigger.end_ms = Some(end.timestamp_millis()) }
+        pub fn end_at(end: DateTime<Utc>) { self.trigger.end_ms = Some(end.timestamp_millis()) }
 
         /// Higher fires first among triggers of one moment. Default: 5.
-        pub fn priority(priority: i32) { trigger.priority = priority }
+        pub fn priority(priority: i32) { self.trigger.priority = priority }
 
         /// The misfire instruction: what happens when the trigger could not fire in time. Default:
         /// [`MisfireInstruction::Smart`].
-        pub fn misfire(instruction: MisfireInstruction) { trigger.misfire = instruction }
+        pub fn misfire(instruction: MisfireInstruction) { self.trigger.misfire = instruction }
 
         /// The policy for a fire that comes due while an earlier one of this trigger runs. Default:
         /// [`Overlap::AllowAll`], as in Quartz; the others are refused beside its nodes.
-        pub fn overlap(policy: Overlap) { trigger.policies.overlap = policy }
+        pub fn overlap(policy: Overlap) { self.trigger.policies.overlap = policy }
 
         /// The largest lateness at which a fire is made up for. Older fires are left out, whatever
         /// the misfire instruction says; for younger ones the instruction decides. At least one
@@ -152,19 +152,19 @@ impl TriggerBuilder {
         /// assert_eq!(trigger.policies(), ["catch-up=10800000"]);
         /// # Ok::<(), carnelian::Error>(())
         /// ```
-        pub fn catch_up_window(window: Duration) { trigger.policies.catch_up_ms = Some(millis(window)) }
+        pub fn catch_up_window(window: Duration) { self.trigger.policies.catch_up_ms = Some(millis(window)) }
 
         /// Pauses the trigger when one of its runs fails, in the transaction that records the
         /// failure, until somebody resumes it. A run that was asked to stop has not failed, nor has
         /// one whose node died. Default: no, as in Quartz; refused beside its nodes.
-        pub fn pause_on_failure(yes: bool) { trigger.policies.pause_on_failure = yes }
+        pub fn pause_on_failure(yes: bool) { self.trigger.policies.pause_on_failure = yes }
 
         /// The calendar whose excluded times it leaves out. Default: none.
         #[doc(alias = "modifiedByCalendar")]
-        pub fn calendar(name: impl Into<String>) { trigger.calendar_name = Some(name.into()) }
+        pub fn calendar(name: impl Into<String>) { self.trigger.calendar_name = Some(name.into()) }
 
         /// A note for people, at most 250 characters.
-        pub fn description(text: impl Into<String>) { trigger.description = Some(text.into()) }
+        pub fn description(text: impl Into<String>) { self.trigger.description = Some(text.into()) }
     }
 
     /// Adds one entry of data. All data together take at most 65,535 bytes as they are stored: keep

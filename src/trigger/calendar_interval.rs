@@ -80,13 +80,13 @@ impl CalendarIntervalSchedule {
         /// Without it, Quartz goes on from the moved time: daily at 02:30 becomes daily at 01:30
         /// for some days after the clock has jumped over 02:30. Only for days and longer units.
         #[doc(alias = "preserveHourOfDayAcrossDaylightSavings")]
-        pub fn preserve_hour(yes: bool) { preserve_hour = yes }
+        pub fn preserve_hour(yes: bool) { self.preserve_hour = yes }
 
         /// True if a day on which the clock jumps over the hour is left out; otherwise it fires an
         /// hour later that day. Default: no. Has no effect without
         /// [`preserve_hour`](Self::preserve_hour).
         #[doc(alias = "skipDayIfHourDoesNotExist")]
-        pub fn skip_day_without_hour(yes: bool) { skip_day = yes }
+        pub fn skip_day_without_hour(yes: bool) { self.skip_day = yes }
 
         /// True if each time is counted from the start instead of from the time before. Default:
         /// no, as in Quartz. Only for days and longer units. A
@@ -111,7 +111,7 @@ impl CalendarIntervalSchedule {
         /// assert_eq!(times, ["31.01.", "28.02.", "31.03.", "30.04."]);
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        pub fn without_drift(yes: bool) { without_drift = yes }
+        pub fn without_drift(yes: bool) { self.without_drift = yes }
     }
 
     /// The number of units between fires.

@@ -105,12 +105,12 @@ impl CronSchedule {
         /// assert_eq!(times(nightly.fire_at_gap_end(true))?, ["29 03:00", "30 02:30"]);
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        pub fn fire_at_gap_end(yes: bool) { time_change.at_gap_end = yes }
+        pub fn fire_at_gap_end(yes: bool) { self.time_change.at_gap_end = yes }
 
         /// True if times of an hour that comes twice fire in both of its passes. Default: no, as in
         /// Quartz, which fires them in the second and pauses in the first, also a schedule of every
         /// minute. A [`TriggerOption`](super::TriggerOption).
-        pub fn both_passes(yes: bool) { time_change.both_passes = yes }
+        pub fn both_passes(yes: bool) { self.time_change.both_passes = yes }
     }
 
     /// The expression.

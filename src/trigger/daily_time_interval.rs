@@ -91,10 +91,10 @@ impl DailyTimeIntervalSchedule {
 
     setters! {
         /// The first time of each day, from which the intervals are counted. Default: midnight.
-        pub fn starting_daily_at(time: NaiveTime) { from = time }
+        pub fn starting_daily_at(time: NaiveTime) { self.from = time }
 
         /// The last time of each day, itself included. Default: 23:59:59.
-        pub fn ending_daily_at(time: NaiveTime) { to = Some(time) }
+        pub fn ending_daily_at(time: NaiveTime) { self.to = Some(time) }
     }
 
     /// Ends each day with its `count`th fire; to be called after interval and first time of day are
@@ -132,7 +132,7 @@ impl DailyTimeIntervalSchedule {
         /// Repeats only `count` times after the first fire, over its whole life: `count + 1` fires
         /// in all. Default: for ever.
         #[doc(alias = "withRepeatCount")]
-        pub fn repeat(count: u32) { repeat_count = i64::from(count) }
+        pub fn repeat(count: u32) { self.repeat_count = i64::from(count) }
 
         /// Keeps the trigger from firing after its end time. Default: no, as in Quartz, which looks
         /// at the end only when a day begins, and so goes on until the end of the last day. A
@@ -140,13 +140,13 @@ impl DailyTimeIntervalSchedule {
         ///
         /// Fires that were missed before the end and are noticed after it are not made up for,
         /// whatever the misfire instruction says.
-        pub fn respect_end_time(yes: bool) { respect_end = yes }
+        pub fn respect_end_time(yes: bool) { self.respect_end = yes }
 
         /// The zone of its days and times of day. Default: UTC.
         ///
         /// The zone is not stored: a scheduler reads the trigger by its own default zone, whatever
         /// is set here.
-        pub fn with_default_zone(zone: Tz) { default_zone = zone }
+        pub fn with_default_zone(zone: Tz) { self.default_zone = zone }
     }
 
     /// The number of units between fires.

@@ -56,11 +56,11 @@ pub struct SchedulerBuilder {
 impl SchedulerBuilder {
     setters! {
         /// The settings. Default: those of an empty file.
-        pub fn settings(settings: Settings) { settings = Some(settings) }
+        pub fn settings(settings: Settings) { self.settings = Some(settings) }
 
         /// Reads the settings from a properties file when the scheduler is built, and logs the
         /// [warnings](Settings::warnings) of the file.
-        pub fn settings_file(path: impl Into<PathBuf>) { settings_file = Some(path.into()) }
+        pub fn settings_file(path: impl Into<PathBuf>) { self.settings_file = Some(path.into()) }
 
         /// Has the jobs in the database of this URL, also where a settings file or
         /// [`SchedulerBuilder::settings`] says otherwise; of the data source that these name,
@@ -91,7 +91,7 @@ impl SchedulerBuilder {
         /// assert!(refused.is_err_and(|error| error.to_string().contains("postgres://…")));
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        pub fn database(url: impl Into<String>) { database = Some(url.into()) }
+        pub fn database(url: impl Into<String>) { self.database = Some(url.into()) }
     }
 
     /// Has this node share its database with others: they form a cluster, each fire is started by
@@ -109,14 +109,14 @@ impl SchedulerBuilder {
         /// what the settings say, which is 10 if they say nothing. Property
         /// `threadPool.threadCount`. [`SchedulerBuilder::build`] fails with [`Error::Settings`] for
         /// more than 1000.
-        pub fn workers(count: u32) { workers = Some(count) }
+        pub fn workers(count: u32) { self.workers = Some(count) }
 
         /// A store of one's own. The name of the scheduler, the check-in interval and the misfire
         /// threshold are those of its settings, also where [`SchedulerBuilder::settings`] says
         /// otherwise. Default: the store that the settings ask for.
         // For this project's tests and its command line; carries no promise.
         #[doc(hidden)]
-        pub fn store(store: JobStore) { store = Some(store) }
+        pub fn store(store: JobStore) { self.store = Some(store) }
 
         /// Connections from a pool of one's own, see [`CallersPool`](crate::database::CallersPool),
         /// instead of from the data source that the settings name. Default: a pool of the
@@ -136,17 +136,17 @@ impl SchedulerBuilder {
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
-        pub fn pool(pool: impl Into<crate::store::CallersPool>) { pool = Some(pool.into()) }
+        pub fn pool(pool: impl Into<crate::store::CallersPool>) { self.pool = Some(pool.into()) }
 
         /// The clock. Default: the machine's. A store of one's own must have been given the same.
-        pub fn clock(clock: Arc<dyn Clock>) { clock = Some(clock) }
+        pub fn clock(clock: Arc<dyn Clock>) { self.clock = Some(clock) }
 
         /// The machine whose load this node reports with each check-in. Default: the one it runs
         /// on, as its files show it.
-        pub fn machine(machine: Arc<dyn Machine>) { machine = Some(machine) }
+        pub fn machine(machine: Arc<dyn Machine>) { self.machine = Some(machine) }
 
         /// This node's name, unique in the cluster. Property `scheduler.instanceId`.
-        pub fn instance_id(name: impl Into<String>) { instance_id = Some(name.into()) }
+        pub fn instance_id(name: impl Into<String>) { self.instance_id = Some(name.into()) }
     }
 
     /// Adds a job type. Another one of the same name is replaced.

@@ -109,11 +109,11 @@ impl Submission {
 
     setters! {
         /// The moment before which the work does not run. Default: when it is stored.
-        pub fn at(start: DateTime<Utc>) { start = Start::At(start) }
+        pub fn at(start: DateTime<Utc>) { self.start = Start::At(start) }
 
         /// The time, by the clock of this machine, before which the work does not run. Default:
         /// none.
-        pub fn after(delay: Duration) { start = Start::After(delay) }
+        pub fn after(delay: Duration) { self.start = Start::After(delay) }
     }
 
     /// The rule by which the work is tried again after a failure. Default: no further try.
@@ -157,16 +157,16 @@ impl Submission {
         /// it is answered like the first, and nothing is stored for it. The name is remembered for
         /// seven days, and at least until the work is over. [`Scheduler::submission`] asks by it
         /// how far the work has come. Default: none.
-        pub fn request_id(id: impl Into<String>) { request_id = Some(id.into()) }
+        pub fn request_id(id: impl Into<String>) { self.request_id = Some(id.into()) }
 
         /// Higher is done first among work of one moment. Default: 5.
-        pub fn priority(priority: i32) { priority = priority }
+        pub fn priority(priority: i32) { self.priority = priority }
 
         /// True if it is done again if its node dies in the middle. Default: yes.
-        pub fn requests_recovery(yes: bool) { requests_recovery = yes }
+        pub fn requests_recovery(yes: bool) { self.requests_recovery = yes }
 
         /// A note for people.
-        pub fn description(text: impl Into<String>) { description = Some(text.into()) }
+        pub fn description(text: impl Into<String>) { self.description = Some(text.into()) }
 
         /// The trace context in which the work is done: a `traceparent` as the W3C defines it, such
         /// as a web request brings with it. Default: none.
@@ -189,7 +189,7 @@ impl Submission {
         /// assert!(scheduler.submit(Submission::new("mail").traceparent("yesterday")).is_err());
         /// # Ok::<(), carnelian::Error>(())
         /// ```
-        pub fn traceparent(context: impl Into<String>) { traceparent = Some(context.into()) }
+        pub fn traceparent(context: impl Into<String>) { self.traceparent = Some(context.into()) }
     }
 
     /// The name of the work in the business, see [`JobMarks::biz_key`].

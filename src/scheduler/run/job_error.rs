@@ -102,11 +102,11 @@ impl JobError {
         /// The work is to be run again after this time, as a server that asked to be left alone for
         /// a while would have it. The time takes the place of the delay of the policy, and counts
         /// as an attempt; a job without a policy is run three times.
-        pub fn retry_after(time: Duration) { retry_hint.after = Some(time) }
+        pub fn retry_after(time: Duration) { self.retry_hint.after = Some(time) }
 
         /// The kind of the failure, for [`RetryPolicy::on_class`](crate::RetryPolicy::on_class). A
         /// panic has the class `panic`. Default: none.
-        pub fn class(name: impl Into<String>) { retry_hint.class = Some(name.into()) }
+        pub fn class(name: impl Into<String>) { self.retry_hint.class = Some(name.into()) }
     }
 
     /// The run ended because it was asked to stop, as with [`Outcome::Stopped`]; for code that gets

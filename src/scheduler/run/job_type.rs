@@ -85,7 +85,7 @@ impl JobType {
         /// [`IfExists::Replace`](crate::IfExists::Replace), is not refused if the job exists.
         ///
         /// [`JobDetailBuilder::even_if_deprecated`]: crate::JobDetailBuilder::even_if_deprecated
-        pub fn deprecated(instead: impl Into<String>) { deprecated = Some(instead.into()) }
+        pub fn deprecated(instead: impl Into<String>) { self.deprecated = Some(instead.into()) }
 
         /// The policy of all jobs of the type, in what their own policies leave open: retry,
         /// timeout, take-overs and the rest; not placement, strategy and the rows of the history
@@ -103,7 +103,7 @@ impl JobType {
         /// let scheduler = Scheduler::builder().job_type("mail", mail).build()?;
         /// # Ok::<(), carnelian::Error>(())
         /// ```
-        pub fn policy(policy: JobPolicy) { policy = policy }
+        pub fn policy(policy: JobPolicy) { self.policy = policy }
     }
 
     /// The policy of all jobs of the type.

@@ -23,6 +23,9 @@ impl dyn Session + '_ {
 
     /// The values of rows as they are written now.
     pub(super) fn written<T: Table>(&mut self, rows: &[T]) -> Result<Vec<Vec<Cell>>> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
         let stamp = T::DEF.stamp.map(|_| self.now_ms()).transpose()?.map(Cell::Int);
         Ok(rows.iter().map(|row| row.cells().into_iter().chain(stamp.clone()).collect()).collect())
     }

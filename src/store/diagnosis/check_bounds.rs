@@ -51,32 +51,32 @@ impl CheckBounds {
 
     setters! {
         /// The most triggers that may be overdue.
-        pub fn max_overdue(triggers: usize) { max_overdue = Some(triggers) }
+        pub fn max_overdue(triggers: usize) { self.max_overdue = Some(triggers) }
 
         /// The least number of nodes that must be alive and take work: observers and nodes that are
         /// drained or stand by do not count.
-        pub fn min_nodes(nodes: usize) { min_nodes = Some(nodes) }
+        pub fn min_nodes(nodes: usize) { self.min_nodes = Some(nodes) }
 
         /// The greatest age of the newest check-in of all nodes that take work.
-        pub fn max_age(age: Duration) { max_age = Some(age) }
+        pub fn max_age(age: Duration) { self.max_age = Some(age) }
 
         /// The most running fires that may have missed all their heartbeats, or be without progress
         /// for longer than they may.
-        pub fn max_stuck(fires: usize) { max_stuck = Some(fires) }
+        pub fn max_stuck(fires: usize) { self.max_stuck = Some(fires) }
 
         /// The most jobs that may be without a living node that can run them. The check reads all
         /// jobs for this bound.
-        pub fn max_orphans(jobs: usize) { max_orphans = Some(jobs) }
+        pub fn max_orphans(jobs: usize) { self.max_orphans = Some(jobs) }
 
         /// The most fires that may have failed, timed out or been lost lately; at most 9999 are
         /// counted.
-        pub fn max_failed(fires: usize) { max_failed = Some(fires) }
+        pub fn max_failed(fires: usize) { self.max_failed = Some(fires) }
 
         /// The time before now that [`CheckBounds::max_failed`] counts. Default: one hour.
-        pub fn failed_within(time: Duration) { failed_within = time }
+        pub fn failed_within(time: Duration) { self.failed_within = time }
 
         /// The lateness from which a waiting trigger counts as overdue. Default: one second.
-        pub fn overdue_after(time: Duration) { overdue_after = time }
+        pub fn overdue_after(time: Duration) { self.overdue_after = time }
     }
 }
 

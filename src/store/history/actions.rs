@@ -41,29 +41,29 @@ impl ActionQuery {
 
     setters! {
         /// Only actions on this subject: a key as `group.name`, or a name.
-        pub fn subject(subject: impl Into<String>) { subject = Some(subject.into()) }
+        pub fn subject(subject: impl Into<String>) { self.subject = Some(subject.into()) }
 
         /// Only actions on subjects of this kind, such as `trigger`.
-        pub fn kind(kind: impl Into<String>) { kind = Some(kind.into()) }
+        pub fn kind(kind: impl Into<String>) { self.kind = Some(kind.into()) }
 
         /// Only actions of this person or program.
-        pub fn actor(name: impl Into<String>) { actor = Some(name.into()) }
+        pub fn actor(name: impl Into<String>) { self.actor = Some(name.into()) }
 
         /// Only actions of this word, such as `pause`.
-        pub fn action(word: impl Into<String>) { action = Some(word.into()) }
+        pub fn action(word: impl Into<String>) { self.action = Some(word.into()) }
 
         /// Only actions at this time or later.
-        pub fn since(time: DateTime<Utc>) { since = Some(time) }
+        pub fn since(time: DateTime<Utc>) { self.since = Some(time) }
 
         /// Only actions before this time.
-        pub fn until(time: DateTime<Utc>) { until = Some(time) }
+        pub fn until(time: DateTime<Utc>) { self.until = Some(time) }
 
         /// Only actions older than this one: the id of the last row of a page asks for the next
         /// page.
-        pub fn after(action_id: impl Into<String>) { after = Some(action_id.into()) }
+        pub fn after(action_id: impl Into<String>) { self.after = Some(action_id.into()) }
 
         /// At most so many, and never more than 10000. Default: 100.
-        pub fn limit(limit: usize) { limit = Some(limit) }
+        pub fn limit(limit: usize) { self.limit = Some(limit) }
     }
 }
 

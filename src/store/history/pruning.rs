@@ -59,10 +59,10 @@ impl HistoryPruning {
 
     setters! {
         /// Only rows of this job.
-        pub fn job(key: JobKey) { job = Some(key) }
+        pub fn job(key: JobKey) { self.job = Some(key) }
 
         /// Rows that are older than this, and no others, whatever the settings say.
-        pub fn older_than(age: Duration) { older_than = Some(age) }
+        pub fn older_than(age: Duration) { self.older_than = Some(age) }
     }
 }
 

@@ -50,40 +50,40 @@ impl HistoryQuery {
 
     setters! {
         /// Only this fire.
-        pub fn fire(id: impl Into<String>) { fire_id = Some(id.into()) }
+        pub fn fire(id: impl Into<String>) { self.fire_id = Some(id.into()) }
 
         /// Only fires of this job.
-        pub fn job(key: JobKey) { job = Some(key) }
+        pub fn job(key: JobKey) { self.job = Some(key) }
 
         /// Only fires of jobs that were of this type then.
-        pub fn job_type(name: impl Into<String>) { job_type = Some(name.into()) }
+        pub fn job_type(name: impl Into<String>) { self.job_type = Some(name.into()) }
 
         /// Only fires of this trigger. Runs again after a failure or a failover have triggers of
         /// their own.
-        pub fn trigger(key: TriggerKey) { trigger = Some(key) }
+        pub fn trigger(key: TriggerKey) { self.trigger = Some(key) }
 
         /// Only fires that belonged to this instance.
-        pub fn instance(name: impl Into<String>) { instance = Some(name.into()) }
+        pub fn instance(name: impl Into<String>) { self.instance = Some(name.into()) }
 
         /// Only fires whose job had this [business key](crate::JobMarks::biz_key) when they ran.
-        pub fn biz_key(key: impl Into<String>) { biz_key = Some(key.into()) }
+        pub fn biz_key(key: impl Into<String>) { self.biz_key = Some(key.into()) }
 
         /// Only fires of this trace: 32 hexadecimal digits, see
         /// [`Submission::traceparent`](crate::Submission::traceparent).
-        pub fn trace(id: impl Into<String>) { trace_id = Some(id.into()) }
+        pub fn trace(id: impl Into<String>) { self.trace_id = Some(id.into()) }
 
         /// Only fires before which so many runs of the same work went; 0 for the first.
-        pub fn attempt(attempt: i64) { attempt = Some(attempt) }
+        pub fn attempt(attempt: i64) { self.attempt = Some(attempt) }
 
         /// Only fires whose error has this text in it, letter by letter.
-        pub fn error(text: impl Into<String>) { error = Some(text.into()) }
+        pub fn error(text: impl Into<String>) { self.error = Some(text.into()) }
 
         /// Only the fire of this id and those that ran its work again.
-        pub fn chain(root_fire_id: impl Into<String>) { chain = Some(root_fire_id.into()) }
+        pub fn chain(root_fire_id: impl Into<String>) { self.chain = Some(root_fire_id.into()) }
 
         /// Also fires that run now, before all others, with the outcome [`FireOutcome::Running`].
         /// Asking for that outcome does the same. Default: only fires that have ended.
-        pub fn running(also: bool) { running = also }
+        pub fn running(also: bool) { self.running = also }
     }
 
     /// Only fires of this outcome; may be repeated.
@@ -94,10 +94,10 @@ impl HistoryQuery {
 
     setters! {
         /// Only fires that ended at this time or later.
-        pub fn since(time: DateTime<Utc>) { since_ms = Some(time.timestamp_millis()) }
+        pub fn since(time: DateTime<Utc>) { self.since_ms = Some(time.timestamp_millis()) }
 
         /// Only fires that ended before this time.
-        pub fn until(time: DateTime<Utc>) { until_ms = Some(time.timestamp_millis()) }
+        pub fn until(time: DateTime<Utc>) { self.until_ms = Some(time.timestamp_millis()) }
     }
 
     /// Only fires after this row: the last row of a page asks for the next page. Fires that end

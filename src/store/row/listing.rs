@@ -68,28 +68,28 @@ impl TriggerQuery {
 
     setters! {
         /// Only triggers of the filter's groups whose jobs have its marks.
-        pub fn filter(filter: JobFilter) { filter = filter }
+        pub fn filter(filter: JobFilter) { self.filter = filter }
 
         /// Only triggers of this job.
-        pub fn job(key: JobKey) { job = Some(key) }
+        pub fn job(key: JobKey) { self.job = Some(key) }
 
         /// Only triggers of this kind: `SIMPLE`, `CRON`, `CAL_INT`, `DAILY_I` or `RRULE`.
-        pub fn kind(kind: impl Into<String>) { kind = Some(kind.into()) }
+        pub fn kind(kind: impl Into<String>) { self.kind = Some(kind.into()) }
 
         /// Only triggers in this state.
-        pub fn state(state: TriggerState) { state = Some(state) }
+        pub fn state(state: TriggerState) { self.state = Some(state) }
 
         /// The order. Default: [`ListOrder::Key`].
-        pub fn order(order: ListOrder) { order = order }
+        pub fn order(order: ListOrder) { self.order = order }
 
         /// Only triggers behind this one, which need not be there any more: the key and the next
         /// fire time of the last trigger of a page ask for the next page.
         pub fn after(key: TriggerKey, next_fire_time: Option<DateTime<Utc>>) {
-            after = Some((key, next_fire_time.map(|time| time.timestamp_millis())))
+            self.after = Some((key, next_fire_time.map(|time| time.timestamp_millis())))
         }
 
         /// The most triggers of the page. Default: no limit.
-        pub fn limit(triggers: usize) { limit = Some(triggers) }
+        pub fn limit(triggers: usize) { self.limit = Some(triggers) }
     }
 }
 
@@ -111,16 +111,16 @@ impl JobQuery {
 
     setters! {
         /// Only jobs of the filter's groups with its marks.
-        pub fn filter(filter: JobFilter) { filter = filter }
+        pub fn filter(filter: JobFilter) { self.filter = filter }
 
         /// Only jobs of this type.
-        pub fn job_type(name: impl Into<String>) { job_type = Some(name.into()) }
+        pub fn job_type(name: impl Into<String>) { self.job_type = Some(name.into()) }
 
         /// Only jobs behind this key: the last of a page asks for the next page.
-        pub fn after(key: JobKey) { after = Some(key) }
+        pub fn after(key: JobKey) { self.after = Some(key) }
 
         /// The most jobs of the page. Default: no limit.
-        pub fn limit(jobs: usize) { limit = Some(jobs) }
+        pub fn limit(jobs: usize) { self.limit = Some(jobs) }
     }
 }
 

@@ -94,7 +94,7 @@ impl InstanceStatus {
         }
     }
 
-    /// True if `name` is the node's instance id or its node name.
+    /// True if `name` is the node's instance id, or the node name of which it tells.
     pub fn is_named(&self, name: &str) -> bool {
         self.instance == name || self.node.as_ref().is_some_and(|row| row.info.node_name == name)
     }
