@@ -168,7 +168,12 @@ impl Upkeep<'_> {
         let ids: Vec<String> = dead.keys().cloned().collect();
         let mut recovered = Vec::new();
         for page in ids.chunks(PAGE) {
-            recovered.extend(self.recover_silent_page(page, dead)?);
+            match self.recover_silent_page(page, dead) {
+                Ok(page) => recovered.extend(page),
+                Err(error) if recovered.is_empty() => return Err(error),
+                // What was recovered is told of first.
+                Err(_) => break,
+            }
             if self.store.clock.ticks() >= until {
                 break;
             }
@@ -228,18 +233,11 @@ impl Upkeep<'_> {
     /// nodes of the runs see it with their next look, or hear of it.
     ///
     /// # Errors
-    /// The error of the database that is left after the bounded retries.
+    /// The error of the database that is left after the bounded retries; the runs before have been
+    /// asked then.
     pub fn request_cancels(&self, fire_ids: &[String], who: &str) -> Result<usize> {
-        let who = crate::error::storable(who, 250);
-        // Orders that were noted are not noted again.
-        self.store.at_least_once("ask runs to stop", TxMode::OwnRows, |s| {
-            let noted = order_to_stop(s, fire_ids, &who)?;
-            if noted > 0 {
-                s.notify(Notification::Cancel)?;
-                self.store.note_action(s, Action::new("cancel", "fire"), fire_ids)?;
-            }
-            Ok(noted)
-        })
+        let order = |id| self.order_to_stop("ask a run to stop", id, who, |s| s.notify(Notification::Cancel));
+        fire_ids.iter().map(order).sum()
     }
 
     /// Writes down that a run was asked to stop on its own node, with an order that outlives the
@@ -248,13 +246,34 @@ impl Upkeep<'_> {
     /// # Errors
     /// The error of the database that is left after the bounded retries.
     pub(crate) fn note_cancel(&self, fire_id: &str, who: &str) -> Result<()> {
-        let (id, who) = ([fire_id.to_owned()], crate::error::storable(who, 250));
+        self.order_to_stop("note that a run was asked to stop", &fire_id.to_owned(), who, |_| Ok(())).map(drop)
+    }
+
+    /// Orders a run to stop, and does something more with a new order; returns how many there are.
+    ///
+    /// An end or a recovery of the fire comes before, or looks at the order. A job may hold its fire
+    /// in a transaction of its own: that is waited for once, and then the order comes without it.
+    fn order_to_stop(
+        &self,
+        purpose: &'static str,
+        fire_id: &String,
+        who: &str,
+        also: impl Fn(&mut dyn Session) -> Result<()>,
+    ) -> Result<usize> {
+        let who = crate::error::storable(who, 250);
+        let this = std::slice::from_ref(fire_id);
+        let mut waits = true;
         // An order that was noted is not noted again.
-        self.store.at_least_once("note that a run was asked to stop", TxMode::OwnRows, |s| {
-            match order_to_stop(s, &id, &who)? {
-                0 => Ok(()),
-                _ => self.store.note_action(s, Action::new("cancel", "fire"), &id),
+        self.store.at_least_once(purpose, TxMode::OwnRows, |s| {
+            if std::mem::take(&mut waits) && !s.hold_executing(fire_id)? {
+                return Ok(0);
             }
+            let noted = s.request_cancels(this, &who)?;
+            if noted > 0 {
+                also(s)?;
+                self.store.note_action(s, Action::new("cancel", "fire"), this)?;
+            }
+            Ok(noted)
         })
     }
 
@@ -283,18 +302,6 @@ impl Upkeep<'_> {
             s.put_heartbeats(&[row(owner, beat, now_ms)])
         })
     }
-}
-
-/// Orders those of these fires to stop that are executing; returns how many were not ordered to
-/// before. An end or a recovery of one of the fires comes before, or looks at its order.
-fn order_to_stop(s: &mut dyn Session, fire_ids: &[String], who: &str) -> Result<usize> {
-    let mut executing = Vec::new();
-    for fire_id in fire_ids {
-        if s.hold_executing(fire_id)? {
-            executing.push(fire_id.clone());
-        }
-    }
-    s.request_cancels(&executing, who)
 }
 
 fn row(owner: &Owner, beat: &FireHeartbeat, beat_ms: i64) -> HeartbeatRow {

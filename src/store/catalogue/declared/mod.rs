@@ -153,16 +153,15 @@ impl Catalogue<'_> {
     /// The job of a definition as it takes the place of a stored one. Data that belong to its runs
     /// stay as they are, of the version that they are of: only the first form has them of the code.
     fn with_data_of_runs(&self, s: &mut dyn Session, job: &JobDetail) -> Result<JobDetail> {
-        let stored = match job.persist_job_data_after_execution {
-            true => s.job(&job.key)?.and_then(|row| self.store.job_detail(&row).ok()),
-            false => None,
+        let stored = if job.persist_job_data_after_execution { s.job(&job.key)? } else { None };
+        let Some(stored) = stored.filter(|stored| stored.update_data && stored.job_type == job.job_type) else {
+            return Ok(job.clone());
         };
-        let is_of_runs =
-            |stored: &JobDetail| stored.persist_job_data_after_execution && stored.job_type == job.job_type;
-        let Some(stored) = stored.filter(is_of_runs) else { return Ok(job.clone()) };
+        let data = self.store.decode_data(stored.data.as_deref());
+        let data = data.map_err(|why| Error::unreadable("JOB_DETAILS", &job.key, format!("JOB_DATA: {why}")))?;
         let noted = s.job_versions(std::slice::from_ref(&job.key))?;
-        let version = self.node.types.read().noted_version(&stored, &noted).unwrap_or(1);
-        Ok(JobDetail { data: stored.data, version: Some(version), ..job.clone() })
+        let version = noted.first().filter(|row| row.job_type == *job.job_type).map_or(1, |row| row.version);
+        Ok(JobDetail { data, version: Some(u32::try_from(version).unwrap_or(u32::MAX)), ..job.clone() })
     }
 
     /// Stores a trigger in the place of its old form. A paused trigger stays paused; a trigger
