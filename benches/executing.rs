@@ -84,7 +84,8 @@ fn measure(node: &Node, what: &str) {
     node.acquire();
     let explained = node.database.plans().take();
     let asking = explained.iter().filter(|statement| statement.text.contains("AS executing,"));
-    let took: Vec<String> = asking.filter_map(|statement| time_of(&statement.plan)).collect();
+    let took: Vec<String> =
+        asking.filter_map(|statement| statement.plans.iter().find_map(|plan| time_of(plan))).collect();
     println!(
         "{what}: acquire {BATCH} {:.1} ms (its search: {} ms), end them {:.1} ms, store a trigger {:.2} ms",
         median(acquired),

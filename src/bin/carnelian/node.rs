@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::failure::Outcome;
 use crate::output::{complain, write};
 use crate::shown::count;
+use carnelian::clock::{Clock, Signal, SystemClock};
 #[cfg(feature = "dashboard")]
 use carnelian::dashboard::{Server, monitoring};
 use carnelian::{Error, Scheduler};
@@ -61,7 +62,8 @@ fn catch(commands: &Command, longest: Duration, is_started: &Arc<AtomicBool>) ->
         // Nobody is told if the node has ended by itself.
         let _ = first.send(());
         std::thread::spawn(move || {
-            std::thread::sleep(longest);
+            let clock = SystemClock::default();
+            clock.wait(&Signal::default(), Some(longest));
             if !is_started.load(Ordering::SeqCst) {
                 complain("the node ends: its start still waits for the database");
                 signal_hook::low_level::exit(0);
