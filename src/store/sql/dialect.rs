@@ -1,6 +1,7 @@
 //! The differences of the databases in transactions, locks, sessions and types.
 
 use super::backend::Backend;
+use super::statement::Value;
 use crate::settings::Synchronous;
 use crate::store::{Lock, TxMode};
 
@@ -246,6 +247,15 @@ pub(super) fn true_literal(backend: Backend) -> &'static str {
 /// The literal of a false flag in a condition.
 pub(super) fn false_literal(backend: Backend) -> &'static str {
     backend.pick("0", "FALSE", "'0'")
+}
+
+/// The value of a flag by which rows are looked up: a text on MySQL, where an index of texts is not
+/// searched by a number.
+pub(super) fn flag_key(backend: Backend, flag: bool) -> Value {
+    match backend {
+        Backend::Mysql => Value::from(if flag { "1" } else { "0" }),
+        Backend::Sqlite | Backend::Postgres => Value::from(flag),
+    }
 }
 
 /// The function that says at which place of a text another is in it, from 1 on; 0 if it is not.

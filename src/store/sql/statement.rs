@@ -133,7 +133,7 @@ impl QueryFragment<diesel::pg::Pg> for Statement<'_> {
     }
 }
 
-/// Makes a statement bind its values on a database without lists, where a flag is a number or text.
+/// Makes a statement bind its values on a database without lists, where a flag is a number.
 #[cfg(any(feature = "sqlite", feature = "mysql"))]
 macro_rules! binds {
     ($backend:ty, $flag:ty, $yes:expr, $no:expr) => {
@@ -153,13 +153,15 @@ macro_rules! binds {
     };
 }
 
-// Quartz's scripts make flags of VARCHAR(1), and Java's driver writes '1' and '0'.
+// Quartz's scripts make flags of VARCHAR(1); others make BIT(1) or TINYINT(1), as Liquibase does of
+// a boolean. A number fits all of them.
 #[cfg(feature = "mysql")]
-binds!(diesel::mysql::Mysql, sql_types::Text, "1", "0");
+binds!(diesel::mysql::Mysql, sql_types::TinyInt, &1_i8, &0_i8);
 #[cfg(feature = "sqlite")]
 binds!(diesel::sqlite::Sqlite, sql_types::BigInt, &1_i64, &0_i64);
 
-/// The SQL type of Quartz's flags: `bool` on PostgreSQL, `VARCHAR(1)` on MySQL, a number on SQLite.
+/// The SQL type of Quartz's flags: `bool` on PostgreSQL, `VARCHAR(1)` or a kind of
+/// number on MySQL, a number on SQLite.
 #[derive(Clone, Copy, Debug, QueryId, diesel::sql_types::SqlType)]
 pub(super) struct FlagType;
 

@@ -83,7 +83,8 @@ impl SqlSession<'_, '_> {
             if is_in_other_form { format!("f.{name}") } else { column(backend, name) }
         });
         let row = |(trigger, job): &(TriggerKey, JobKey), flag: bool| {
-            vec![job.group().into(), job.name().into(), flag.into(), trigger.name().into(), trigger.group().into()]
+            let flag = dialect::flag_key(backend, flag);
+            vec![job.group().into(), job.name().into(), flag, trigger.name().into(), trigger.group().into()]
         };
         let rows: Vec<_> = triggers.iter().flat_map(|one| [row(one, true), row(one, false)]).collect();
         self.load_for_keys(&head, &[self.name()], &keys.each_ref().map(String::as_str), &rows, "")
