@@ -51,8 +51,8 @@ pub struct StatementCounts {
     pub commits: u64,
 }
 
-/// A part of the tables that migrations make and that is gone: an index, a row that every scheduler
-/// needs, a function.
+/// A part of the tables that migrations make and that is gone, such as an index or a row that every
+/// scheduler needs, or a table that nodes cannot work with as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingPart {
     /// The kind of the finding, such as `missing_index`.
@@ -61,6 +61,13 @@ pub struct MissingPart {
     pub name: String,
     /// The consequence, for people.
     pub detail: String,
+}
+
+impl MissingPart {
+    /// True if [`Database::mend_schema`] makes it again. The rows of a table only a backup has.
+    pub fn is_made_again(&self) -> bool {
+        ["missing_index", "missing_lock", "missing_row", "missing_function", "missing_view"].contains(&self.kind)
+    }
 }
 
 /// A place where the rows of one scheduler are kept.
@@ -120,6 +127,23 @@ pub trait Database: Send + Sync {
 
     /// Checks that the tables are there and of this version.
     fn check_schema(&self) -> Result<()>;
+
+    /// Checks that the tables are of versions that this program can work with, and makes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Schema`](crate::Error::Schema) where they are not; errors of the database.
+    fn check_versions(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The names of other schedulers that have jobs in these tables, a few at most; none if this
+    /// one has some.
+    ///
+    /// # Errors
+    /// Errors of the database.
+    fn other_schedulers(&self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
 
     /// Checks the tables as [`Database::check_schema`] does, makes nothing, and names the parts of
     /// them that are missing.

@@ -37,6 +37,7 @@ mod scheduler;
 mod settings;
 mod silent_sessions;
 mod submission;
+mod tables;
 mod testing;
 mod views;
 mod within;

@@ -70,8 +70,7 @@ impl From<carnelian::Error> for Failure {
         use carnelian::Error;
         let text = in_words_of_commands(&error.to_string());
         match error {
-            Error::Database(_) | Error::AlreadyRunning { .. } => Failure::Database(text),
-            Error::Schema(_) => Failure::Database(with_advice(text)),
+            Error::Database(_) | Error::Schema(_) | Error::AlreadyRunning { .. } => Failure::Database(text),
             Error::Invalid { .. }
             | Error::Cron(_)
             | Error::NeverFires { .. }
@@ -93,11 +92,6 @@ fn in_words_of_commands(text: &str) -> String {
         ("JobDetailBuilder::even_if_deprecated, ", ""),
     ];
     WORDS.iter().fold(text.to_owned(), |text, (library, command)| text.replace(library, command))
-}
-
-/// The way out of missing tables, unless the text names it already.
-fn with_advice(text: String) -> String {
-    if text.contains("carnelian migrate") { text } else { format!("{text}; `carnelian migrate` makes the tables") }
 }
 
 impl From<std::io::Error> for Failure {

@@ -41,7 +41,20 @@ impl Diagnosis<'_> {
             Err(Error::Schema(_)) if findings.iter().any(|finding| finding.kind == MISSING_TABLE) => {}
             stays => findings.extend(stays?),
         }
+        if !findings.iter().any(|finding| finding.kind == MISSING_TABLE) {
+            let name = &self.store.settings.scheduler.instance_name;
+            findings.extend(self.other_names()?.map(|words| Finding::new("other_scheduler", name, words)));
+        }
         Ok(findings)
+    }
+
+    /// The names of other schedulers, in words, if only they have jobs in these tables: the name of
+    /// this one may be a wrong one.
+    ///
+    /// # Errors
+    /// Errors of the database.
+    pub(crate) fn other_names(&self) -> Result<Option<String>> {
+        rows::other_names(self.store)
     }
 
     /// The findings that several looks agree on, as the last look has them.

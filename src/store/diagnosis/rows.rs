@@ -1,6 +1,7 @@
 //! Rows and parts of the tables that are missing, stray or cannot be read.
 
 use super::finding::Finding;
+use crate::error::Result;
 use crate::key::JobKey;
 use crate::rules::fence::FENCES_TO_SPARE;
 use crate::store::row::{ScheduleRow, Snapshot};
@@ -11,10 +12,21 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The kind of the finding of a side table that somebody has dropped.
 pub(super) const MISSING_TABLE: &str = "missing_table";
 
-/// A part of the tables that is gone. The rows of a table only a backup has.
+/// A part of the tables that is gone, or not as it should be.
 pub(super) fn missing_part(part: &MissingPart) -> Finding {
     let finding = Finding::new(part.kind, &part.name, &part.detail);
-    if part.kind == MISSING_TABLE { finding } else { finding.repairable() }
+    if part.is_made_again() { finding.repairable() } else { finding }
+}
+
+/// The jobs that a scheduler without any may have been meant to find, in words.
+pub(super) fn other_names(store: &JobStore) -> Result<Option<String>> {
+    let (others, name) = (store.database.other_schedulers()?, &store.settings.scheduler.instance_name);
+    let others = others.join("`, `");
+    let words = format!(
+        "the scheduler `{name}` has no jobs, and these tables have jobs of `{others}`: if one of them is meant, set \
+         scheduler.instanceName to it, letter by letter"
+    );
+    Ok((!others.is_empty()).then_some(words))
 }
 
 /// Rows that cannot be read, or that point nowhere.

@@ -270,19 +270,35 @@ pub(super) fn returns_updated(backend: Backend) -> bool {
     backend != Backend::Mysql
 }
 
-/// The query for the names of the indexes of a table.
+/// The query for the names of the indexes of some tables.
 pub(super) fn indexes_of(backend: Backend) -> &'static str {
     match backend {
         Backend::Sqlite => {
-            "SELECT name AS name FROM sqlite_master WHERE type = 'index' AND tbl_name = '{bare}' COLLATE NOCASE"
+            "SELECT name AS name FROM sqlite_master WHERE type = 'index' AND tbl_name COLLATE NOCASE IN ({bare})"
         }
         Backend::Postgres => {
             "SELECT CAST(c.relname AS text) AS name FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid \
-             WHERE x.indrelid = to_regclass('{table}')"
+             WHERE x.indrelid IN ({tables})"
         }
         Backend::Mysql => {
             "SELECT DISTINCT index_name AS name FROM information_schema.statistics WHERE table_schema = {s} \
-             AND table_name = '{bare}'"
+             AND table_name IN ({bare})"
+        }
+    }
+}
+
+/// The query for those of some views that are there.
+pub(super) fn views_of(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sqlite => {
+            "SELECT name AS name FROM sqlite_master WHERE type = 'view' AND name COLLATE NOCASE IN ({names})"
+        }
+        Backend::Postgres => {
+            "SELECT CAST(c.relname AS text) AS name FROM unnest(ARRAY[{names}]) AS v \
+             JOIN pg_class c ON c.oid = to_regclass('{q}' || v)"
+        }
+        Backend::Mysql => {
+            "SELECT table_name AS name FROM information_schema.views WHERE table_schema = {s} AND table_name IN ({names})"
         }
     }
 }

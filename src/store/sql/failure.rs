@@ -5,6 +5,10 @@ use crate::error::{DatabaseError, Error, FailureClass};
 /// The end of an error about tables that are not there.
 pub(super) const MAKE_TABLES: &str = ": call `Scheduler::migrate`, or run `carnelian migrate`";
 
+/// The end of an error about an index that is not there and that a statement names.
+const MAKE_INDEX: &str =
+    ": somebody has dropped the index, or put a backup of the tables back; `carnelian doctor --repair` makes it again";
+
 /// A failure of a database.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
@@ -43,6 +47,9 @@ impl Failure {
         if self.is_missing_relation() {
             return Error::Schema(format!("{operation}: {self}: the scheduler's tables are not there{MAKE_TABLES}"));
         }
-        DatabaseError { operation: operation.to_owned(), message: self.message, class: self.class }.into()
+        let is_index = self.message.contains("no such index: ")
+            || self.message.contains("Key '") && self.message.contains("' doesn't exist in table");
+        let advice = if is_index { MAKE_INDEX } else { "" };
+        DatabaseError { operation: operation.to_owned(), message: self.message + advice, class: self.class }.into()
     }
 }

@@ -202,6 +202,12 @@ pub(super) fn is_missing_table(failure: &Failure) -> bool {
     ["no such table", "does not exist", "doesn't exist"].iter().any(|words| failure.message.contains(words))
 }
 
+/// Tells whether a failure says that a column does not exist.
+pub(super) fn is_missing_column(failure: &Failure) -> bool {
+    let says = |words: &str| failure.message.contains(words);
+    says("no such column") || says("Unknown column") || says("column ") && says(" does not exist")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -48,7 +48,8 @@ where
     C: Connection<Backend = DB> + 'static,
 {
     fn run_migration(&mut self, migration: &dyn Migration<DB>) -> MigrationResult<MigrationVersion<'static>> {
-        migration.run(self.connection)?;
+        let name = migration.name();
+        migration.run(self.connection).map_err(|error| format!("the script `{name}` failed: {error}"))?;
         Ok(migration.name().version().as_owned())
     }
 

@@ -4,7 +4,7 @@
 use super::backend::Backend;
 use super::by_place::by_place;
 use super::connection::{Connection, Readable};
-use super::dropped_tables::{advice_on_dropped, made_tables};
+use super::dropped_tables::{advice_on_dropped, made_tables, made_views};
 use super::failure::{Failure, MAKE_TABLES};
 use super::failure_class;
 use super::harness::{Filled, Scripts};
@@ -14,7 +14,7 @@ use super::statement::{Count, Name, Statement, Value};
 use crate::error::{DatabaseError, Error, Result};
 use crate::store::row::DECLARED;
 use diesel::sql_types::Bool;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The script that makes Quartz's tables; it is left out where Quartz made them.
 pub(super) const QUARTZ: &str = "0001_quartz";
@@ -91,7 +91,7 @@ const ARGUMENTS: &str = "text, text, text, text, bigint, bigint, bigint, boolean
 
 pub(super) struct Script {
     pub(super) version: &'static str,
-    makes: &'static str,
+    pub(super) makes: &'static str,
     sqlite: &'static str,
     postgres: &'static str,
     mysql: &'static str,
@@ -129,6 +129,11 @@ pub(super) fn side_tables_made(backend: Backend) -> BTreeSet<&'static str> {
     made_tables(scripts.map(|script| script.text(backend)))
 }
 
+/// The views that the scripts leave, without their prefix, each with the statement that makes it.
+pub(super) fn views_made(backend: Backend) -> BTreeMap<&'static str, &'static str> {
+    made_views(SCRIPTS.iter().map(|script| script.text(backend)))
+}
+
 by_place! {
     struct FunctionRow {
         may_be_called: bool as Bool,
@@ -143,11 +148,21 @@ pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> 
     Ok(done)
 }
 
-/// Checks that the tables are there and not older than this program, nor too new for it.
+/// Checks that the tables are there and not older than this program, nor too new for it, and that
+/// they may be read and written.
 pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<()> {
     let mut work = Work { connection, options };
-    check_versions(&mut work)?;
+    if let Some(newer) = check_versions(&mut work)? {
+        let prefix = &options.table_prefix;
+        log::info!("the tables {prefix}… are newer than this program, which can work with them version={newer}");
+    }
+    work.refuse_missing_rights()?;
     work.ensure_scheduler_rows(&mut Vec::new(), &BTreeSet::new())
+}
+
+/// Checks the versions only, for a look from which nothing follows.
+pub(super) fn look(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<()> {
+    check_versions(&mut Work { connection, options }).map(drop)
 }
 
 /// The end of the name of a script after which programs that do not know it cannot work. There is
@@ -155,26 +170,21 @@ pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Re
 /// new tables.
 const INCOMPATIBLE: &str = "_incompatible";
 
-/// Checks the tables only, and makes nothing.
-pub(super) fn check_versions(work: &mut Work<'_, '_>) -> Result<()> {
+/// Checks the tables only, and makes nothing. Returns the last version that this program does not
+/// know, and with which it can work.
+pub(super) fn check_versions(work: &mut Work<'_, '_>) -> Result<Option<String>> {
     let prefix = &work.options.table_prefix;
     let Some(applied) = work.applied()? else {
+        if let Some(problem) = work.astray()? {
+            return Err(Error::Schema(problem));
+        }
         let what = match work.missing_tables()?.as_slice() {
             [] => format!("Quartz's tables {prefix}… are there, the side tables {prefix}CN_… are not"),
             missing => format!("tables are missing: {prefix}{}", missing.join(&format!(", {prefix}"))),
         };
         return Err(Error::Schema(format!("{what}{MAKE_TABLES}")));
     };
-    let known: BTreeSet<&str> = SCRIPTS.iter().map(|script| script.version).collect();
-    let newer: Vec<&String> = applied.iter().filter(|version| !known.contains(version.as_str())).collect();
-    if let Some(newer) = newer.iter().find(|version| version.ends_with(INCOMPATIBLE)) {
-        return Err(Error::Schema(format!(
-            "the tables {prefix}… are newer than this program, and it cannot work with their version `{newer}`; use a newer program"
-        )));
-    }
-    if let Some(newer) = newer.last() {
-        log::info!("the tables {prefix}… are newer than this program, which can work with them version={newer}");
-    }
+    let newer = refuse_newer(&applied, prefix)?;
     if let Some(older) = SCRIPTS.iter().find(|script| !applied.contains(script.version)) {
         return Err(Error::Schema(format!(
             "the tables {prefix}… are older than this program needs: `{}` is missing; run `carnelian migrate`, or call \
@@ -182,7 +192,20 @@ pub(super) fn check_versions(work: &mut Work<'_, '_>) -> Result<()> {
             older.version
         )));
     }
-    Ok(())
+    Ok(newer)
+}
+
+/// Refuses versions with which this program cannot work; returns the last of the others that it
+/// does not know.
+fn refuse_newer(applied: &BTreeSet<String>, prefix: &str) -> Result<Option<String>> {
+    let mut newer: Vec<&String> = applied.iter().collect();
+    newer.retain(|version| SCRIPTS.iter().all(|script| script.version != version.as_str()));
+    if let Some(newer) = newer.iter().find(|version| version.ends_with(INCOMPATIBLE)) {
+        return Err(Error::Schema(format!(
+            "the tables {prefix}… are newer than this program, and it cannot work with their version `{newer}`; use a newer program"
+        )));
+    }
+    Ok(newer.last().map(|version| (*version).clone()))
 }
 
 /// True if the function that stores new work is there and may be called. The function is not there,
@@ -226,7 +249,13 @@ impl Work<'_, '_> {
 
     fn migrate(&mut self) -> Result<Vec<String>> {
         let mut done = Vec::new();
-        let mut applied = match self.applied()? {
+        let noted = self.applied()?;
+        noted.iter().try_for_each(|applied| refuse_newer(applied, &self.options.table_prefix).map(drop))?;
+        let is_pending = |applied: &BTreeSet<String>| SCRIPTS.iter().any(|script| !applied.contains(script.version));
+        if noted.as_ref().is_none_or(is_pending) {
+            self.refuse_what_cannot_work(noted.is_some())?;
+        }
+        let mut applied = match noted {
             Some(applied) => applied,
             None => {
                 // Before anything is made: some of them are there without this table if they are
@@ -269,12 +298,7 @@ impl Work<'_, '_> {
         let what = SCRIPTS.iter().filter(|script| made.iter().any(|version| version == script.version));
         let what = what.filter(is_said);
         done.extend(what.map(|script| format!("created {}", script.makes)));
-        if self.lacks_function()? {
-            for script in SCRIPTS.iter().filter(|script| script.version == SCHEDULING) {
-                self.run(&self.fill(script.postgres))?;
-                done.push(format!("created {} again", script.makes));
-            }
-        }
+        done.extend(self.make_missing_parts(&gone, false)?.iter().map(|what| format!("created {what} again")));
         Ok(done)
     }
 
@@ -323,7 +347,7 @@ impl Work<'_, '_> {
         Ok(versions.map(|rows| rows.into_iter().map(|row| row.name).collect()))
     }
 
-    fn missing_tables(&mut self) -> Result<Vec<&'static str>> {
+    pub(super) fn missing_tables(&mut self) -> Result<Vec<&'static str>> {
         let mut missing = Vec::new();
         for table in QUARTZ_TABLES {
             if !self.has_table(table)? {
@@ -333,13 +357,14 @@ impl Work<'_, '_> {
         Ok(missing)
     }
 
-    /// The side tables that the scripts have made and that are not there, without their prefix.
+    /// The tables that the scripts or Quartz's have made and that are not there, without their
+    /// prefix.
     pub(super) fn dropped_tables(&mut self) -> Result<BTreeSet<&'static str>> {
         let mut gone = BTreeSet::new();
         let backend = self.connection.backend();
         // A server that can be asked for a table locks none for the answer.
         let is_asked = has_table(backend).is_some();
-        for table in side_tables_made(backend) {
+        for table in QUARTZ_TABLES.into_iter().chain(side_tables_made(backend)) {
             if if is_asked { self.lacks_table(table)? } else { !self.has_table(table)? } {
                 gone.insert(table);
             }
@@ -357,7 +382,7 @@ impl Work<'_, '_> {
     }
 
     /// True if the table is known not to be there without trying it.
-    fn lacks_table(&mut self, table: &str) -> Result<bool> {
+    pub(super) fn lacks_table(&mut self, table: &str) -> Result<bool> {
         let Some(text) = has_table(self.connection.backend()) else { return Ok(false) };
         let name = self.fill(&format!("{{p}}{table}"));
         Ok(self.load::<Count>(text, &[name.as_str().into()])?.iter().all(|row| row.n == 0))

@@ -1,5 +1,6 @@
 //! `SqlDatabase`: the rows of a scheduler in SQLite, PostgreSQL or MySQL.
 
+mod adoption;
 #[cfg(feature = "postgres")]
 mod arrivals;
 mod backend;
@@ -187,10 +188,8 @@ impl SqlDatabase {
 
     /// Tells whether new work can be stored by one call.
     fn find_fast_path(&self, connection: &mut Connection<'_>) -> Result<()> {
-        if self.backend != Backend::Postgres {
-            return Ok(());
-        }
-        let is_there = migrations::has_function(connection, &self.context.options)?;
+        let is_there =
+            self.backend != Backend::Postgres || migrations::has_function(connection, &self.context.options)?;
         self.fast_path.note_function(is_there);
         if !is_there {
             log::warn!(
@@ -320,8 +319,7 @@ impl Database for SqlDatabase {
     fn migrate(&self) -> Result<Vec<String>> {
         let mut connection = self.connection("migrate")?;
         let done = migrations::migrate(&mut connection, &self.context.options)?;
-        self.find_fast_path(&mut connection)?;
-        Ok(done)
+        self.find_fast_path(&mut connection).map(|()| done)
     }
 
     fn check_schema(&self) -> Result<()> {
@@ -330,9 +328,16 @@ impl Database for SqlDatabase {
         self.find_fast_path(&mut connection)
     }
 
+    fn check_versions(&self) -> Result<()> {
+        migrations::look(&mut *self.connection("look at the tables")?, &self.context.options)
+    }
+
+    fn other_schedulers(&self) -> Result<Vec<String>> {
+        scheduler_rows::other_schedulers(&mut *self.connection("look for jobs")?, &self.context.options)
+    }
+
     fn examine_schema(&self) -> Result<Vec<MissingPart>> {
-        let mut connection = self.connection("examine the tables")?;
-        parts::examine(&mut connection, &self.context.options)
+        parts::examine(&mut *self.connection("examine the tables")?, &self.context.options)
     }
 
     fn mend_schema(&self) -> Result<Vec<MissingPart>> {

@@ -1,11 +1,12 @@
 //! Parts of the tables that can go missing one by one: the indexes that the scripts make, the rows
 //! that every scheduler needs, and PostgreSQL's function.
 
+use super::adoption::grant;
 use super::backend::Backend;
 use super::connection::Connection;
 use super::dialect;
 use super::dropped_tables::advice_on_dropped;
-use super::migrations::{QUARTZ, SCHEDULING, SCRIPTS, Work, check_versions};
+use super::migrations::{QUARTZ, SCHEDULING, SCRIPTS, Work, check_versions, views_made};
 use super::sql_options::SqlOptions;
 use super::statement::Name;
 use crate::error::Result;
@@ -38,7 +39,13 @@ pub(super) fn examine(connection: &mut Connection<'_>, options: &SqlOptions) -> 
     check_versions(&mut work)?;
     let gone = work.dropped_tables()?;
     let mut missing: Vec<MissingPart> = gone.iter().map(|table| missing_table(options, table)).collect();
+    missing.extend(unfit(&mut work)?);
     missing.extend(missing_indexes(&mut work, &gone)?.iter().map(|index| part(&work, index)));
+    missing.extend(missing_views(&mut work, &gone)?.into_keys().map(|view| MissingPart {
+        kind: "missing_view",
+        name: format!("{}{view}", options.table_prefix),
+        detail: "a view for reports is gone; nodes do not need it".to_owned(),
+    }));
     missing.extend(work.missing_rows(&gone)?.into_iter().map(|(table, name)| MissingPart {
         kind: if table == "LOCKS" { "missing_lock" } else { "missing_row" },
         detail: format!("{}{table} has no such row of this scheduler: no node can work", options.table_prefix),
@@ -61,12 +68,31 @@ pub(super) fn mend(connection: &mut Connection<'_>, options: &SqlOptions) -> Res
     let (made, gone) = work.locked(|work| {
         let missing = examine(work.connection, options)?;
         let gone = work.dropped_tables()?;
-        make(work, &gone)?;
+        work.make_missing_parts(&gone, true)?;
         Ok((missing, gone))
     })?;
     work.ensure_scheduler_rows(&mut Vec::new(), &gone)?;
-    let of_table = |part: &MissingPart| gone.iter().any(|table| part.name == missing_table(options, table).name);
-    Ok(made.into_iter().filter(|part| !of_table(part)).collect())
+    Ok(made.into_iter().filter(MissingPart::is_made_again).collect())
+}
+
+/// Tables that are there, and that nodes cannot work with as they should.
+fn unfit(work: &mut Work<'_, '_>) -> Result<Vec<MissingPart>> {
+    let split = work.split_tables()?.map(|(name, detail)| MissingPart { kind: "split_tables", name, detail });
+    let rights = work.missing_rights()?.into_iter().map(|(name, role)| MissingPart {
+        kind: "missing_right",
+        detail: format!("`{role}` may not do all that a node does with it, and needs: {}", grant(&name, &role)),
+        name,
+    });
+    let mut unfit: Vec<MissingPart> = split.into_iter().chain(rights).collect();
+    unfit.extend(work.without_transactions()?.into_iter().map(|name| MissingPart {
+        kind: "no_transactions",
+        detail: format!(
+            "its engine knows no transactions: half of what a node did stays when the node is killed. Stop all nodes, then: \
+             ALTER TABLE {name} ENGINE = InnoDB"
+        ),
+        name,
+    }));
+    Ok(unfit)
 }
 
 fn missing_table(options: &SqlOptions, table: &str) -> MissingPart {
@@ -78,18 +104,56 @@ fn missing_table(options: &SqlOptions, table: &str) -> MissingPart {
     }
 }
 
-fn make(work: &mut Work<'_, '_>, gone: &BTreeSet<&str>) -> Result<()> {
-    for Index { name, table, columns, .. } in missing_indexes(work, gone)? {
-        let text = work.fill(&format!("CREATE INDEX {name} ON {table} {columns}"));
-        work.run(&text)?;
-    }
-    if work.lacks_function()? {
-        for script in SCRIPTS.iter().filter(|script| script.version == SCHEDULING) {
-            let text = work.fill(script.text(Backend::Postgres));
-            work.run(&text)?;
+impl Work<'_, '_> {
+    /// Makes the indexes, the views and the function that are missing, and names them. Indexes that
+    /// the script of Quartz's tables makes are made `with_those_of_quartz` only.
+    pub(super) fn make_missing_parts(
+        &mut self,
+        gone: &BTreeSet<&str>,
+        with_those_of_quartz: bool,
+    ) -> Result<Vec<String>> {
+        let mut made = Vec::new();
+        let mut indexes = missing_indexes(self, gone)?;
+        indexes.retain(|index| with_those_of_quartz || !index.is_of_quartz);
+        for Index { name, table, columns, .. } in indexes {
+            let text = self.fill(&format!("CREATE INDEX {name} ON {table} {columns}"));
+            self.run(&text)?;
+            made.push(format!("the index {}", self.fill(&name)));
         }
+        for (view, text) in missing_views(self, gone)? {
+            let text = self.fill(text);
+            self.run(&text)?;
+            made.push(format!("the view {}{view}", self.options.table_prefix));
+        }
+        if self.lacks_function()? {
+            for script in SCRIPTS.iter().filter(|script| script.version == SCHEDULING) {
+                let text = self.fill(script.text(Backend::Postgres));
+                self.run(&text)?;
+                made.push(script.makes.to_owned());
+            }
+        }
+        Ok(made)
     }
-    Ok(())
+}
+
+/// The views that are not there, each with the statement that makes it; none as long as a table is
+/// `gone`, which they may show.
+fn missing_views(work: &mut Work<'_, '_>, gone: &BTreeSet<&str>) -> Result<BTreeMap<&'static str, &'static str>> {
+    let mut views = views_made(work.connection.backend());
+    if !gone.is_empty() {
+        views.clear();
+    }
+    let options = work.options;
+    let prefix = &options.table_prefix;
+    let bare = prefix.rsplit('.').next().unwrap_or(prefix);
+    let names = views.keys().map(|view| format!("'{bare}{view}'")).collect::<Vec<_>>().join(", ");
+    if !names.is_empty() {
+        let of_schema = dialect::views_of(work.connection.backend());
+        let text = work.fill(&of_schema.replace("{names}", &names));
+        let there = work.load::<Name>(&text, &[])?;
+        views.retain(|view, _| !there.iter().any(|row| row.name.eq_ignore_ascii_case(&format!("{bare}{view}"))));
+    }
+    Ok(views)
 }
 
 fn part(work: &Work<'_, '_>, index: &Index) -> MissingPart {
@@ -109,13 +173,14 @@ fn missing_indexes(work: &mut Work<'_, '_>, gone: &BTreeSet<&str>) -> Result<Vec
     let backend = work.connection.backend();
     let indexes = indexes(SCRIPTS.iter().map(|script| (script.version == QUARTZ, script.text(backend))));
     let tables: BTreeSet<&String> = indexes.values().map(|index| &index.table).collect();
-    let mut there: BTreeSet<String> = BTreeSet::new();
-    for table in tables {
-        let bare = table.replace("{p}", "{i}");
-        let text = work.fill(&dialect::indexes_of(backend).replace("{table}", table).replace("{bare}", &bare));
-        let rows = work.load::<Name>(&text, &[])?;
-        there.extend(rows.into_iter().map(|row| row.name.to_ascii_lowercase()));
-    }
+    let of_each = |form: &dyn Fn(&str) -> String| tables.iter().map(|table| form(table)).collect::<Vec<_>>().join(", ");
+    let (tables, bare) = (
+        of_each(&|table| format!("to_regclass('{table}')")),
+        of_each(&|table| format!("'{}'", table.replace("{p}", "{i}"))),
+    );
+    let text = work.fill(&dialect::indexes_of(backend).replace("{tables}", &tables).replace("{bare}", &bare));
+    let rows = work.load::<Name>(&text, &[])?;
+    let there: BTreeSet<String> = rows.into_iter().map(|row| row.name.to_ascii_lowercase()).collect();
     let is_there = |index: &Index| there.contains(&work.fill(&index.name).to_ascii_lowercase());
     let is_ours = !there.contains(&work.fill(OF_QUARTZ_ALONE).to_ascii_lowercase())
         || indexes.values().any(|index| index.is_of_quartz && index.name != QUARTZ_TOO && is_there(index));

@@ -1,5 +1,6 @@
 //! Scheduler rows: the rows that every scheduler name needs in its tables.
 
+use super::connection::Connection;
 use super::migrations::Work;
 use super::sql_options::SqlOptions;
 use super::statement::{Count, Name, Value};
@@ -32,6 +33,14 @@ impl NeededRow {
     fn values(&self, options: &SqlOptions) -> Vec<Value> {
         std::iter::once(Value::from(&options.scheduler_name)).chain(self.lock.map(Value::from)).collect()
     }
+}
+
+/// The names of other schedulers with jobs, a few at most; none if this one has some.
+pub(super) fn other_schedulers(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<String>> {
+    let text = "SELECT sched_name AS name FROM {p}JOB_DETAILS WHERE NOT EXISTS (SELECT 1 FROM {p}JOB_DETAILS j \
+         WHERE j.sched_name = ?) GROUP BY sched_name ORDER BY sched_name LIMIT 5";
+    let rows = Work { connection, options }.load::<Name>(text, &[Value::from(&options.scheduler_name)])?;
+    Ok(rows.into_iter().map(|row| row.name).collect())
 }
 
 impl Work<'_, '_> {
