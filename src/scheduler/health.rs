@@ -203,8 +203,8 @@ pub struct Health {
     pub is_suspicious: bool,
     /// True if this node fires in active-passive mode; always true in active-active mode.
     pub is_active: bool,
-    /// Why placement keeps the node from work, by its last check-in: it is drained, on the
-    /// blacklist, or an observer.
+    /// Why the node takes no work: it is drained, on the blacklist, or an observer, by its last
+    /// check-in; or the tables have become too new for this program.
     pub takes_no_work: Option<String>,
     /// The time since the last good check-in was begun.
     pub since_checkin: Option<Duration>,

@@ -6,12 +6,15 @@ use crate::support;
 use carnelian::clock::SystemClock;
 use carnelian::settings::Settings;
 use carnelian::store::{AcquireRequest, CompletionInstruction, JobStore, Membership, SqlDatabase};
-use carnelian::{JobDetail, JobKey, Trigger, TriggerKey};
+use carnelian::{JobDetail, JobKey, Scheduler, Trigger, TriggerKey};
 use diesel::connection::SimpleConnection;
 use diesel::sql_types::BigInt;
 use diesel::{Connection, MysqlConnection, PgConnection, QueryableByName, RunQueryDsl, SqliteConnection, sql_query};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
 
 #[derive(QueryableByName)]
 struct Count {
@@ -366,6 +369,32 @@ fn tables_that_are_too_new_are_refused_by_migrate() {
         assert!(error.contains("cannot work with their version `9999_incompatible`; use a newer program"), "{error}");
         place.end();
     });
+}
+
+/// A node that runs while the tables become too new for it looked at them at its start only.
+#[test]
+fn a_running_node_stops_on_tables_that_are_too_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new(&sqlite(&folder));
+    place.migrate();
+    let text = format!(
+        "scheduler.instanceName = {}\njobStore.class = JobStoreTX\njobStore.isClustered = true\n\
+         jobStore.clusterCheckinInterval = 100\njobStore.tablePrefix = {}\njobStore.dataSource = db\n\
+         dataSource.db.URL = {}",
+        place.name, place.prefix, place.url
+    );
+    let settings = Settings::from_text("test", &text, |_| None).unwrap();
+    let node = Scheduler::builder().settings(settings).job_fn("work", |_| Ok(())).build().unwrap();
+    node.start().unwrap();
+    support::wait_until("the node fires", LONG, || node.health().is_firing);
+    place.execute("INSERT INTO {p}CN_MIGRATIONS (VERSION) VALUES ('9999_incompatible')");
+    support::wait_until("the node stops", LONG, || !node.health().is_firing);
+    let why = node.health().takes_no_work.unwrap();
+    assert!(why.contains("`9999_incompatible`"), "{why}");
+    place.execute("DELETE FROM {p}CN_MIGRATIONS WHERE VERSION = '9999_incompatible'");
+    support::wait_until("the node fires again", LONG, || node.health().is_firing);
+    assert_eq!(node.health().takes_no_work, None);
+    assert!(node.shutdown_and_wait().is_clean());
 }
 
 /// Spring calls its scheduler after the bean: a node of another name found no jobs and said

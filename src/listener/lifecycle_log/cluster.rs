@@ -16,6 +16,7 @@ lines! {
     error aborting(instance: &str) => "ending the process since ownership was lost instance={instance}";
     warn checked_in_late(instance: &str, gap: Duration) =>
         "checked in again after a gap instance={instance} gap_ms={}", gap.as_millis();
+    warn other_schedulers(names: &str) => "no jobs: {names}";
 
     info drained(job: &JobKey, fire_id: &str, who: &str) =>
         "a run is asked to stop since its node is drained job={job} fire={fire_id} by={who:?}";
@@ -47,6 +48,13 @@ pub(crate) fn takes_work(instance: &str, refusal: Option<&Refusal>) {
     match refusal {
         Some(refusal) => info!("takes no work instance={instance}: {refusal}"),
         None => info!("takes work again instance={instance}"),
+    }
+}
+
+pub(crate) fn fits_tables(instance: &str, unfit: Option<&String>) {
+    match unfit {
+        Some(why) => log_error!("takes no work any longer instance={instance}: {why}"),
+        None => info!("takes work again instance={instance}: the tables are fit for this program"),
     }
 }
 

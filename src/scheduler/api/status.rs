@@ -32,7 +32,7 @@ impl Scheduler {
             stopping: node.work_state.stop_step(),
             is_registered,
             is_suspicious: is_registered && node.lease.owner_for_new_work().is_none(),
-            takes_no_work: node.work_state.refusal().as_ref().map(ToString::to_string),
+            takes_no_work: node.work_state.why_not(),
             is_active: node.work_state.is_active(),
             since_checkin: node.lease.since_checkin(),
             workers: workers.all,

@@ -182,6 +182,14 @@ impl Node {
         }
     }
 
+    /// Takes note of whether this program can work with the tables, which another may have changed.
+    pub(crate) fn apply_unfit_tables(&self, why: Option<&String>) {
+        if self.work_state.set_unfit_tables(why) {
+            lifecycle_log::fits_tables(&self.instance, why);
+            self.services.acquirer.wake();
+        }
+    }
+
     /// Notes, and logs once, a step of the shutdown; none at its end.
     pub(crate) fn enter_stop_step(&self, step: Option<StopStep>) {
         let is_news = self.work_state.enter_stop_step(step);

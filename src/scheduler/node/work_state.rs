@@ -13,6 +13,8 @@ pub(crate) struct WorkState {
     /// True if this node has served longest of all that live: one node does some work for all.
     pub(crate) longest_serving: Flag,
     refusal: Mutex<Option<Refusal>>,
+    /// Why this program cannot work with the tables, by the last look.
+    unfit_tables: Mutex<Option<String>>,
     stop_step: Mutex<Option<StopStep>>,
 }
 
@@ -23,13 +25,14 @@ impl WorkState {
             active: Flag::new(is_active),
             longest_serving: Flag::default(),
             refusal: Mutex::default(),
+            unfit_tables: Mutex::default(),
             stop_step: Mutex::default(),
         }
     }
 
     /// True if nothing here keeps the node from taking work.
     pub(super) fn is_on(&self) -> bool {
-        !self.standby.is_set() && self.is_active() && self.refusal.lock().is_none()
+        !self.standby.is_set() && self.is_active() && self.why_not().is_none()
     }
 
     /// Has the node stand by; false if it does already.
@@ -47,9 +50,17 @@ impl WorkState {
         self.active.swap(is_active) != is_active
     }
 
-    /// Why placement gives the node no work, by its last check-in; none if it does.
-    pub(crate) fn refusal(&self) -> Option<Refusal> {
-        self.refusal.lock().clone()
+    /// Why the node takes no work: since its tables are not for this program, or placement gives it
+    /// none; none if it does.
+    pub(crate) fn why_not(&self) -> Option<String> {
+        let unfit = self.unfit_tables.lock().clone();
+        unfit.or_else(|| self.refusal.lock().as_ref().map(ToString::to_string))
+    }
+
+    /// Notes whether this program can work with the tables; returns whether that is a change.
+    pub(super) fn set_unfit_tables(&self, why: Option<&String>) -> bool {
+        let before = std::mem::replace(&mut *self.unfit_tables.lock(), why.cloned());
+        before.as_ref() != why
     }
 
     /// Notes whether placement gives the node work; returns whether that is a change.

@@ -5,7 +5,7 @@
 
 use super::orphan_watch::OrphanWatch;
 use super::service::{Next, Service};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::listener::lifecycle_log;
 use crate::scheduler::counters::CounterValues;
 use crate::scheduler::node::Node;
@@ -35,6 +35,8 @@ const LONGEST_RETRY: Duration = Duration::from_secs(300);
 pub(crate) struct Auditor {
     node: Arc<Node>,
     orphan_watch: OrphanWatch,
+    /// The check-ins that there had been at the last look at the versions of the tables.
+    looked: u64,
     /// The check-ins that there had been at the last audit.
     checkins: u64,
     /// The counters of this node at the last audit.
@@ -48,12 +50,25 @@ pub(crate) struct Auditor {
 impl Auditor {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         let orphan_watch = OrphanWatch::default();
-        Self { node, orphan_watch, checkins: 0, counted: None, changes: -1, next_audit: Duration::ZERO }
+        Self { node, orphan_watch, looked: 0, checkins: 0, counted: None, changes: -1, next_audit: Duration::ZERO }
     }
 
     /// True if an audit follows this check-in.
     pub(crate) fn follows(checkins: u64) -> bool {
         checkins.is_multiple_of(CHECKINS_PER_AUDIT)
+    }
+
+    /// Looks whether another program has made the tables too new for this one since the start.
+    fn look_at_tables(&mut self, checkins: u64) -> Result<()> {
+        if checkins / CHECKINS_PER_IDLE_AUDIT > self.looked / CHECKINS_PER_IDLE_AUDIT {
+            self.looked = checkins;
+            match self.node.store.database().check_versions() {
+                Ok(()) => self.node.apply_unfit_tables(None),
+                Err(Error::Schema(why)) => self.node.apply_unfit_tables(Some(&why)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     fn audit(&mut self, is_whole_due: bool) -> Result<()> {
@@ -96,6 +111,7 @@ impl Service for Auditor {
     fn run_once(&mut self) -> Result<Next> {
         let begun = self.node.clock.ticks();
         let checkins = self.node.metrics.checkins.value();
+        self.look_at_tables(checkins)?;
         let is_over = |every: u64| checkins / every > self.checkins / every;
         if !is_over(CHECKINS_PER_AUDIT) || begun < self.next_audit {
             return Ok(Next::WhenSignalled);
