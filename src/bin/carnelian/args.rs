@@ -171,6 +171,29 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// True if the command only looks at what is stored.
+    pub fn only_looks(&self) -> bool {
+        use crate::{history::HistoryCommand, lock::LockCommand, outages::RecoveryCommand, parked::ParkedCommand};
+        match self {
+            Self::Job(command) => matches!(command, JobCommand::List(_) | JobCommand::Show { .. }),
+            Self::Trigger(command) => matches!(command, TriggerCommand::List(_) | TriggerCommand::Show { .. }),
+            Self::Calendar(command) => matches!(command, CalendarCommand::List(_) | CalendarCommand::Show { .. }),
+            Self::History(options) => !matches!(options.command, Some(HistoryCommand::Prune { .. })),
+            Self::Lock(command) => matches!(command, LockCommand::List { .. }),
+            Self::Definitions { forget, .. } => forget.is_empty(),
+            Self::Orphans(options) => !options.delete,
+            Self::Parked(command) => matches!(command, ParkedCommand::List { .. } | ParkedCommand::Show { .. }),
+            Self::Blacklist(command) => matches!(command, BlacklistCommand::List { .. }),
+            Self::Limit(command) => matches!(command, LimitCommand::List { .. }),
+            Self::Recovery(command) => matches!(command, RecoveryCommand::Show),
+            Self::Running(_) | Self::Actions(_) | Self::Cluster(_) | Self::Explain { .. } | Self::Outages(_) => true,
+            Self::Submission(_) | Self::Top(_) | Self::Check(_) => true,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Args)]
 pub struct Import {
     /// The files, `-` for standard input; each is stored whole or not at all, and none if one of

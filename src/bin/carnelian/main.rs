@@ -94,7 +94,8 @@ fn run(cli: &Cli) -> Outcome {
         _ => {}
     }
     let is_node = matches!(cli.command, Command::Node);
-    let config = Config::load(cli.config.as_deref(), cli.quiet, is_node)?;
+    let mut config = Config::load(cli.config.as_deref(), cli.quiet, is_node)?;
+    config.only_looks = cli.command.only_looks();
     match &cli.command {
         Command::Cron(_) | Command::Completions { .. } | Command::Man { .. } => Ok(()),
         Command::Migrate => migrate(&config, output),

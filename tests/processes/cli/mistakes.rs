@@ -154,3 +154,24 @@ fn doctor_says_what_to_do_about_rows_that_point_nowhere() {
     assert!(told.contains("set TRIGGER_STATE to one of Quartz's states"), "{told}");
     assert!(told.contains("`carnelian calendar put`"), "{told}");
 }
+
+/// Such a look made the rows of a new scheduler, or failed of a right that it does not need.
+#[test]
+fn commands_that_only_look_make_no_rows_of_a_mistyped_scheduler() {
+    let place = Place::new();
+    place.fine("migrate");
+    let file = place.path("typo.properties");
+    std::fs::write(
+        &file,
+        "scheduler.instanceName = typo\njobStore.dataSource = d\ndataSource.d.URL = sqlite:carnelian.db\n",
+    )
+    .unwrap();
+    let config = file.display().to_string();
+    for command in ["job list", "trigger list", "history", "cluster", "check", "running", "doctor", "lock list"] {
+        let words: Vec<&str> = ["--config", &config].into_iter().chain(command.split(' ')).collect();
+        let ran = place.run(&words);
+        assert!(ran.code == 0 || command == "doctor", "{command}: {}{}", ran.out, ran.err);
+    }
+    sql(&place, "INSERT INTO QRTZ_LOCKS (SCHED_NAME, LOCK_NAME) VALUES ('typo', 'STATE_ACCESS')");
+    place.run(&["--config", &config, "all", "resume"]).with(0, "a command that writes makes them");
+}
