@@ -155,7 +155,7 @@ fn doctor_says_what_to_do_about_rows_that_point_nowhere() {
     assert!(told.contains("`carnelian calendar put`"), "{told}");
 }
 
-/// Such a look made the rows of a new scheduler, or failed of a right that it does not need.
+/// Looks made the rows of a new scheduler, or failed of a right that a look does not need.
 #[test]
 fn commands_that_only_look_make_no_rows_of_a_mistyped_scheduler() {
     let place = Place::new();
