@@ -41,10 +41,6 @@ impl Diagnosis<'_> {
             Err(Error::Schema(_)) if findings.iter().any(|finding| finding.kind == MISSING_TABLE) => {}
             stays => findings.extend(stays?),
         }
-        if !findings.iter().any(|finding| finding.kind == MISSING_TABLE) {
-            let name = &self.store.settings.scheduler.instance_name;
-            findings.extend(self.other_names()?.map(|words| Finding::new("other_scheduler", name, words)));
-        }
         Ok(findings)
     }
 
