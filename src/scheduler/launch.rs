@@ -59,6 +59,7 @@ pub(crate) fn launch(node: &Arc<Node>, registry: &Arc<Registry>, workers: usize,
 /// The first check-in, on tables that are there and of this version.
 pub(super) fn check_in(node: &Arc<Node>, stopped: &Signal) -> Result<ClusterManager> {
     node.store.database().check_schema()?;
+    node.store.database().check_rights()?;
     node.store.diagnosis().other_names()?.iter().for_each(|names| lifecycle_log::other_schedulers(names));
     node.store.database().session_limit()?.iter().for_each(|limit| lifecycle_log::guarded(limit));
     // Before the first check-in: what that finds must not keep the next ones waiting.

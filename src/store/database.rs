@@ -136,6 +136,16 @@ pub trait Database: Send + Sync {
         Ok(())
     }
 
+    /// Checks that the tables may be read and written, as a node has to: some rights are needed
+    /// later only, such as when another node has died.
+    ///
+    /// # Errors
+    /// [`Error::Schema`](crate::Error::Schema) with the statement that grants what is missing;
+    /// errors of the database.
+    fn check_rights(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// The names of other schedulers that have jobs in these tables, a few at most; none if this
     /// one has some.
     ///

@@ -270,7 +270,7 @@ fn missing_rights_are_found_at_the_start() {
     ));
     let url = url.replace("carnelian:carnelian@", "carnelian_rows:carnelian_rows@");
     let rows = Place::at(&url, &place.name, &place.prefix);
-    let error = rows.store.database().check_schema().unwrap_err().to_string();
+    let error = rows.store.database().check_rights().unwrap_err().to_string();
     for part in [&format!("{}CN_LAST_RUNS", place.prefix), "carnelian_rows", "GRANT SELECT, INSERT, UPDATE, DELETE"] {
         assert!(error.contains(part), "{part}: {error}");
     }
@@ -279,7 +279,7 @@ fn missing_rights_are_found_at_the_start() {
     assert!(found.starts_with(&format!("{}CN_LAST_RUNS", place.prefix)), "{found}");
     assert_eq!(place.found(), []);
     place.execute("GRANT DELETE ON {p}CN_LAST_RUNS TO carnelian_rows");
-    rows.store.database().check_schema().unwrap();
+    rows.store.database().check_rights().unwrap();
     assert_eq!(rows.found(), []);
     place.end();
 }
@@ -350,6 +350,12 @@ fn flags_of_bits_are_written_and_found() {
              MODIFY IS_UPDATE_DATA {kind} NOT NULL, MODIFY REQUESTS_RECOVERY {kind} NOT NULL; \
              ALTER TABLE {{p}}FIRED_TRIGGERS MODIFY IS_NONCONCURRENT {kind} NULL, MODIFY REQUESTS_RECOVERY {kind} NULL"
         ));
+        if kind == "BIT(1)" {
+            // MySQL looks for running fires by an index with this flag, as a text.
+            let error = place.refusal();
+            let mend = error.split_once("ALTER TABLE ").unwrap().1.split_once(',').unwrap().0;
+            place.execute(&format!("ALTER TABLE {mend}"));
+        }
         place.migrate();
         fires(&place.store).unwrap_or_else(|error| panic!("{kind}: {error}"));
         assert_eq!(place.found(), []);

@@ -182,7 +182,6 @@ impl Command {
             Self::History(options) => !matches!(options.command, Some(HistoryCommand::Prune { .. })),
             Self::Lock(command) => matches!(command, LockCommand::List { .. }),
             Self::Definitions { forget, .. } => forget.is_empty(),
-            Self::Orphans(options) => !options.delete,
             Self::Parked(command) => matches!(command, ParkedCommand::List { .. } | ParkedCommand::Show { .. }),
             Self::Blacklist(command) => matches!(command, BlacklistCommand::List { .. }),
             Self::Limit(command) => matches!(command, LimitCommand::List { .. }),

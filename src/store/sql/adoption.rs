@@ -47,6 +47,7 @@ impl Work<'_, '_> {
             return Ok(());
         }
         self.refuse_old_quartz()?;
+        self.refuse_bits_of_fires()?;
         if let Some(problem) = self.astray()? {
             return Err(Error::Schema(format!("{problem}; nothing was changed")));
         }
@@ -173,6 +174,27 @@ impl Work<'_, '_> {
         let Some((_, role)) = missing.first() else { return Ok(()) };
         let tables = missing.iter().map(|(table, _)| table.as_str()).collect::<Vec<_>>().join(", ");
         Err(Error::Schema(format!("the role `{role}` lacks rights on {tables}: {}", grant(&tables, role))))
+    }
+
+    /// MySQL finds no row by a flag that is a bit and is compared with a text, as an index of texts
+    /// needs it: no running fire would be found.
+    fn refuse_bits_of_fires(&mut self) -> Result<()> {
+        if self.connection.backend() != Backend::Mysql {
+            return Ok(());
+        }
+        let table = format!("{}FIRED_TRIGGERS", self.options.table_prefix);
+        let bare = table.rsplit('.').next().unwrap_or_default();
+        let text = self.fill(&format!(
+            "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = {{s}} AND table_name = '{bare}' \
+             AND column_name = 'IS_NONCONCURRENT' AND data_type = 'bit'"
+        ));
+        if self.load::<Name>(&text, &[])?.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Schema(format!(
+            "IS_NONCONCURRENT of {table} is a BIT, by which MySQL finds no running fires: ALTER TABLE {table} MODIFY \
+             IS_NONCONCURRENT TINYINT(1) NULL, which Quartz reads and writes as well; nothing was changed"
+        )))
     }
 
     /// Tables of MySQL whose engine knows no transactions, as the server spells them.

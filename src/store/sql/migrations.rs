@@ -148,16 +148,19 @@ pub(super) fn migrate(connection: &mut Connection<'_>, options: &SqlOptions) -> 
     Ok(done)
 }
 
-/// Checks that the tables are there and not older than this program, nor too new for it, and that
-/// they may be read and written.
+/// Checks that the tables are there and not older than this program, nor too new for it.
 pub(super) fn check(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<()> {
     let mut work = Work { connection, options };
     if let Some(newer) = check_versions(&mut work)? {
         let prefix = &options.table_prefix;
         log::info!("the tables {prefix}… are newer than this program, which can work with them version={newer}");
     }
-    work.refuse_missing_rights()?;
     work.ensure_scheduler_rows(&mut Vec::new(), &BTreeSet::new())
+}
+
+/// Checks that the tables may be read and written, as a node has to.
+pub(super) fn check_rights(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<()> {
+    Work { connection, options }.refuse_missing_rights()
 }
 
 /// Checks the versions only, for a look from which nothing follows.
@@ -250,7 +253,8 @@ impl Work<'_, '_> {
     fn migrate(&mut self) -> Result<Vec<String>> {
         let mut done = Vec::new();
         let noted = self.applied()?;
-        noted.iter().try_for_each(|applied| refuse_newer(applied, &self.options.table_prefix).map(drop))?;
+        let newer = noted.iter().map(|applied| refuse_newer(applied, &self.options.table_prefix));
+        let newer = newer.collect::<Result<Vec<_>>>()?.into_iter().flatten().next();
         let is_pending = |applied: &BTreeSet<String>| SCRIPTS.iter().any(|script| !applied.contains(script.version));
         if noted.as_ref().is_none_or(is_pending) {
             self.refuse_what_cannot_work(noted.is_some())?;
@@ -298,7 +302,19 @@ impl Work<'_, '_> {
         let what = SCRIPTS.iter().filter(|script| made.iter().any(|version| version == script.version));
         let what = what.filter(is_said);
         done.extend(what.map(|script| format!("created {}", script.makes)));
-        done.extend(self.make_missing_parts(&gone, false)?.iter().map(|what| format!("created {what} again")));
+        // A newer version may have dropped what this one makes.
+        if newer.is_none() {
+            match self.make_missing_parts(&gone, false) {
+                Ok(parts) => done.extend(parts.iter().map(|what| format!("created {what} again"))),
+                // Programs that may not make tables call this at each start.
+                Err(error) if made.is_empty() => {
+                    log::warn!(
+                        "a part of the tables is gone, and cannot be made again, see `carnelian doctor`: {error}"
+                    );
+                }
+                Err(error) => return Err(error),
+            }
+        }
         Ok(done)
     }
 

@@ -106,8 +106,7 @@ impl SqlDatabase {
     /// As [`SqlDatabase::open`].
     pub fn with_pool(pool: impl Into<CallersPool>, clock: Arc<dyn Clock>, settings: &Settings) -> Result<Self> {
         let synchronous = settings.data_source.as_ref().map(|source| source.synchronous).unwrap_or_default();
-        let options = SqlOptions::of(settings)?;
-        Ok(Self::new(Connections::callers(pool.into(), synchronous), clock, options))
+        Ok(Self::new(Connections::callers(pool.into(), synchronous), clock, SqlOptions::of(settings)?))
     }
 
     fn new((connections, backend): (Connections, Backend), clock: Arc<dyn Clock>, options: SqlOptions) -> Self {
@@ -324,12 +323,15 @@ impl Database for SqlDatabase {
 
     fn check_schema(&self) -> Result<()> {
         let mut connection = self.connection("check the tables")?;
-        migrations::check(&mut connection, &self.context.options)?;
-        self.find_fast_path(&mut connection)
+        migrations::check(&mut connection, &self.context.options).and_then(|()| self.find_fast_path(&mut connection))
     }
 
     fn check_versions(&self) -> Result<()> {
         migrations::look(&mut *self.connection("look at the tables")?, &self.context.options)
+    }
+
+    fn check_rights(&self) -> Result<()> {
+        migrations::check_rights(&mut *self.connection("look at the rights")?, &self.context.options)
     }
 
     fn other_schedulers(&self) -> Result<Vec<String>> {
@@ -343,15 +345,13 @@ impl Database for SqlDatabase {
     fn mend_schema(&self) -> Result<Vec<MissingPart>> {
         let mut connection = self.connection("mend the tables")?;
         let made = parts::mend(&mut connection, &self.context.options)?;
-        self.find_fast_path(&mut connection)?;
-        Ok(made)
+        self.find_fast_path(&mut connection).map(|()| made)
     }
 
     fn forget_scheduler(&self) -> Result<()> {
         let mut pooled = self.connection("forget the scheduler")?;
-        let mut session = SqlSession::new(&self.context, &mut pooled, "forget the scheduler");
         self.context.fences.forget();
-        session.forget_scheduler()
+        SqlSession::new(&self.context, &mut pooled, "forget the scheduler").forget_scheduler()
     }
 
     fn fences(&self) -> Option<&super::Fences> {

@@ -35,11 +35,13 @@ impl NeededRow {
     }
 }
 
-/// The names of other schedulers with jobs, a few at most; none if this one has some.
+/// The names of other schedulers with jobs, a few at most; none if this one has some, or had.
 pub(super) fn other_schedulers(connection: &mut Connection<'_>, options: &SqlOptions) -> Result<Vec<String>> {
     let text = "SELECT sched_name AS name FROM {p}JOB_DETAILS WHERE NOT EXISTS (SELECT 1 FROM {p}JOB_DETAILS j \
-         WHERE j.sched_name = ?) GROUP BY sched_name ORDER BY sched_name LIMIT 5";
-    let rows = Work { connection, options }.load::<Name>(text, &[Value::from(&options.scheduler_name)])?;
+         WHERE j.sched_name = ?) AND NOT EXISTS (SELECT 1 FROM {p}CN_CHANGES c WHERE c.sched_name = ? AND c.changes > 0) \
+         GROUP BY sched_name ORDER BY sched_name LIMIT 5";
+    let name = Value::from(&options.scheduler_name);
+    let rows = Work { connection, options }.load::<Name>(text, &[name.clone(), name])?;
     Ok(rows.into_iter().map(|row| row.name).collect())
 }
 

@@ -171,7 +171,7 @@ impl Upkeep<'_> {
             match self.recover_silent_page(page, dead) {
                 Ok(page) => recovered.extend(page),
                 Err(error) if recovered.is_empty() => return Err(error),
-                // What was recovered is told of first.
+                // Fires that were recovered are told of first.
                 Err(_) => break,
             }
             if self.store.clock.ticks() >= until {
@@ -251,8 +251,8 @@ impl Upkeep<'_> {
 
     /// Orders a run to stop, and does something more with a new order; returns how many there are.
     ///
-    /// An end or a recovery of the fire comes before, or looks at the order. A job may hold its fire
-    /// in a transaction of its own: that is waited for once, and then the order comes without it.
+    /// An end or a recovery of the fire comes before, or looks at the order. A job may hold its
+    /// fire in a transaction of its own: that is waited for once, and the order comes then anyway.
     fn order_to_stop(
         &self,
         purpose: &'static str,
