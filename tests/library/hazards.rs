@@ -259,10 +259,10 @@ fn check_ins_and_beats_find_connections(url: &str) {
                     go_on.wait();
                     Ok(())
                 };
-                store.database().transact("hold a connection", TxMode::OwnRows, hold).unwrap();
+                store.database().transact("hold a connection", TxMode::Autocommit, hold).unwrap();
             });
         }
-        (0..2).for_each(|_| is_held.recv().unwrap());
+        (0..2).for_each(|_| is_held.recv_timeout(Duration::from_secs(60)).unwrap());
         let checkin = store.upkeep().check_in(&mut me);
         let looked = store.upkeep().watch_heartbeats(&owner, &mut seen);
         let beaten = store.upkeep().heartbeat(&owner, &[], &mut seen);
@@ -321,7 +321,7 @@ fn a_check_in_takes_the_first_connection_that_comes_back() {
                     let _ = may_go_on.recv();
                     Ok(())
                 };
-                store.database().transact("hold a connection", TxMode::OwnRows, hold).unwrap();
+                store.database().transact("hold a connection", TxMode::Autocommit, hold).unwrap();
             });
         }
         (0..2).for_each(|_| is_held.recv_timeout(Duration::from_secs(60)).unwrap());

@@ -234,6 +234,7 @@ fn a_role_that_may_not_change_the_tables_makes_none() {
     assert_eq!(rows.side_tables(), 0);
     assert!(!Place::at(&url, &place.name, &prefix).migrate().is_empty());
     place.execute(&format!("DROP SCHEMA {schema} CASCADE"));
+    place.execute("DROP FUNCTION IF EXISTS {p}CN_SCHEDULE");
 }
 
 /// The error of a script that fails says which it is.

@@ -124,9 +124,12 @@ fn a_probe_is_answered_while_all_others_wait() {
     let server = Server::start("127.0.0.1:0".parse().unwrap(), handler).unwrap();
     let get = |path: &str| {
         let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
         stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).unwrap();
         stream
     };
+    // The handlers go on before the server ends, also if this test fails.
+    let go_on = go_on;
     let mut waiting: Vec<TcpStream> = (0..20).map(|_| get("/")).collect();
     (0..8).for_each(|_| begun.recv_timeout(LONG).unwrap());
     assert_eq!(status(&all_of(&mut get("/healthz"))), "200");

@@ -9,6 +9,7 @@ use carnelian::store::row::FiredState;
 use carnelian::{GroupMatcher, JobDetail, JobKey, Trigger, TriggerKey};
 use diesel::connection::SimpleConnection;
 use rustix::process::Signal;
+use std::time::Instant;
 
 /// The number of triggers that are due one after the other, half a second apart.
 const SOON: i64 = 40;
@@ -73,8 +74,11 @@ fn a_node_whose_start_waits_for_the_database_ends_in_time() {
     let mut node = NodeProcess::start(&mut place.command_at("A", place.url()), &errors);
     let log = || std::fs::read_to_string(&errors).unwrap();
     wait_until("it looks at its database", LONG, || log().contains("the database is PostgreSQL"));
+    let told = Instant::now();
     node.signal(Signal::TERM);
     node.expect_success();
+    // The lock is held for longer: the start would have tried six times.
+    assert!(told.elapsed() < LONG / 2, "{:?}", told.elapsed());
     assert!(!log().contains("demo node stops"), "{}", log());
     holder.batch_execute("COMMIT").unwrap();
 }
