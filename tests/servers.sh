@@ -236,8 +236,9 @@ start_postgres() {
 
     seen=$("${admin[@]}" -d postgres -c 'SHOW data_directory')
     [ "$seen" = "$dir/data" ] || die "port $port answers for another PostgreSQL: $seen"
-    # Not a superuser: the tests show that none is needed. carnelian_rows is given rights on rows; to
-    # carnelian_abroad the server speaks another language; carnelian_few has two connections. pg_monitor is for the tests' own looks.
+    # Not a superuser: the tests show that none is needed. carnelian_rows is given rights on rows;
+    # to carnelian_abroad the server speaks another language; carnelian_few has two connections.
+    # pg_monitor is for the tests' own looks.
     "${admin[@]}" -d postgres >>"$log" 2>&1 <<'SQL' || { show_log "$log"; die "cannot create carnelian_test"; }
 CREATE ROLE carnelian LOGIN CREATEDB PASSWORD 'carnelian';
 CREATE ROLE carnelian_rows LOGIN PASSWORD 'carnelian_rows';
