@@ -2,6 +2,7 @@
 
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use super::callers::Join;
+use super::firing::DueInOrder;
 use super::known_types::KnownTypes;
 use super::placed::Placed;
 use super::row::InstanceRow;
@@ -33,6 +34,8 @@ pub struct NodeView {
     /// The placement of work.
     pub(super) placed: Arc<RwLock<Placed>>,
     pub(super) strategies: Arc<Strategies>,
+    /// The head of a backlog.
+    pub(super) due_in_order: Arc<Mutex<DueInOrder>>,
     cluster: Arc<Cluster>,
 }
 
@@ -58,7 +61,7 @@ struct Cluster {
 impl NodeView {
     /// The view of a new node in the same cluster, which has not said yet what it can run.
     pub(crate) fn of_new_node(&self) -> Self {
-        Self { types: Arc::default(), placed: Arc::default(), ..self.clone() }
+        Self { types: Arc::default(), placed: Arc::default(), due_in_order: Arc::default(), ..self.clone() }
     }
 
     /// Notes a time of the store, and gives it back.

@@ -8,6 +8,7 @@
 #![cfg(all(feature = "sqlite", feature = "postgres", feature = "mysql", feature = "test-util"))]
 
 mod executing;
+mod late;
 mod members;
 mod pages;
 mod reads;
@@ -186,8 +187,13 @@ struct Node {
 
 impl Node {
     fn open(url: &str, name: &str) -> Self {
+        Self::with(url, name, |_| {})
+    }
+
+    fn with(url: &str, name: &str, change: impl FnOnce(&mut Settings)) -> Self {
         let clock = Arc::new(SystemClock::default());
-        let settings = Settings::in_database(name, url.parse().unwrap());
+        let mut settings = Settings::in_database(name, url.parse().unwrap());
+        change(&mut settings);
         let database = Arc::new(SqlDatabase::open(&settings, clock.clone()).unwrap());
         database.migrate().unwrap();
         let store = JobStore::new(database.clone(), clock, settings);

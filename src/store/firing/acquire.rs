@@ -6,7 +6,7 @@ use super::{AcquireRequest, Acquisition, Reservation};
 use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
-use crate::key::{JobKey, distinct};
+use crate::key::{JobKey, TriggerKey, distinct};
 use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
@@ -18,6 +18,23 @@ use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
 use std::collections::BTreeSet;
 use std::time::Duration;
+
+/// The triggers that an acquisition chooses from.
+#[derive(Clone, Copy)]
+pub(super) enum Among<'a> {
+    /// All.
+    All,
+    /// Those that are due of these.
+    Found(&'a [TriggerKey]),
+    /// Those that nobody has taken of these.
+    Seen(&'a [&'a SeenTrigger]),
+}
+
+impl<'a> Among<'a> {
+    pub(super) fn of(found: Option<&'a [TriggerKey]>) -> Self {
+        found.map_or(Self::All, Self::Found)
+    }
+}
 
 impl Firing<'_> {
     /// Notes a time of the store, and gives it back.
@@ -76,9 +93,12 @@ impl Firing<'_> {
         if self.store.polling_strategy().unwrap_or_default() == PollingStrategy::LockAndFetch {
             return self.acquire_by_claims(owner, request);
         }
-        self.acquiring("acquire triggers", TxMode::BesideClaims, &mut |s| {
-            self.acquire_in_session(s, owner, request, None)
-        })
+        let first = self.first_in_order(request)?;
+        let mut acquisition = self.acquiring("acquire triggers", TxMode::BesideClaims, &mut |s| {
+            self.acquire_in_session(s, owner, request, Among::of(first.as_deref()))
+        })?;
+        self.note_taken(first.as_deref(), request.max, &mut acquisition);
+        Ok(acquisition)
     }
 
     /// Acquires by one transaction; one that has taken nothing counts as committed.
@@ -93,13 +113,13 @@ impl Firing<'_> {
         Ok(Acquisition::of(self.store.retrying_or_doubt(purpose, mode, work, happened)?, false))
     }
 
-    /// Takes due triggers under the lock; of those that were seen before, if that was looked for.
+    /// Takes due triggers under the lock.
     pub(super) fn acquire_in_session(
         &self,
         s: &mut dyn Session,
         owner: &Owner,
         request: &AcquireRequest<'_>,
-        seen: Option<&[&SeenTrigger]>,
+        among: Among<'_>,
     ) -> Result<Acquisition> {
         let now_ms = self.note_time(s.now_ms()?);
         let mut acquisition = Acquisition { now_ms, ..Acquisition::default() };
@@ -107,8 +127,16 @@ impl Firing<'_> {
         if admission.is_shut {
             return Ok(acquisition);
         }
-        let among = seen.map(|seen| still_free(s, seen)).transpose()?;
-        let (chosen, deferred) = self.choose(s, &mut admission, now_ms, request, among.as_deref(), &mut acquisition)?;
+        let free;
+        let among = match among {
+            Among::All => None,
+            Among::Found(keys) => Some(keys),
+            Among::Seen(seen) => {
+                free = still_free(s, seen)?;
+                Some(&free[..])
+            }
+        };
+        let (chosen, deferred) = self.choose(s, &mut admission, now_ms, request, among, &mut acquisition)?;
         let (ticks, chosen) = ticks_of(chosen);
         let mut taken = self.leave_unreserved(chosen, now_ms, request.fire_ahead_ms, &mut acquisition);
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;

@@ -66,7 +66,7 @@ impl Firing<'_> {
     ) -> Result<(Vec<Firable>, Vec<Deferred>)> {
         let mut choice = Choice {
             firing: *self,
-            order: self.node.trigger_order(self.store.settings.job_store.trigger_order),
+            order: self.trigger_order(),
             now_ms,
             request,
             admission,

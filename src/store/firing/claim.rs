@@ -1,6 +1,7 @@
 //! Claim: due triggers are looked for without the lock, and taken by locking their rows.
 
 use super::firable::Firable;
+use super::acquire::Among;
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
 use crate::hash::HashMap;
@@ -35,10 +36,13 @@ impl Firing<'_> {
     /// Takes due triggers that were looked for without the lock: claimable ones by claims, the
     /// others under the lock.
     pub(super) fn acquire_by_claims(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
-        let (now_ms, seen, unreserved_ms, withheld) = self.find_claims(request)?;
+        let first = self.first_in_order(request)?;
+        let (now_ms, seen, unreserved_ms, withheld) = self.find_claims(request, first.as_deref())?;
         let mut acquisition = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
         if seen.is_empty() {
-            return Ok(Acquisition { withheld, ..acquisition });
+            acquisition.withheld = withheld;
+            self.note_taken(first.as_deref(), request.max, &mut acquisition);
+            return Ok(acquisition);
         }
         let must_queue = self.node.must_queue();
         let (claimable, others): (Vec<&SeenTrigger>, Vec<&SeenTrigger>) =
@@ -48,7 +52,7 @@ impl Firing<'_> {
         }
         if !others.is_empty() && acquisition.doubt.is_none() {
             let more = self.acquiring("acquire triggers", TxMode::BesideClaims, &mut |s| {
-                self.acquire_in_session(s, owner, request, Some(&others))
+                self.acquire_in_session(s, owner, request, Among::Seen(&others))
             });
             match more {
                 Ok(more) => acquisition.add(more),
@@ -70,13 +74,18 @@ impl Firing<'_> {
             + acquisition.fanned_out;
         acquisition.withheld = withheld;
         acquisition.overtaken = seen.len().saturating_sub(taken + acquisition.unreadable.len());
+        self.note_taken(first.as_deref(), request.max, &mut acquisition);
         Ok(acquisition)
     }
 
     /// The due triggers, as one acquisition would take them, seen without the lock; with the
     /// store's time, and the earliest time of what is not reserved, and how many wait for a free
     /// worker.
-    fn find_claims(&self, request: &AcquireRequest<'_>) -> Result<(i64, Vec<SeenTrigger>, Option<i64>, usize)> {
+    fn find_claims(
+        &self,
+        request: &AcquireRequest<'_>,
+        among: Option<&[TriggerKey]>,
+    ) -> Result<(i64, Vec<SeenTrigger>, Option<i64>, usize)> {
         self.store.read("look for due triggers", |s| {
             let now_ms = self.note_time(s.now_ms()?);
             let mut found = Acquisition::default();
@@ -84,7 +93,7 @@ impl Firing<'_> {
             if admission.is_shut {
                 return Ok((now_ms, Vec::new(), None, 0));
             }
-            let (taken, deferred) = self.choose(s, &mut admission, now_ms, request, None, &mut found)?;
+            let (taken, deferred) = self.choose(s, &mut admission, now_ms, request, among, &mut found)?;
             let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
             let mut seen: Vec<SeenTrigger> = taken
                 .into_iter()

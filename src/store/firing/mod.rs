@@ -11,6 +11,7 @@ mod combined;
 mod complete;
 mod completion;
 mod doubt;
+mod due_in_order;
 mod ended_part;
 mod fail;
 mod fan_out;
@@ -44,6 +45,7 @@ pub use prefetch::Unfired;
 pub use rerun::{Recovering, Rerun, RerunOrder, RerunReason};
 pub use skipped::{SkipReason, SkippedFires};
 
+pub(in crate::store) use due_in_order::DueInOrder;
 pub(in crate::store) use fire_ids::is_fire_id;
 pub(in crate::store) use following::{delete_idle, drop_submitted, submitted_after};
 pub(in crate::store) use overlap::EndedRuns;

@@ -264,6 +264,11 @@ impl TriggerRows for MemorySession<'_> {
         Ok(keys.iter().filter(|key| self.tables.triggers.change(*key, |t| t.job = to.clone())).count())
     }
 
+    fn due_keys(&mut self, query: &DueQuery<'_>) -> Result<Vec<TriggerKey>> {
+        self.reads()?;
+        Ok(self.due(query).into_iter().map(|row| row.key.clone()).collect())
+    }
+
     fn candidates(&mut self, which: CandidateSelection<'_>) -> Result<Vec<Candidate>> {
         self.reads()?;
         let rows: Vec<&Arc<TriggerRow>> = match &which {

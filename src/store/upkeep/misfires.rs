@@ -41,9 +41,17 @@ pub struct LateInOrder {
     due: Option<HashSet<TriggerKey>>,
     /// The clock's ticks when some of them were last seen to be gone, or when more became due.
     moved: Duration,
+    /// The node's workers have got on since then.
+    gets_on: bool,
 }
 
 impl LateInOrder {
+    /// The node's workers are all busy, or have begun some of what is due: it goes, whichever of it
+    /// that was.
+    pub fn workers_get_on(&mut self) {
+        self.gets_on = true;
+    }
+
     fn left(&self) -> &[TriggerKey] {
         self.keys.get(self.done..).unwrap_or(&[])
     }
@@ -166,21 +174,21 @@ impl Upkeep<'_> {
         Ok(pass)
     }
 
-    /// True if enough is due already, and some of it goes: an acquisition puts all that is due in
-    /// order for the few that it takes. Due triggers that stay may be some that nobody can run;
+    /// True if enough is due already, and some of it goes: what is due and finds no worker is late
+    /// again after the misfire threshold. Due triggers that stay may be some that nobody can run;
     /// they hold nothing up.
     fn waits_for_workers(&self, order: &mut LateInOrder, now: Duration) -> Result<bool> {
         let enough = self.late_at_a_time();
         let due = self.store.glance("read what is due", |s| {
             let now_ms = s.now_ms()?;
-            let most = enough.saturating_mul(20);
+            let most = enough.saturating_mul(2);
             s.trigger_keys(TriggerSelection::Waiting(self.store.misfired_before(now_ms), now_ms, most))
         })?;
         let due: HashSet<TriggerKey> = due.into_iter().collect();
         let is_enough = due.len() >= enough;
         let some_went = order.due.as_ref().map(|before| before.iter().any(|key| !due.contains(key)));
         order.due = Some(due);
-        if some_went != Some(false) {
+        if some_went != Some(false) || std::mem::take(&mut order.gets_on) {
             order.moved = now;
         }
         Ok(some_went.is_some() && is_enough && now.saturating_sub(order.moved) < PATIENCE)

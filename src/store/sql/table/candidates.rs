@@ -8,7 +8,7 @@ use super::options::{OPTION_COLUMNS, of_trigger_with_options};
 use super::policies::policy;
 use super::row_beside::{OF_JOB, OF_TRIGGER, join, left_join};
 use super::trigger_row::{COLUMNS, CandidateRow, Interval, IntervalRow, KeyRow, is_of_interval, kinds};
-use super::waiting::{waiting, waiting_values};
+use super::waiting::DueSearch;
 use super::{converted, trigger_keys};
 use crate::error::Result;
 use crate::key::TriggerKey;
@@ -52,59 +52,87 @@ impl SqlSession<'_, '_> {
 
     /// The triggers that are due, in the order of the query.
     pub(super) fn due(&mut self, query: &DueQuery<'_>) -> Result<Vec<CandidateRow>> {
-        let (of_types, types) = self.of_types(query.job_types, query.versions);
-        let (not_excluded, excluded) = self.not_excluded(query.excluded);
         // The few rows at the head of the due index come first, then the rows that belong to them:
         // a planner that sees both at once may begin with the jobs and sort the whole backlog.
-        let (order, ordered_by): (_, &[i64]) = match query.order {
-            TriggerOrder::TimeThenPriority => ("t.next_fire_time ASC, t.priority DESC", &[]),
-            TriggerOrder::PriorityThenTime => (
-                "CASE WHEN t.next_fire_time <= ? THEN 0 ELSE 1 END, t.priority DESC, t.next_fire_time ASC",
-                &[query.now_ms],
-            ),
-        };
+        let (order, ordered_by) = order_of_due(query);
+        let is_ordered = self.backend() != Backend::Mysql;
+        // MySQL gets keys only: a table with data in it would be gathered on disk, once for the
+        // query and once for its order.
+        let columns = if is_ordered { "t.*" } else { "t.sched_name, t.trigger_name, t.trigger_group" };
         let mut rows: Vec<CandidateRow> = Vec::new();
-        for (triggers, among, keys) in self.searched(query.among) {
-            // MySQL plans each time anyway, and gives its rows in no order: it is told how many
-            // exactly, by a value, since it keeps each text that it has prepared.
-            let is_ordered = self.backend() != Backend::Mysql;
-            let page = if is_ordered { page_size(query.limit).to_string() } else { "?".to_owned() };
-            let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
-            let head = |columns: &str| {
-                format!(
-                    "(SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_excluded}{among} \
-                     ORDER BY {order} LIMIT {page}{offset})",
-                    waiting(self.backend(), "?", "?")
-                )
-            };
+        for (head, mut values) in self.due_heads(query, columns) {
             let text = if is_ordered {
-                format!("{} ORDER BY {order}", self.candidates_from(&head("t.*")))
+                values.extend(ordered_by.clone());
+                format!("{} ORDER BY {order}", self.candidates_from(&head))
             } else {
-                // Keys only: a table with data in it would be gathered on disk, once for the query
-                // and once for its order.
-                let keys = head("t.sched_name, t.trigger_name, t.trigger_group");
-                let found = self.candidates_from(&format!("{keys} k STRAIGHT_JOIN {{p}}TRIGGERS"));
+                let found = self.candidates_from(&format!("{head} k STRAIGHT_JOIN {{p}}TRIGGERS"));
                 let same = "t.sched_name = k.sched_name AND t.trigger_name = k.trigger_name AND t.trigger_group = k.trigger_group";
                 format!("{found} WHERE {same}")
             };
-            let (before, after) = keys;
-            let mut values = before;
-            let (last, first) = ([query.no_later_than_ms.into()], [query.misfired_before_ms.into()]);
-            values.extend(waiting_values(self.backend(), &self.name(), &last, &first));
-            values.extend(types.iter().cloned());
-            values.extend(excluded.iter().cloned());
-            values.extend(after);
-            values.extend(ordered_by.iter().map(|ms| Value::from(*ms)));
-            if !is_ordered {
-                values.push(query.limit.into());
-            }
-            if query.offset > 0 {
-                values.push(query.offset.into());
-            }
-            values.extend(ordered_by.iter().filter(|_| is_ordered).map(|ms| Value::from(*ms)));
             rows.extend(self.load::<CandidateRow>(&text, &values)?.into_iter().take(query.limit));
         }
         Ok(rows)
+    }
+
+    /// The keys of the triggers that are due, in the order of the query.
+    pub(super) fn due_keys_in_order(&mut self, query: &DueQuery<'_>) -> Result<Vec<TriggerKey>> {
+        let (order, ordered_by) = order_of_due(query);
+        let mut keys: Vec<TriggerKey> = Vec::new();
+        for (head, mut values) in
+            self.due_heads(query, "t.trigger_name, t.trigger_group, t.next_fire_time, t.priority")
+        {
+            values.extend(ordered_by.clone());
+            let text = format!(
+                "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {head} t ORDER BY {order}"
+            );
+            keys.extend(converted::<_, TriggerKey>(self.load::<KeyRow>(&text, &values)?).into_iter().take(query.limit));
+        }
+        Ok(keys)
+    }
+
+    /// The queries in brackets, with their values, that find the triggers of a search.
+    fn due_heads(&self, query: &DueQuery<'_>, columns: &str) -> Vec<(String, Vec<Value>)> {
+        let (of_types, types) = self.of_types(query.job_types, query.versions);
+        let (not_excluded, excluded) = self.not_excluded(query.excluded);
+        let (order, ordered_by) = order_of_due(query);
+        let searches = match query.among {
+            Some(_) => &[DueSearch::Whole],
+            None => DueSearch::of_table(self.backend()),
+        };
+        // MySQL plans each time anyway, and gives its rows in no order: it is told how many
+        // exactly, by a value, since it keeps each text that it has prepared.
+        let is_told = self.backend() == Backend::Mysql;
+        let page = if is_told { "?".to_owned() } else { page_size(query.limit).to_string() };
+        let offset = if query.offset > 0 { " OFFSET ?" } else { "" };
+        let mut heads = Vec::new();
+        for (triggers, among, (before, after)) in self.searched(query.among) {
+            let mut values = Vec::new();
+            let mut found = Vec::new();
+            for search in searches {
+                values.extend(before.iter().cloned());
+                let (last, first) = (query.no_later_than_ms.into(), query.misfired_before_ms.into());
+                values.extend(DueSearch::values(&self.name(), &[last], &[first]));
+                values.extend(types.iter().chain(&excluded).chain(&after).chain(&ordered_by).cloned());
+                found.push(format!(
+                    "SELECT {columns} FROM {triggers} WHERE {} AND {of_types}{not_excluded}{among} ORDER BY {order} LIMIT",
+                    search.condition("?", "?")
+                ));
+            }
+            let head = match &found[..] {
+                [search] => format!("({search} {page}{offset})"),
+                several => {
+                    values.extend(ordered_by.clone());
+                    let reach = page_size(query.limit.saturating_add(query.offset));
+                    let all: Vec<String> =
+                        several.iter().map(|search| format!("SELECT * FROM ({search} {reach}) AS w")).collect();
+                    format!("(SELECT * FROM ({}) AS t ORDER BY {order} LIMIT {page}{offset})", all.join(" UNION ALL "))
+                }
+            };
+            values.extend(is_told.then(|| query.limit.into()));
+            values.extend((query.offset > 0).then(|| query.offset.into()));
+            heads.push((head, values));
+        }
+        heads
     }
 
     /// These triggers, whatever their state, in no order.
@@ -162,6 +190,17 @@ impl SqlSession<'_, '_> {
         let rows: Vec<IntervalRow> = self.load_for_keys(&head, &[self.name()], &key, &trigger_keys(&keys), "")?;
         rows.into_iter().for_each(|row| row.fill_in(&mut candidates));
         self.with_recurrences(candidates)
+    }
+}
+
+/// The order of due triggers, with its values.
+fn order_of_due(query: &DueQuery<'_>) -> (&'static str, Vec<Value>) {
+    match query.order {
+        TriggerOrder::TimeThenPriority => ("t.next_fire_time ASC, t.priority DESC", Vec::new()),
+        TriggerOrder::PriorityThenTime => (
+            "CASE WHEN t.next_fire_time <= ? THEN 0 ELSE 1 END, t.priority DESC, t.next_fire_time ASC",
+            vec![query.now_ms.into()],
+        ),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::fired::RESERVED_BY_OTHERS;
 use super::time;
-use super::waiting::{waiting, waiting_values};
+use super::waiting::DueSearch;
 use crate::error::Result;
 use crate::store::database::PollRows;
 use crate::store::row::{Exclusions, PollResult, TypeVersions};
@@ -19,6 +19,7 @@ by_place! {
         cancels: Option<i64> as Nullable<BigInt>,
         reserved_time: Option<i64> as Nullable<BigInt>,
         next_fire_time: Option<i64> as Nullable<BigInt>,
+        ignoring_time: Option<i64> as Nullable<BigInt>,
     }
 }
 
@@ -43,16 +44,6 @@ impl PollRows for SqlSession<'_, '_> {
         let (of_types, types) = self.of_types(job_types, versions);
         let (not_excluded, excluded) = self.not_excluded(excluded);
         let no_later_than = if horizon_ms.is_some() { format!("{} + ?", now.text) } else { "?".to_owned() };
-        let text = format!(
-            "SELECT {} AS now_ms, \
-             (SELECT c.changes FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS changes, \
-             (SELECT c.cancels FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS cancels, \
-             (SELECT f.sched_time {RESERVED_BY_OTHERS} ORDER BY f.sched_time LIMIT 1) AS reserved_time, \
-             (SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_excluded} \
-             ORDER BY t.next_fire_time ASC LIMIT 1) AS next_fire_time",
-            now.shown,
-            waiting(self.backend(), &no_later_than, &format!("{} - ?", now.text))
-        );
         let mut last = Vec::new();
         if horizon_ms.is_some() {
             last.extend(now.value.clone());
@@ -60,13 +51,29 @@ impl PollRows for SqlSession<'_, '_> {
         last.push(horizon_ms.unwrap_or(i64::MAX).into());
         let before: Vec<Value> = now.value.iter().cloned().chain([misfire_threshold_ms.into()]).collect();
         let mut values = vec![self.name(), self.name(), self.name(), instance.into()];
-        values.extend(waiting_values(self.backend(), &self.name(), &last, &before));
-        values.extend(types);
-        values.extend(excluded);
+        let mut times = ["NULL".to_owned(), "NULL".to_owned()];
+        for (search, time) in DueSearch::of_table(self.backend()).iter().zip(&mut times) {
+            values.extend(DueSearch::values(&self.name(), &last, &before));
+            values.extend(types.iter().chain(&excluded).cloned());
+            *time = format!(
+                "(SELECT t.next_fire_time FROM {{p}}TRIGGERS t WHERE {} AND {of_types}{not_excluded} \
+                 ORDER BY t.next_fire_time ASC LIMIT 1)",
+                search.condition(&no_later_than, &format!("{} - ?", now.text))
+            );
+        }
+        let [in_time, ignoring] = times;
+        let text = format!(
+            "SELECT {} AS now_ms, \
+             (SELECT c.changes FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS changes, \
+             (SELECT c.cancels FROM {{p}}CN_CHANGES c WHERE c.sched_name = ?) AS cancels, \
+             (SELECT f.sched_time {RESERVED_BY_OTHERS} ORDER BY f.sched_time LIMIT 1) AS reserved_time, \
+             {in_time} AS next_fire_time, {ignoring} AS ignoring_time",
+            now.shown
+        );
         let rows: Vec<PollRow> = self.load(&text, &values)?;
         let poll = |row: PollRow| PollResult {
             now_ms: now.or(row.now_ms),
-            earliest_ms: time(row.next_fire_time),
+            earliest_ms: time(row.next_fire_time).into_iter().chain(time(row.ignoring_time)).min(),
             reserved_ms: row.reserved_time,
             changes: row.changes.unwrap_or(0),
             cancels: row.cancels.unwrap_or(0),

@@ -7,49 +7,56 @@ use crate::store::sql::backend::Backend;
 use crate::store::sql::statement::Value;
 use crate::trigger::TriggerOrder;
 
-/// The condition that a trigger is due by `no_later_than` and its turn has come: it waits, and is
-/// not left to the misfire handler, which has what was due before `misfired_before`. The values of
-/// the condition are [`waiting_values`].
-///
-/// The triggers that the handler has still to see to may be a great many, and the index of due
-/// triggers begins with them. The search therefore begins behind them, or at the first trigger that
-/// ignores misfires, of which there is an index. MySQL has no index of some rows only; there the
-/// search goes through what is misfired. A trigger without a time left is due nowhere.
-pub(super) fn waiting(backend: Backend, no_later_than: &str, misfired_before: &str) -> String {
-    let from = match backend {
-        Backend::Mysql => " AND t.next_fire_time > 0".to_owned(),
-        Backend::Postgres | Backend::Sqlite => format!(
-            " AND t.next_fire_time >= COALESCE((SELECT i.next_fire_time FROM {{p}}TRIGGERS i WHERE i.sched_name = ? \
-             AND i.trigger_state = 'WAITING' AND (i.misfire_instr = -1 OR i.trigger_type = 'RRULE_IG') \
-             AND i.next_fire_time > 0 AND i.next_fire_time < {misfired_before} ORDER BY i.next_fire_time LIMIT 1), \
-             {misfired_before})"
-        ),
-    };
-    // A planner that sees an alternative of two conditions looks for both by indexes, and sorts all
-    // that is due.
-    format!(
-        "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= {no_later_than}{from} \
-         AND CASE WHEN {IGNORES_MISFIRES} THEN 1 WHEN t.next_fire_time >= {misfired_before} THEN 1 ELSE 0 END <> 0 \
-         AND {KNOWN_KIND}"
-    )
+/// A search among the triggers that are due and not left to the misfire handler, which has what was
+/// due before some time.
+#[derive(Clone, Copy)]
+pub(super) enum DueSearch {
+    /// All that are due.
+    Whole,
+    /// Those that are not late enough for the handler.
+    InTime,
+    /// Those that are late, and ignore misfires.
+    Ignoring,
 }
 
-/// The values of [`waiting`], of which `no_later_than` and `misfired_before` are given.
-pub(super) fn waiting_values(
-    backend: Backend,
-    name: &Value,
-    no_later_than: &[Value],
-    misfired_before: &[Value],
-) -> Vec<Value> {
-    let mut values = vec![name.clone()];
-    values.extend_from_slice(no_later_than);
-    if backend != Backend::Mysql {
-        values.push(name.clone());
-        values.extend_from_slice(misfired_before);
-        values.extend_from_slice(misfired_before);
+impl DueSearch {
+    /// The searches that together find all that is due in the whole table.
+    ///
+    /// The triggers that the handler has still to see to may be a great many, and the index of due
+    /// triggers begins with them. One search begins behind them, the other has an index of
+    /// triggers that ignore misfires. A search for either of two conditions would sort all that is
+    /// due. MySQL has no index of some rows only; the search there goes through what is misfired.
+    pub(super) fn of_table(backend: Backend) -> &'static [Self] {
+        match backend {
+            Backend::Mysql => &[Self::Whole],
+            Backend::Postgres | Backend::Sqlite => &[Self::InTime, Self::Ignoring],
+        }
     }
-    values.extend_from_slice(misfired_before);
-    values
+
+    /// The condition on a trigger `t`; its values are [`values`](Self::values). A trigger without a
+    /// time left is due nowhere.
+    pub(super) fn condition(self, no_later_than: &str, misfired_before: &str) -> String {
+        let is_due = match self {
+            // A planner that sees an alternative of two conditions looks for both by indexes.
+            Self::Whole => format!(
+                "t.next_fire_time > 0 \
+                 AND CASE WHEN {IGNORES_MISFIRES} THEN 1 WHEN t.next_fire_time >= {misfired_before} THEN 1 ELSE 0 END <> 0"
+            ),
+            Self::InTime => format!("t.next_fire_time >= {misfired_before}"),
+            Self::Ignoring => {
+                format!("t.next_fire_time < {misfired_before} AND t.next_fire_time > 0 AND {IGNORES_MISFIRES}")
+            }
+        };
+        format!(
+            "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time <= {no_later_than} AND {is_due} \
+             AND {KNOWN_KIND}"
+        )
+    }
+
+    /// The values of a condition, of which `no_later_than` and `misfired_before` are given.
+    pub(super) fn values(name: &Value, no_later_than: &[Value], misfired_before: &[Value]) -> Vec<Value> {
+        [std::slice::from_ref(name), no_later_than, misfired_before].concat()
+    }
 }
 
 /// The condition that a trigger is the misfire handler's: due before, and not one that ignores
