@@ -7,7 +7,7 @@ use super::link::Link;
 use super::plan::{MS, Plan, SECOND};
 use super::world::World;
 use carnelian::ShutdownReport;
-use carnelian::settings::{PollingStrategy, Settings};
+use carnelian::settings::{PollingStrategy, Settings, TriggerOrder};
 use carnelian::stepped::{Began, SteppedFire, SteppedNode, SteppedRun};
 use carnelian::store::JobStore;
 use carnelian::store::row::Snapshot;
@@ -28,6 +28,10 @@ pub fn settings(plan: &Plan) -> Arc<Settings> {
     settings.scheduler.poll_interval = Some(plan.poll);
     settings.scheduler.take_ahead = plan.take_ahead;
     settings.shutdown.deadline = plan.deadline;
+    if plan.priorities {
+        settings.job_store.trigger_order = TriggerOrder::PriorityThenTime;
+        settings.recovery.threshold = 2;
+    }
     Arc::new(settings)
 }
 

@@ -151,6 +151,9 @@ pub struct Plan {
     pub versions: bool,
     /// Grids end while there are faults.
     pub short: bool,
+    /// Grids are of different priorities, nodes take the most important first, and a recovery mode
+    /// begins after an outage.
+    pub priorities: bool,
     /// A node that was told to end takes no longer.
     pub deadline: Duration,
     /// The job that operators trigger by hand runs once at a time.
@@ -225,6 +228,7 @@ impl Plan {
         if latest.chance(1_500) {
             events.push((Event::Sleep, 8 * SECOND));
         }
+        let priorities = Dice::new(seed ^ 0x0070_7269_6f00).chance(2_000);
         Self {
             store_drift,
             nodes: usize::try_from(dice.between(2, 7)).expect("few nodes"),
@@ -237,6 +241,7 @@ impl Plan {
             mixed: dice.chance(4_000),
             versions,
             short,
+            priorities,
             deadline,
             manual_alone: dice.chance(5_000),
             calm,
@@ -281,6 +286,7 @@ impl Plan {
             (self.same_names, "same-names"),
             (self.mixed, "mixed"),
             (self.short, "short"),
+            (self.priorities, "priorities"),
             (self.versions, "versions"),
         ];
         let grids = self.grids.iter().filter(|_| self.grids.len() > 1).map(|grid| grid.name.clone());
@@ -305,6 +311,7 @@ impl Plan {
             "same-names" => self.same_names = false,
             "mixed" => self.mixed = false,
             "versions" => self.versions = false,
+            "priorities" => self.priorities = false,
             "short" => {
                 self.short = false;
                 self.grids.iter_mut().for_each(|grid| grid.fires = grid.long_fires);

@@ -134,12 +134,14 @@ fn store_work(world: &World) -> DateTime<Utc> {
         if grid.counts {
             job = job.persist_job_data_after_execution(true).durable(true).data("n", 0_i64);
         }
+        let priority = i32::try_from(at).expect("few grids");
         let trigger = |(name, later_ms): (String, i64)| {
             let trigger = Trigger::builder(TriggerKey::new(GRID, &*name), JobKey::new(GRID, &*grid.name))
                 .start_at(start + TimeDelta::milliseconds(later_ms))
                 .schedule(schedule(grid))
                 .data(GRID, name)
                 .misfire(MisfireInstruction::Ignore);
+            let trigger = if world.plan.priorities { trigger.priority(priority) } else { trigger };
             let trigger = if beside_java && at == 0 { trigger.calendar(CALENDAR) } else { trigger };
             trigger.build().expect("a trigger")
         };
