@@ -3,6 +3,7 @@
 mod action_log;
 mod actor;
 mod advance;
+mod backlog;
 mod calendars;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 mod callers;

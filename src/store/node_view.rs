@@ -1,8 +1,8 @@
 //! `NodeView`: what one node knows of itself and of its cluster, beside the rows of the store.
 
+use super::backlog::Backlog;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 use super::callers::Join;
-use super::firing::DueInOrder;
 use super::known_types::KnownTypes;
 use super::placed::Placed;
 use super::row::InstanceRow;
@@ -34,8 +34,8 @@ pub struct NodeView {
     /// The placement of work.
     pub(super) placed: Arc<RwLock<Placed>>,
     pub(super) strategies: Arc<Strategies>,
-    /// The head of a backlog.
-    pub(super) due_in_order: Arc<Mutex<DueInOrder>>,
+    /// The due triggers in order of priority, with a backlog.
+    pub(super) backlog: Arc<Mutex<Backlog>>,
     cluster: Arc<Cluster>,
 }
 
@@ -61,7 +61,7 @@ struct Cluster {
 impl NodeView {
     /// The view of a new node in the same cluster, which has not said yet what it can run.
     pub(crate) fn of_new_node(&self) -> Self {
-        Self { types: Arc::default(), placed: Arc::default(), due_in_order: Arc::default(), ..self.clone() }
+        Self { types: Arc::default(), placed: Arc::default(), backlog: Arc::default(), ..self.clone() }
     }
 
     /// Notes a time of the store, and gives it back.

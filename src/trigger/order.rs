@@ -9,6 +9,6 @@ pub enum TriggerOrder {
     TimeThenPriority,
     /// The most important; of those of one priority the earliest (`priority-then-time`).
     /// db-scheduler's order. Under a backlog the unimportant waits until there is nothing else, and
-    /// is then dealt with by its misfire instruction; each look sorts the backlog.
+    /// is then dealt with by its misfire instruction; a node sorts the backlog again and again.
     PriorityThenTime,
 }

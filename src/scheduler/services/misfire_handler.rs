@@ -16,13 +16,11 @@ pub(crate) struct MisfireHandler {
     node: Arc<Node>,
     /// The late triggers, in the order of a recovery.
     order: LateInOrder,
-    /// The number of runs that had begun at the last pass.
-    begun: u64,
 }
 
 impl MisfireHandler {
     pub(crate) fn new(node: Arc<Node>) -> Self {
-        Self { node, order: LateInOrder::default(), begun: 0 }
+        Self { node, order: LateInOrder::default() }
     }
 }
 
@@ -30,10 +28,7 @@ impl Service for MisfireHandler {
     fn run_once(&mut self) -> Result<Next> {
         let node = &*self.node;
         let begun = node.clock.ticks();
-        let runs = std::mem::replace(&mut self.begun, node.counters.begun.value());
-        if self.begun != runs || node.pool().is_some_and(|pool| pool.free() == 0) {
-            self.order.workers_get_on();
-        }
+        self.order.note_busy(node.pool().is_some_and(|pool| pool.free() == 0));
         let pass = node.store.upkeep().handle_misfires_of(&mut self.order)?;
         node.counters.misfires.add(pass.handled.len());
         node.quarantine.add(pass.unreadable, begun);

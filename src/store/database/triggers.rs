@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::key::{JobKey, TriggerKey};
 use crate::store::row::{
-    Advance, Candidate, CandidateSelection, DueQuery, FastPathWork, Selection, TriggerRow, TriggerSelection,
+    Advance, Candidate, CandidateSelection, FastPathWork, Selection, TriggerRow, TriggerSelection,
 };
 use crate::trigger::TriggerState;
 
@@ -44,8 +44,6 @@ pub trait TriggerRows {
     ) -> Result<usize>;
     /// Writes what a fire or a misfire changed; returns how many triggers were as expected.
     fn advance(&mut self, advances: &[Advance]) -> Result<usize>;
-    /// The keys of the triggers that a search for due triggers finds, in its order.
-    fn due_keys(&mut self, query: &DueQuery<'_>) -> Result<Vec<TriggerKey>>;
     /// Triggers with their jobs, in the order that the selection names.
     fn candidates(&mut self, which: CandidateSelection<'_>) -> Result<Vec<Candidate>>;
     /// Gives all triggers of a job to another that is stored as well.

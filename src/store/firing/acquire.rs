@@ -1,12 +1,13 @@
 //! Acquire: take due triggers, fire what is due now, reserve what is due soon.
 
-use super::claim::{SeenTrigger, still_free};
+use super::choosing::Pages;
+use super::claim::{Among, still_free};
 use super::firable::Firable;
 use super::{AcquireRequest, Acquisition, Reservation};
 use crate::epoch::millis;
 use crate::error::{Error, Result};
 use crate::job::JobDetail;
-use crate::key::{JobKey, TriggerKey, distinct};
+use crate::key::{JobKey, distinct};
 use crate::rules::strategy::is_tick;
 use crate::settings::PollingStrategy;
 use crate::store::calendars::Calendars;
@@ -18,23 +19,6 @@ use crate::store::{Firing, Owner, Session, TxMode};
 use crate::trigger::{Overlap, Policies, Transition, Trigger};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// The triggers that an acquisition chooses from.
-#[derive(Clone, Copy)]
-pub(super) enum Among<'a> {
-    /// All.
-    All,
-    /// Those that are due of these.
-    Found(&'a [TriggerKey]),
-    /// Those that nobody has taken of these.
-    Seen(&'a [&'a SeenTrigger]),
-}
-
-impl<'a> Among<'a> {
-    pub(super) fn of(found: Option<&'a [TriggerKey]>) -> Self {
-        found.map_or(Self::All, Self::Found)
-    }
-}
 
 impl Firing<'_> {
     /// Notes a time of the store, and gives it back.
@@ -93,11 +77,11 @@ impl Firing<'_> {
         if self.store.polling_strategy().unwrap_or_default() == PollingStrategy::LockAndFetch {
             return self.acquire_by_claims(owner, request);
         }
-        let first = self.first_in_order(request)?;
-        let mut acquisition = self.acquiring("acquire triggers", TxMode::BesideClaims, &mut |s| {
-            self.acquire_in_session(s, owner, request, Among::of(first.as_deref()))
+        let backlog = self.backlog(request)?;
+        let acquisition = self.acquiring("acquire triggers", TxMode::BesideClaims, &mut |s| {
+            self.acquire_in_session(s, owner, request, Among::of(backlog.as_ref()))
         })?;
-        self.note_taken(first.as_deref(), request.max, &mut acquisition);
+        self.note_acquired(backlog, request.max, &acquisition);
         Ok(acquisition)
     }
 
@@ -128,15 +112,15 @@ impl Firing<'_> {
             return Ok(acquisition);
         }
         let free;
-        let among = match among {
-            Among::All => None,
-            Among::Found(keys) => Some(keys),
+        let pages = match among {
+            Among::All => Pages::Search,
+            Among::InOrder(keys) => Pages::InOrder(keys),
             Among::Seen(seen) => {
                 free = still_free(s, seen)?;
-                Some(&free[..])
+                Pages::Keys(&free)
             }
         };
-        let (chosen, deferred) = self.choose(s, &mut admission, now_ms, request, among, &mut acquisition)?;
+        let (chosen, deferred) = self.choose(s, &mut admission, now_ms, request, pages, &mut acquisition)?;
         let (ticks, chosen) = ticks_of(chosen);
         let mut taken = self.leave_unreserved(chosen, now_ms, request.fire_ahead_ms, &mut acquisition);
         self.read_versions(s, taken.iter_mut().map(|firable| &mut firable.job))?;

@@ -85,6 +85,8 @@ pub struct Acquisition {
     pub withheld: usize,
     /// Triggers that will not fire again, since their last times were left out.
     pub finalized: Vec<TriggerKey>,
+    /// The number of keys of a backlog in order that are done with.
+    pub(super) passed: usize,
 }
 
 /// A trigger reserved for this node until its time.

@@ -19,6 +19,31 @@ use std::collections::BTreeSet;
 /// The number of pages of candidates that one acquisition reads at most.
 const MAX_PAGES: usize = 20;
 
+/// The candidates that are read page by page.
+#[derive(Clone, Copy)]
+pub(super) enum Pages<'a> {
+    /// The triggers that a search finds.
+    Search,
+    /// The due triggers of these, in one page.
+    Keys(&'a [TriggerKey]),
+    /// The due triggers of these, which are in order and may be many.
+    InOrder(&'a [TriggerKey]),
+}
+
+impl<'a> Pages<'a> {
+    /// The keys of the next page, behind so many; none for a search.
+    fn keys(self, passed: usize, max: usize) -> Option<&'a [TriggerKey]> {
+        let (keys, size) = match self {
+            Self::Search => return None,
+            Self::Keys(keys) => (keys, keys.len()),
+            // Other nodes may have taken the first.
+            Self::InOrder(keys) => (keys, max.max(1).saturating_mul(2)),
+        };
+        let left = keys.get(passed..).unwrap_or_default();
+        Some(left.get(..size).unwrap_or(left))
+    }
+}
+
 impl AcquireRequest<'_> {
     fn room(&self) -> Room {
         self.prefetch.map_or(Room::of_workers(self.max), |prefetch| Room {
@@ -49,6 +74,8 @@ struct Choice<'a, 'f> {
     batch: Batch<'a>,
     taken: Vec<Firable>,
     deferred: Vec<Deferred>,
+    /// The first trigger that waits for a free worker.
+    withheld: Option<TriggerKey>,
 }
 
 impl Firing<'_> {
@@ -61,7 +88,7 @@ impl Firing<'_> {
         admission: &mut AdmissionFilter<'_>,
         now_ms: i64,
         request: &AcquireRequest<'_>,
-        among: Option<&[TriggerKey]>,
+        pages: Pages<'_>,
         acquisition: &mut Acquisition,
     ) -> Result<(Vec<Firable>, Vec<Deferred>)> {
         let mut choice = Choice {
@@ -75,14 +102,19 @@ impl Firing<'_> {
             batch: Batch::new(request.room(), request.quarantined),
             taken: Vec::new(),
             deferred: Vec::new(),
+            withheld: None,
         };
-        let limit = among.map_or(request.max, <[_]>::len).max(1);
         let mut seen = 0;
-        for page in 0..among.map_or(MAX_PAGES, |_| 1) {
+        for page in 0..MAX_PAGES {
             // Triggers that wait for a free worker are not to be read again and again.
             if choice.batch.is_full() || choice.acquisition.withheld > 0 {
                 break;
             }
+            let among = pages.keys(choice.acquisition.passed, request.max);
+            if among.is_some_and(<[_]>::is_empty) {
+                break;
+            }
+            let limit = among.map_or(request.max, <[_]>::len).max(1);
             let query = DueQuery {
                 among,
                 order: choice.order,
@@ -93,7 +125,7 @@ impl Firing<'_> {
                 versions: &self.node.types.read().reader().versions,
                 excluded: &choice.admission.excluded,
                 limit,
-                offset: seen - choice.admission.hidden.min(seen),
+                offset: if among.is_some() { 0 } else { seen - choice.admission.hidden.min(seen) },
             };
             let mut candidates = s.candidates(CandidateSelection::Due(query))?;
             let found = candidates.len();
@@ -108,8 +140,10 @@ impl Firing<'_> {
             let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
             self.store.read_calendars(s, &mut choice.calendars, names)?;
             candidates.into_iter().for_each(|candidate| choice.consider(candidate));
-            if found < limit {
-                break;
+            match among {
+                Some(keys) => choice.acquisition.passed += choice.passed(keys),
+                None if found < limit => break,
+                None => {}
             }
         }
         Ok((choice.taken, choice.deferred))
@@ -125,6 +159,19 @@ impl Choice<'_, '_> {
         let earlier: BTreeSet<&TriggerKey> =
             earlier.chain(self.acquisition.unreadable.iter().map(|(key, _)| key)).collect();
         candidates.retain(|candidate| !earlier.contains(&candidate.trigger.key));
+    }
+
+    /// The number of keys of a page, which are in order, that are done with: those up to the first
+    /// that waits for a free worker, or up to the last that the batch has taken if it is full.
+    fn passed(&self, page: &[TriggerKey]) -> usize {
+        let place = |key: &TriggerKey| page.iter().position(|one| one == key);
+        match &self.withheld {
+            Some(key) => place(key).unwrap_or(0),
+            None if self.batch.is_full() => {
+                self.taken.last().and_then(|last| place(&last.trigger.key)).map_or(page.len(), |last| last + 1)
+            }
+            None => page.len(),
+        }
     }
 
     /// Takes, defers or leaves a trigger.
@@ -165,7 +212,10 @@ impl Choice<'_, '_> {
                 self.admission.begins(group);
                 self.taken.push(firable);
             }
-            Err(Left::ForAWorker) => self.acquisition.withheld += 1,
+            Err(Left::ForAWorker) => {
+                self.acquisition.withheld += 1;
+                self.withheld.get_or_insert(key);
+            }
             Err(Left::ForGood) => {}
         }
     }

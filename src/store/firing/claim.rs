@@ -1,12 +1,13 @@
 //! Claim: due triggers are looked for without the lock, and taken by locking their rows.
 
+use super::choosing::Pages;
 use super::firable::Firable;
-use super::acquire::Among;
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
 use crate::hash::HashMap;
 use crate::key::TriggerKey;
 use crate::rules::strategy::{is_rerun, is_tick};
+use crate::store::backlog::KeysInOrder;
 use crate::store::row::TriggerSelection;
 use crate::store::transaction::fenced;
 use crate::store::{Firing, Owner, Session, TxMode};
@@ -18,6 +19,23 @@ pub(super) struct SeenTrigger {
     next_ms: Option<i64>,
     /// True if a lock of the row is all that a fire needs now.
     is_claimable: bool,
+}
+
+/// The triggers that an acquisition chooses from.
+#[derive(Clone, Copy)]
+pub(super) enum Among<'a> {
+    /// All due triggers.
+    All,
+    /// The due triggers of a backlog, in its order.
+    InOrder(&'a [TriggerKey]),
+    /// The triggers of these that nobody has taken.
+    Seen(&'a [&'a SeenTrigger]),
+}
+
+impl<'a> Among<'a> {
+    pub(super) fn of(backlog: Option<&'a KeysInOrder>) -> Self {
+        backlog.map_or(Self::All, |keys| Self::InOrder(keys.as_slice()))
+    }
 }
 
 /// The triggers, of those that were seen, that nobody else can take any more.
@@ -36,12 +54,13 @@ impl Firing<'_> {
     /// Takes due triggers that were looked for without the lock: claimable ones by claims, the
     /// others under the lock.
     pub(super) fn acquire_by_claims(&self, owner: &Owner, request: &AcquireRequest<'_>) -> Result<Acquisition> {
-        let first = self.first_in_order(request)?;
-        let (now_ms, seen, unreserved_ms, withheld) = self.find_claims(request, first.as_deref())?;
+        let backlog = self.backlog(request)?;
+        let (seen, found) = self.find_claims(request, backlog.as_ref())?;
+        let Acquisition { now_ms, unreserved_ms, withheld, passed, .. } = found;
         let mut acquisition = Acquisition { now_ms, unreserved_ms, ..Acquisition::default() };
         if seen.is_empty() {
-            acquisition.withheld = withheld;
-            self.note_taken(first.as_deref(), request.max, &mut acquisition);
+            (acquisition.withheld, acquisition.passed) = (withheld, passed);
+            self.note_acquired(backlog, request.max, &acquisition);
             return Ok(acquisition);
         }
         let must_queue = self.node.must_queue();
@@ -74,26 +93,27 @@ impl Firing<'_> {
             + acquisition.fanned_out;
         acquisition.withheld = withheld;
         acquisition.overtaken = seen.len().saturating_sub(taken + acquisition.unreadable.len());
-        self.note_taken(first.as_deref(), request.max, &mut acquisition);
+        acquisition.passed = passed;
+        self.note_acquired(backlog, request.max, &acquisition);
         Ok(acquisition)
     }
 
-    /// The due triggers, as one acquisition would take them, seen without the lock; with the
-    /// store's time, and the earliest time of what is not reserved, and how many wait for a free
-    /// worker.
+    /// The due triggers, as one acquisition would take them, seen without the lock; with what the
+    /// acquisition would report besides.
     fn find_claims(
         &self,
         request: &AcquireRequest<'_>,
-        among: Option<&[TriggerKey]>,
-    ) -> Result<(i64, Vec<SeenTrigger>, Option<i64>, usize)> {
+        backlog: Option<&KeysInOrder>,
+    ) -> Result<(Vec<SeenTrigger>, Acquisition)> {
         self.store.read("look for due triggers", |s| {
             let now_ms = self.note_time(s.now_ms()?);
-            let mut found = Acquisition::default();
+            let mut found = Acquisition { now_ms, ..Acquisition::default() };
             let mut admission = self.node.admission_filter(s, "", now_ms)?;
             if admission.is_shut {
-                return Ok((now_ms, Vec::new(), None, 0));
+                return Ok((Vec::new(), found));
             }
-            let (taken, deferred) = self.choose(s, &mut admission, now_ms, request, among, &mut found)?;
+            let pages = backlog.map_or(Pages::Search, |keys| Pages::InOrder(keys.as_slice()));
+            let (taken, deferred) = self.choose(s, &mut admission, now_ms, request, pages, &mut found)?;
             let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
             let mut seen: Vec<SeenTrigger> = taken
                 .into_iter()
@@ -106,8 +126,8 @@ impl Firing<'_> {
                 .collect();
             let other = |key, next_ms| SeenTrigger { key, next_ms, is_claimable: false };
             seen.extend(deferred.into_iter().map(|one| other(one.advance.key, one.advance.expected_next_ms)));
-            seen.extend(found.unreadable.into_iter().map(|(key, _)| other(key, None)));
-            Ok((now_ms, seen, found.unreserved_ms, found.withheld))
+            seen.extend(found.unreadable.iter().map(|(key, _)| other(key.clone(), None)));
+            Ok((seen, found))
         })
     }
 
@@ -169,7 +189,8 @@ impl Firing<'_> {
         }
         // The candidates are read again, now that nobody can change them. A trigger that has
         // changed in between is left to the next look.
-        let (chosen, _) = self.choose(s, &mut admission, now_ms, request, Some(&held), &mut Acquisition::default())?;
+        let (chosen, _) =
+            self.choose(s, &mut admission, now_ms, request, Pages::Keys(&held), &mut Acquisition::default())?;
         let due_ms = now_ms.saturating_add(request.fire_ahead_ms);
         let is_due = |one: &Firable| one.trigger.next_ms.is_some_and(|next_ms| next_ms <= due_ms);
         let mut batch = self.batch(owner, now_ms);

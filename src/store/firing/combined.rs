@@ -1,7 +1,7 @@
 //! Combined commits: with a backlog, ends and the next fires share a transaction, so that both pay
 //! for one lock and one commit.
 
-use super::acquire::Among;
+use super::claim::Among;
 use super::{AcquireRequest, Acquisition, Completion, CompletionReport, Doubt, FireBundle};
 use crate::error::Result;
 use crate::settings::PollingStrategy;
@@ -32,19 +32,20 @@ impl Firing<'_> {
         ended: &[Completion],
         request: &AcquireRequest<'_>,
     ) -> Result<(CompletionReport, Acquisition)> {
-        let first = self.first_in_order(request)?;
+        let backlog = self.backlog(request)?;
         let outcome = self.store.retrying_or_doubt(
             "record and acquire",
             TxMode::BesideClaims,
             &mut |s| {
                 let recorded = self.complete_in_session(s, ended)?;
-                Ok((recorded, self.acquire_in_session(s, owner, request, Among::of(first.as_deref()))?))
+                Ok((recorded, self.acquire_in_session(s, owner, request, Among::of(backlog.as_ref()))?))
             },
             &mut |s, (recorded, acquisition)| self.is_committed(s, owner, ended, recorded, acquisition),
         )?;
         match outcome {
-            TxOutcome::Done((recorded, mut acquisition)) => {
-                self.note_taken(first.as_deref(), request.max, &mut acquisition);
+            TxOutcome::Done((recorded, acquisition)) => {
+                self.note_ends(ended);
+                self.note_acquired(backlog, request.max, &acquisition);
                 Ok((recorded, acquisition))
             }
             TxOutcome::InDoubt((recorded, acquisition), error) => {

@@ -39,16 +39,17 @@ impl Firing<'_> {
         let is_isolated = completions.iter().all(Completion::is_isolated) && !self.node.must_queue();
         let begin = if is_isolated { TxMode::Claiming } else { TxMode::BesideClaims };
         let mut ends = TriedEnds::of(completions);
-        self.store.retrying(
+        let recorded = self.store.retrying(
             "complete fires",
             begin,
             |s| self.complete_in_session(s, ends.of_next_try()),
-            &mut |s, recorded| {
+            &mut |s, recorded: &CompletionReport| {
                 // The tidying after ends that jobs have recorded is not seen in the store.
                 let ended = of_outcome(completions, &recorded.outcomes, CompletionOutcome::Recorded);
                 Ok(!ended.is_empty() && self.are_completed(s, owner, &ended)?)
             },
-        )
+        );
+        recorded.inspect(|_| self.note_ends(completions))
     }
 
     /// The transaction that was to record these ends did. Rows of a registered owner are deleted by
@@ -263,10 +264,8 @@ impl Firing<'_> {
 
     fn write_job_data(&self, s: &mut dyn Session, recorded: &[&Completion]) -> Result<()> {
         let mut data: BTreeMap<&JobKey, Vec<u8>> = BTreeMap::new();
-        for completion in recorded {
-            if let Some(map) = &completion.job_data {
-                data.insert(&completion.job, self.store.encode_job_data(map)?);
-            }
+        for (job, map) in recorded.iter().filter_map(|c| Some((&c.job, c.job_data.as_ref()?))) {
+            data.insert(job, self.store.encode_job_data(map)?);
         }
         let data: Vec<_> = data.into_iter().map(|(key, bytes)| (key.clone(), bytes)).collect();
         if data.is_empty() {

@@ -67,7 +67,8 @@ impl Firing<'_> {
             let recorded = self.complete_in_session(s, std::slice::from_ref(&completion))?;
             if recorded.outcomes.contains(&CompletionOutcome::Held) {
                 return Err(Error::Refused(format!(
-                    "fire `{fire_id}` is held by a transaction of its job on `{}`: try again when that has ended",
+                    "fire `{fire_id}` is held by a transaction of its job on `{}`, or by an order to stop: try again when \
+                     that has ended",
                     fire.instance
                 )));
             }

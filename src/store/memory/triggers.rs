@@ -69,6 +69,7 @@ impl MemorySession<'_> {
                 let waiting = self.tables.triggers.index.waiting(until_ms, i64::MIN);
                 return waiting.map(|row| &**row).filter(is_late).take(limit).collect();
             }
+            TriggerSelection::Due(query) => return self.due(query).into_iter().map(|row| &**row).collect(),
             TriggerSelection::InStates(states, _) => {
                 all().filter(|t| states.iter().any(|state| state.name() == t.state)).collect()
             }
@@ -133,13 +134,13 @@ impl MemorySession<'_> {
     }
 
     /// The triggers that wait and may be taken, in the order of their times.
-    pub(super) fn waiting<'s>(
+    pub(super) fn waiting<'s, 'q>(
         &'s self,
         no_later_than_ms: i64,
         misfired_before_ms: i64,
-        job_types: &'s [String],
-        versions: &'s TypeVersions,
-        excluded: &'s Exclusions,
+        job_types: &'q [String],
+        versions: &'q TypeVersions,
+        excluded: &'q Exclusions,
     ) -> impl Iterator<Item = &'s Arc<TriggerRow>> {
         let may_be_taken = move |t: &&Arc<TriggerRow>| {
             is_fired_here(t)
@@ -151,7 +152,7 @@ impl MemorySession<'_> {
     }
 
     /// The triggers that are due, in the order of the query.
-    fn due<'s>(&'s self, query: &'s DueQuery<'s>) -> Vec<&'s Arc<TriggerRow>> {
+    fn due<'s>(&'s self, query: &DueQuery<'_>) -> Vec<&'s Arc<TriggerRow>> {
         let (no_later_than_ms, misfired_before_ms) = (query.no_later_than_ms, query.misfired_before_ms);
         let among: Option<BTreeSet<&TriggerKey>> = query.among.map(|keys| keys.iter().collect());
         let waiting = self
@@ -262,11 +263,6 @@ impl TriggerRows for MemorySession<'_> {
         self.changes()?;
         let keys: Vec<TriggerKey> = self.tables.triggers.index.of_job(from).cloned().collect();
         Ok(keys.iter().filter(|key| self.tables.triggers.change(*key, |t| t.job = to.clone())).count())
-    }
-
-    fn due_keys(&mut self, query: &DueQuery<'_>) -> Result<Vec<TriggerKey>> {
-        self.reads()?;
-        Ok(self.due(query).into_iter().map(|row| row.key.clone()).collect())
     }
 
     fn candidates(&mut self, which: CandidateSelection<'_>) -> Result<Vec<Candidate>> {

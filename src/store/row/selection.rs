@@ -1,5 +1,6 @@
 //! Selections of the triggers, fires, jobs and continuations that a session reads or changes.
 
+use super::due::DueQuery;
 use crate::job::JobFilter;
 use crate::key::{JobKey, TriggerKey};
 use crate::trigger::{TriggerOrder, TriggerState};
@@ -38,6 +39,8 @@ pub enum TriggerSelection<'a> {
     /// Triggers in state `WAITING` with a time from the first time to the second, at most so many,
     /// earliest first.
     Waiting(i64, i64, usize),
+    /// The triggers that a search for due triggers finds, in its order; whole rows in no order.
+    Due(&'a DueQuery<'a>),
     /// Triggers in one of these states, at most so many, in no order.
     InStates(&'a [TriggerState], usize),
     /// Triggers in state `WAITING`, due before `before_ms`, that do not ignore misfires, earliest

@@ -41,15 +41,15 @@ pub struct LateInOrder {
     due: Option<HashSet<TriggerKey>>,
     /// The clock's ticks when some of them were last seen to be gone, or when more became due.
     moved: Duration,
-    /// The node's workers have got on since then.
-    gets_on: bool,
+    /// The node had no free worker at the last look.
+    is_busy: bool,
 }
 
 impl LateInOrder {
-    /// The node's workers are all busy, or have begun some of what is due: it goes, whichever of it
-    /// that was.
-    pub fn workers_get_on(&mut self) {
-        self.gets_on = true;
+    /// Says whether the node has no free worker: then there is no sense in bringing more, however
+    /// long what is due stays.
+    pub fn note_busy(&mut self, is_busy: bool) {
+        self.is_busy = is_busy;
     }
 
     fn left(&self) -> &[TriggerKey] {
@@ -181,14 +181,14 @@ impl Upkeep<'_> {
         let enough = self.late_at_a_time();
         let due = self.store.glance("read what is due", |s| {
             let now_ms = s.now_ms()?;
-            let most = enough.saturating_mul(2);
+            let most = enough.saturating_mul(20);
             s.trigger_keys(TriggerSelection::Waiting(self.store.misfired_before(now_ms), now_ms, most))
         })?;
         let due: HashSet<TriggerKey> = due.into_iter().collect();
         let is_enough = due.len() >= enough;
         let some_went = order.due.as_ref().map(|before| before.iter().any(|key| !due.contains(key)));
         order.due = Some(due);
-        if some_went != Some(false) || std::mem::take(&mut order.gets_on) {
+        if some_went != Some(false) || order.is_busy {
             order.moved = now;
         }
         Ok(some_went.is_some() && is_enough && now.saturating_sub(order.moved) < PATIENCE)

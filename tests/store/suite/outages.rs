@@ -6,8 +6,9 @@ use carnelian::MisfireInstruction;
 use carnelian::node::{NodeActivity, NodeReport, NodeRole};
 use carnelian::recovery::Outage;
 use carnelian::settings::TriggerOrder;
-use carnelian::store::LateInOrder;
 use carnelian::store::row::InstanceRow;
+use carnelian::store::{LateInOrder, PrefetchRequest};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Five that are late by an hour, each with another way to deal with it.
@@ -287,9 +288,12 @@ fn the_misfire_handler_of_a_recovery_waits_for_the_workers_as_long_as_they_get_o
     for (name, more) in [("p3", true), ("p2", true), ("p1", false)] {
         cluster.advance(600);
         // The workers are at long jobs: there is no sense in bringing more.
-        order.workers_get_on();
-        assert_eq!(handle(&mut order), (None, true));
-        cluster.advance(600);
+        for _ in 0..3 {
+            order.note_busy(true);
+            assert_eq!(handle(&mut order), (None, true));
+            cluster.advance(600);
+        }
+        order.note_busy(false);
         assert_eq!(handle(&mut order), (Some(name.to_owned()), more));
     }
 }
@@ -304,40 +308,83 @@ fn a_backlog_is_put_in_order_once_for_many_acquisitions() {
         node.store.outages().start_recovery("ann").unwrap();
     }
     let due = |priority: i32| once(&format!("p{priority}"), "j", NOW + 1).priority(priority);
-    cluster.schedule(job("j").durable(true), std::array::from_fn::<_, 40, _>(|i| due(i as i32 + 1)));
+    cluster.schedule(job("j").durable(true), std::array::from_fn::<_, 90, _>(|at| due(at as i32 + 1)));
     cluster.advance(SECOND);
-    let takes = |node: &Node| {
-        let acquisition = node.try_acquire(2).unwrap();
-        let names: Vec<String> = names(&acquisition.fired).into_iter().map(ToOwned::to_owned).collect();
-        (names, acquisition.overtaken > 0)
+    let takes = |node: &Node| -> Vec<String> {
+        names(&node.try_acquire(2).unwrap().fired).into_iter().map(ToOwned::to_owned).collect()
     };
-    let told = |names: [&str; 2]| (names.map(ToOwned::to_owned).to_vec(), false);
-    let nothing = (Vec::new(), true);
-    assert_eq!(takes(&a), told(["p40", "p39"]), "a search");
-    assert_eq!(takes(&a), told(["p38", "p37"]), "with a backlog, the first of an order");
+    assert_eq!(takes(&a), ["p90", "p89"], "a search");
+    assert_eq!(takes(&a), ["p88", "p87"], "with a backlog, the first of an order");
     cluster.schedule(job("k").durable(true), ["top", "high"].map(|name| once(name, "k", NOW + 1).priority(99)));
-    assert_eq!(takes(&a), told(["p36", "p35"]), "the next of them");
-    assert_eq!(takes(&b), told(["high", "top"]), "another node searches");
-    for of_b in [["p34", "p33"], ["p32", "p31"], ["p30", "p29"], ["p28", "p27"]] {
-        assert_eq!(takes(&b), told(of_b));
+    assert_eq!(takes(&a), ["p86", "p85"], "the next of them");
+    assert_eq!(takes(&b), ["high", "top"], "another node searches");
+    for of_b in [["p84", "p83"], ["p82", "p81"], ["p80", "p79"], ["p78", "p77"]] {
+        assert_eq!(takes(&b), of_b);
     }
-    assert_eq!(takes(&a), nothing, "the first of its order are gone, and there may be more");
-    cluster.store.catalogue().pause_triggers(&[trigger_key("p26"), trigger_key("p24")]).unwrap();
-    cluster.store.catalogue().unschedule(&[trigger_key("p22")]).unwrap();
-    assert_eq!(takes(&a), told(["p25", "p23"]));
-    assert_eq!(takes(&a), told(["p21", "p20"]));
-    // An order counts for five seconds.
+    cluster.store.catalogue().pause_triggers(&[trigger_key("p75"), trigger_key("p74")]).unwrap();
+    cluster.store.catalogue().unschedule(&[trigger_key("p72")]).unwrap();
+    assert_eq!(takes(&a), ["p76", "p73"], "the first that are there of its order");
+    assert_eq!(takes(&a), ["p71", "p70"]);
+    // An order counts for 200 ms at least.
     cluster.schedule(job("l").durable(true), [once("late", "l", NOW + 1).priority(98)]);
-    cluster.advance(5 * SECOND);
-    assert_eq!(takes(&a), told(["late", "p19"]));
-    for first in [18, 14, 10, 6, 2] {
-        let pair = |first: i32| [first, first - 1].map(|priority| format!("p{priority}")).to_vec();
-        assert_eq!(takes(&a), (pair(first), false));
-        if first > 2 {
-            assert_eq!(takes(&b), (pair(first - 2), false));
-        }
+    cluster.advance(200);
+    assert_eq!(takes(&a), ["late", "p69"]);
+    let mut left: Vec<String> = Vec::new();
+    for node in [&a, &b].into_iter().cycle().take(34) {
+        left.extend(takes(node));
     }
-    assert_eq!((takes(&a).0, takes(&b).0), (Vec::new(), Vec::new()));
+    assert_eq!(left, (1..=68).rev().map(|priority| format!("p{priority}")).collect::<Vec<_>>());
+    assert_eq!((takes(&a), takes(&b)), (Vec::new(), Vec::new()));
+}
+
+on_each_strategy!(what_is_due_again_at_once_keeps_its_place_in_the_order);
+/// A trigger makes up for each time that it missed, one after the other, and a job that runs once
+/// at a time goes on with its next trigger soon after its end.
+fn what_is_due_again_at_once_keeps_its_place_in_the_order() {
+    let cluster = Cluster::with(open(), |settings| settings.job_store.trigger_order = TriggerOrder::PriorityThenTime);
+    let a = cluster.node("A");
+    let due = |priority: i32| once(&format!("p{priority}"), "j", NOW + 1).priority(priority);
+    cluster.schedule(job("j").durable(true), std::array::from_fn::<_, 90, _>(|at| due(at as i32 + 1)));
+    let each = minutely("each", "each", NOW + 1).priority(200).misfire(MisfireInstruction::Ignore);
+    cluster.schedule(job("each").durable(true), [each]);
+    let alone = [("one", 101), ("two", 100)];
+    let alone = alone.map(|(name, priority)| once(name, "alone", NOW + 180 * SECOND).priority(priority));
+    cluster.schedule(job("alone").durable(true).disallow_concurrent_execution(true), alone);
+    cluster.advance(200 * SECOND);
+    a.store.upkeep().handle_misfires().unwrap();
+    let fired = |a: &Node| a.try_acquire(2).unwrap().fired;
+    let first = fired(&a);
+    assert_eq!(names(&first), ["each", "one"], "a search");
+    assert_eq!(names(&fired(&a)), ["each", "p90"], "the first of an order");
+    assert_eq!(names(&fired(&a)), ["each", "p89"]);
+    assert_eq!(names(&fired(&a)), ["each", "p88"]);
+    assert_eq!(names(&fired(&a)), ["p87", "p86"], "its times are made up for");
+    a.complete(&first[1]);
+    cluster.advance(200);
+    assert_eq!(names(&fired(&a)), ["two", "p85"]);
+}
+
+on_each_strategy!(a_trigger_that_waits_for_a_free_worker_keeps_its_place_in_the_order);
+/// With the profile `db-scheduler`: the most important trigger runs alone, and waits for a free
+/// worker, while short jobs behind it are prefetched.
+fn a_trigger_that_waits_for_a_free_worker_keeps_its_place_in_the_order() {
+    let cluster = Cluster::with(open(), |settings| settings.job_store.trigger_order = TriggerOrder::PriorityThenTime);
+    let a = cluster.node("A");
+    let due = |priority: i32| once(&format!("p{priority}"), "j", NOW + 1).priority(2 * priority);
+    cluster.schedule(job("j").durable(true), std::array::from_fn::<_, 90, _>(|at| due(at as i32 + 1)));
+    let alone = job("alone").durable(true).disallow_concurrent_execution(true);
+    cluster.schedule(alone, [once("alone", "alone", NOW + 1).priority(173)]);
+    cluster.advance(SECOND);
+    let short: BTreeSet<String> = ["work".to_owned()].into();
+    let takes = |free: usize| -> Vec<String> {
+        let prefetch = PrefetchRequest { free, quick: 2, short: &short };
+        let acquisition = a.acquire_with(2, |request| request.prefetch = Some(prefetch)).unwrap();
+        names(&acquisition.fired).into_iter().map(ToOwned::to_owned).collect()
+    };
+    assert_eq!(takes(0), ["p90", "p89"], "a search");
+    assert_eq!(takes(0), ["p88", "p87"], "the first of an order");
+    assert_eq!(takes(0), ["p86", "p85"], "the first waits");
+    assert_eq!(takes(1), ["alone", "p84"], "a worker is free");
 }
 
 on_each_database!(a_threshold_above_what_an_outage_counts_is_reached);

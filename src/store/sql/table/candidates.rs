@@ -75,11 +75,10 @@ impl SqlSession<'_, '_> {
     }
 
     /// The keys of the triggers that are due, in the order of the query.
-    pub(super) fn due_keys_in_order(&mut self, query: &DueQuery<'_>) -> Result<Vec<TriggerKey>> {
+    pub(super) fn due_keys(&mut self, query: &DueQuery<'_>) -> Result<Vec<TriggerKey>> {
         let (order, ordered_by) = order_of_due(query);
         let mut keys: Vec<TriggerKey> = Vec::new();
-        for (head, mut values) in
-            self.due_heads(query, "t.trigger_name, t.trigger_group, t.next_fire_time, t.priority")
+        for (head, mut values) in self.due_heads(query, "t.trigger_name, t.trigger_group, t.next_fire_time, t.priority")
         {
             values.extend(ordered_by.clone());
             let text = format!(

@@ -45,6 +45,10 @@ impl SqlSession<'_, '_> {
                 let held = self.hold_free_rows(triggers)?;
                 return self.load_selected(head, TriggerSelection::Keys(&held));
             }
+            TriggerSelection::Due(query) => {
+                let keys = self.due_keys(query)?;
+                return self.load_selected(head, TriggerSelection::Keys(&keys));
+            }
             TriggerSelection::Waiting(from_ms, until_ms, limit) => (
                 "t.sched_name = ? AND t.trigger_state = 'WAITING' AND t.next_fire_time >= ? AND t.next_fire_time <= ? \
                  ORDER BY t.next_fire_time LIMIT ?"

@@ -12,7 +12,7 @@ use crate::key::{JobKey, TriggerKey};
 use crate::rules::strategy::is_rerun;
 use crate::store::database::{EndingTrigger, TriggerRows};
 use crate::store::row::{
-    Advance, Candidate, CandidateSelection, DueQuery, FastPathWork, Selection, TriggerRow, TriggerSelection,
+    Advance, Candidate, CandidateSelection, FastPathWork, Selection, TriggerRow, TriggerSelection,
 };
 use crate::store::sql::backend::Backend;
 use crate::store::sql::bulk::{and_guard, by_job, by_primary_key, transpose};
@@ -116,8 +116,10 @@ impl TriggerRows for SqlSession<'_, '_> {
     }
 
     fn trigger_keys(&mut self, which: TriggerSelection<'_>) -> Result<Vec<TriggerKey>> {
-        if let TriggerSelection::FreeWaiting(triggers) = which {
-            return self.hold_free_rows(triggers);
+        match which {
+            TriggerSelection::FreeWaiting(triggers) => return self.hold_free_rows(triggers),
+            TriggerSelection::Due(query) => return self.due_keys(query),
+            _ => {}
         }
         let head = "SELECT t.trigger_name AS trigger_name, t.trigger_group AS trigger_group FROM {p}TRIGGERS t WHERE";
         Ok(converted(self.load_selected::<KeyRow>(head, which)?))
@@ -250,10 +252,6 @@ impl TriggerRows for SqlSession<'_, '_> {
              WHERE sched_name = ? AND job_name = ? AND job_group = ?";
         let values = [to.name().into(), to.group().into(), self.name(), from.name().into(), from.group().into()];
         self.execute(text, &values)
-    }
-
-    fn due_keys(&mut self, query: &DueQuery<'_>) -> Result<Vec<TriggerKey>> {
-        self.due_keys_in_order(query)
     }
 
     fn candidates(&mut self, which: CandidateSelection<'_>) -> Result<Vec<Candidate>> {

@@ -11,11 +11,11 @@ use crate::trigger::TriggerOrder;
 /// due before some time.
 #[derive(Clone, Copy)]
 pub(super) enum DueSearch {
-    /// All that are due.
+    /// All due triggers.
     Whole,
-    /// Those that are not late enough for the handler.
+    /// Due triggers that are not late enough for the handler.
     InTime,
-    /// Those that are late, and ignore misfires.
+    /// Late triggers that ignore misfires.
     Ignoring,
 }
 
