@@ -180,6 +180,20 @@ fn a_session_has_few_methods() {
     assert!((40..=MOST_METHODS).contains(&methods), "{methods} methods of the traits of a session");
 }
 
+/// A purpose that nobody has any longer would leave its sign of life without a connection.
+#[test]
+fn signs_of_life_are_purposes_of_the_store() {
+    let files = read("src/store/");
+    let text = &files.iter().find(|(file, _)| file.ends_with("/own_pool.rs")).expect("the pool").1;
+    let (_, list) = text.split_once("const SIGNS_OF_LIFE").expect("the list").1.split_once('=').unwrap();
+    let signs: Vec<&str> = list.split_once("];").unwrap().0.split('"').skip(1).step_by(2).collect();
+    assert!(signs.len() > 10, "{signs:?}");
+    let others: String =
+        files.iter().filter(|(file, _)| !file.ends_with("/own_pool.rs")).map(|(_, text)| text.as_str()).collect();
+    let unknown = signs.iter().filter(|sign| !others.contains(&format!("\"{sign}\",")));
+    none("signs of life that are no purposes", &unknown.map(ToString::to_string).collect::<Vec<_>>());
+}
+
 #[test]
 fn no_sql_is_made_from_texts() {
     none("SQL beside `Statement`", &lines_with(&read("src/"), &["sql_query("]));

@@ -42,11 +42,13 @@ pub fn moment(text: &str) -> Result<Moment, String> {
         return duration(after).map(Moment::After);
     }
     let with_offset = text.strip_suffix('Z').map_or(text.to_owned(), |utc| format!("{utc}+00:00"));
+    let forms = ["%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M%#z", "%Y%m%dT%H%M%S%.f%#z", "%Y%m%dT%H%M%#z"];
+    let in_form = || forms.iter().find_map(|form| DateTime::parse_from_str(&with_offset, form).ok());
     DateTime::parse_from_rfc3339(text)
-        .or_else(|_| DateTime::parse_from_str(&with_offset, "%Y-%m-%dT%H:%M:%S%.f%:z"))
-        .or_else(|_| DateTime::parse_from_str(&with_offset, "%Y-%m-%dT%H:%M%:z"))
+        .ok()
+        .or_else(in_form)
         .map(|time| Moment::At(time.timestamp_millis()))
-        .map_err(|_| "expected ISO 8601 with offset such as 2030-01-31T08:00:00+01:00, `now`, or +30s".to_owned())
+        .ok_or_else(|| "expected ISO 8601 with offset such as 2030-01-31T08:00:00+01:00, `now`, or +30s".to_owned())
 }
 
 /// Reads ISO 8601 with an offset, or epoch milliseconds, to epoch milliseconds.
@@ -155,6 +157,9 @@ mod tests {
         assert_eq!(moment("1970-01-01T00:00:00.250Z"), Ok(Moment::At(250)));
         assert_eq!(moment("1970-01-01T00:01Z"), Ok(Moment::At(60_000)));
         assert_eq!(moment("1970-01-01T01:00:01+0100"), Ok(Moment::At(1_000)));
+        assert_eq!(moment("1970-01-01T01:00:01+01"), Ok(Moment::At(1_000)));
+        assert_eq!(moment("19700101T000001Z"), Ok(Moment::At(1_000)));
+        assert_eq!(moment("19700101T010001+0100"), Ok(Moment::At(1_000)));
         for text in ["", "tomorrow", "2030-01-31", "2030-01-31T08:00:00", "+", "+5"] {
             assert!(moment(text).is_err(), "{text}");
         }

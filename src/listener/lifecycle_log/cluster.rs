@@ -21,7 +21,8 @@ lines! {
     info drained(job: &JobKey, fire_id: &str, who: &str) =>
         "a run is asked to stop since its node is drained job={job} fire={fire_id} by={who:?}";
     warn end_held(fire_id: &str) =>
-        "a transaction of its job holds a fire that has ended, its end is recorded after that fire={fire_id}";
+        "a transaction of its job, or an order to stop, holds a fire that has ended; its end is recorded after that \
+         fire={fire_id}";
     error commits_lost(instance: &str, lost: LostCommits) =>
         "the database has lost commits that it had answered (the last fence is {}, and was {}): a replica took its place, or a \
          backup was put back. Runs may be done twice, and ends of runs may be missing; this node drops what it holds and \

@@ -73,7 +73,13 @@ impl HeartbeatKeeper {
             let owner = fires.iter().find(|fire| ids.iter().any(|id| id == fire.fire_id())).map(|fire| &fire.owner);
             let Some(owner) = owner else { continue };
             match node.store.upkeep().abandon(owner, &ids) {
-                Ok(recovered) => node.tell_recovered(&recovered),
+                Ok(recovered) => {
+                    // The others have ended, or somebody holds their rows.
+                    if recovered.fires() < ids.len() {
+                        node.uncertain.set(true);
+                    }
+                    node.tell_recovered(&recovered);
+                }
                 // The rows of the fire are another's now: nothing is left to give away.
                 Err(error) if error.is_fenced() => {}
                 Err(error) => {

@@ -15,6 +15,9 @@ use crate::store::{ALL_GROUPS_PAUSED, MisfirePass, Session};
 use crate::trigger::{Transition, Trigger, TriggerState};
 use std::collections::BTreeSet;
 
+/// The number of triggers whose rows are in memory at a time.
+const READ_AT_A_TIME: usize = 1000;
+
 impl Catalogue<'_> {
     /// Pauses triggers; those that do not exist are ignored. Returns how many changed.
     pub fn pause_triggers(&self, keys: &[TriggerKey]) -> Result<usize> {
@@ -221,7 +224,13 @@ impl Catalogue<'_> {
         self.store.read("list paused groups", |s| s.paused_groups())
     }
 
+    /// Resumes triggers, which may be all that there are: their rows are read some at a time.
     fn resume(&self, s: &mut dyn Session, keys: &[TriggerKey], apply_misfires: bool) -> Result<usize> {
+        keys.chunks(READ_AT_A_TIME)
+            .try_fold(0, |resumed, keys| Ok(resumed + self.resume_some(s, keys, apply_misfires)?))
+    }
+
+    fn resume_some(&self, s: &mut dyn Session, keys: &[TriggerKey], apply_misfires: bool) -> Result<usize> {
         let now_ms = s.now_ms()?;
         let threshold_ms = now_ms - self.store.misfired_before(now_ms);
         let mut resumed = 0;
@@ -241,8 +250,9 @@ impl Catalogue<'_> {
             let target = if waits || pauses.is_blocked(&row.job) { &mut blocked } else { &mut waiting };
             // At the very threshold Quartz resumes a trigger as misfired, though its scan would not
             // see it yet.
-            let trigger = self.store.upkeep().late_trigger(&row, &calendars).ok();
-            match trigger.filter(|t| apply_misfires && misfire::is_misfired(t, now_ms, threshold_ms - 1)) {
+            let may_be_late = apply_misfires && row.next_ms.is_some_and(|next_ms| next_ms <= now_ms);
+            let trigger = may_be_late.then(|| self.store.upkeep().late_trigger(&row, &calendars).ok()).flatten();
+            match trigger.filter(|t| misfire::is_misfired(t, now_ms, threshold_ms - 1)) {
                 // A late trigger that was not paused is handled too, as the misfire handler would a
                 // moment later.
                 Some(trigger) if paused || row.state == TriggerState::Waiting.name() => {

@@ -71,7 +71,7 @@ pub struct Recovered {
 
 impl Recovered {
     /// Of how many fires it was said what becomes of them.
-    pub(super) fn fires(&self) -> usize {
+    pub(crate) fn fires(&self) -> usize {
         let executing = self.recovery_triggers.len() + self.revived.len() + self.lost.len() + self.parked.len();
         self.freed + executing + self.other
     }

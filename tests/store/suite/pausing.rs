@@ -320,3 +320,24 @@ fn resuming_all_groups_by_a_matcher_ends_the_pause_of_everything() {
     assert!(paused(&cluster).is_empty());
     assert_eq!(store_into(&cluster, "C.t"), "WAITING");
 }
+
+on_each_database!(many_triggers_are_resumed_whichever_of_them_are_late);
+/// The rows of 200,000 triggers were in memory together, a gigabyte of them.
+fn many_triggers_are_resumed_whichever_of_them_are_late() {
+    const MANY: i64 = 2001;
+    let cluster = Cluster::new(open());
+    let late = |at: i64| at % 1000 == 0;
+    let times = |at: i64| NOW + if late(at) { SECOND } else { 7200 * SECOND };
+    let triggers = (0..MANY).map(|at| once(&format!("t{at}"), "j", times(at)).build().unwrap()).collect();
+    cluster.store.catalogue().schedule(vec![(job("j").durable(true).build().unwrap(), triggers)], false).unwrap();
+    assert_eq!(cluster.store.catalogue().pause_and_count_groups(&GroupMatcher::any()).unwrap().1, MANY as usize);
+    cluster.advance(3600 * SECOND);
+    let resumed = cluster.store.catalogue().resume_and_count_groups(&GroupMatcher::any(), true).unwrap();
+    assert_eq!(resumed, (vec!["triggers".to_owned()], MANY as usize));
+    let next = |at: i64| cluster.store.catalogue().trigger(&trigger_key(&format!("t{at}"))).unwrap().unwrap();
+    for at in [0, 999, 1000, 1001, 2000] {
+        let is_due = next(at).next_fire_time().unwrap().timestamp_millis() <= cluster.now();
+        assert_eq!((cluster.state(&format!("t{at}")), is_due), ("WAITING".to_owned(), late(at)), "{at}");
+    }
+    assert_eq!(cluster.node("A").acquire().fired.len(), 3);
+}
