@@ -3,13 +3,14 @@
 use super::Catalogue;
 use crate::error::Result;
 use crate::job::{JobDetail, JobFilter};
-use crate::key::JobKey;
+use crate::key::{JobKey, TriggerKey};
 use crate::matcher::GroupMatcher;
 use crate::store::row::{
     DefinitionRow, FiredRow, FiredSelection, FiredState, Grouped, JobQuery, JobSelection, Listed, Page, Parked,
     ParkedRow, TriggerQuery, TriggerSummary,
 };
 use crate::store::{FiredTrigger, Session};
+use crate::trigger::TriggerState;
 use std::collections::BTreeSet;
 
 /// The most rows that one statement reads for a page of which many may be left out.
@@ -113,7 +114,20 @@ impl Catalogue<'_> {
             parked.retain(|work| job.is_none_or(|job| work.job == *job));
             Ok(parked)
         };
-        self.store.glance("list parked work", |s| filled(s, limit, read, keep))
+        self.store.glance("list parked work", |s| {
+            let Some(job) = job else { return filled(s, limit, read, keep) };
+            let query = TriggerQuery::new().job(job.clone()).state(TriggerState::Error).limit(CHUNK);
+            let keys: Vec<TriggerKey> = s.trigger_page(&query, None)?.into_iter().map(|row| row.key).collect();
+            // The work of a job that has many is soon found among all.
+            if keys.len() == CHUNK {
+                return filled(s, limit, read, keep);
+            }
+            let place = |row: &ParkedRow| (row.since_ms, row.trigger.group().to_owned(), row.trigger.name().to_owned());
+            let mut rows: Vec<ParkedRow> = s.rows().any_of(&["trigger"], &keys).list()?;
+            rows.retain(|row| place(row) > (after.0, after.1.to_owned(), after.2.to_owned()));
+            rows.sort_by_cached_key(place);
+            Ok(Page::of(s.parked_of(rows)?, limit))
+        })
     }
 
     /// At most so many of the fires that run behind the fire of this time and id, in this order.

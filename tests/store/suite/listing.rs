@@ -221,7 +221,7 @@ fn pages_of_parked_work_show_each_once_however_many_are_left_out() {
         let trigger = |n| once(&format!("t{n:04}"), job.name(), NOW).build().unwrap();
         (from..to).map(trigger).collect()
     };
-    let work = [("many", 0, 600), ("few", 600, 603)];
+    let work = [("many", 0, 1_100), ("few", 1_100, 1_103)];
     let work = work.map(|(name, from, to)| (job(name).build().unwrap(), triggers(&job_key(name), from, to)));
     cluster.store.catalogue().schedule(work.to_vec(), false).unwrap();
     let keys: Vec<(JobKey, TriggerKey)> =
@@ -239,11 +239,19 @@ fn pages_of_parked_work_show_each_once_however_many_are_left_out() {
         s.insert_all(&triggers.iter().zip(0..).map(row).collect::<Vec<_>>())
     });
     let whole = cluster.store.catalogue().parked().unwrap();
-    assert_eq!((whole.len(), parked(&cluster, None, None, None).items == whole), (603, true));
+    assert_eq!((whole.len(), parked(&cluster, None, None, None).items == whole), (1_103, true));
     assert_eq!(all(100, |last, limit| parked(&cluster, None, last, limit)), whole);
     let few = job_key("few");
     let of_few: Vec<Parked> = whole.iter().filter(|work| work.job == few).cloned().collect();
-    assert_eq!((of_few.len(), all(2, |last, limit| parked(&cluster, Some(&few), last, limit))), (3, of_few));
+    assert_eq!((3, all(2, |last, limit| parked(&cluster, Some(&few), last, limit))), (of_few.len(), of_few.clone()));
+
+    // The few are found by their triggers, however many others are parked.
+    let before = cluster.opened.database.counts().statements;
+    assert_eq!(parked(&cluster, Some(&few), None, None).items, of_few);
+    let statements = cluster.opened.database.counts().statements - before;
+    assert!(statements <= 8, "{statements} statements for one page");
+    let of_many = all(1_000, |last, limit| parked(&cluster, Some(&job_key("many")), last, limit));
+    assert_eq!((of_many.len(), parked(&cluster, Some(&job_key("none")), None, None).items.len()), (1_100, 0));
 
     // Work whose trigger is not in ERROR any longer is not parked.
     assert!(cluster.store.catalogue().retry_parked(&whole[0].key).unwrap());
