@@ -15,6 +15,9 @@ use std::time::Duration;
 /// No more jobs are named.
 const MOST_NAMED: usize = 100;
 
+/// No more parked work is asked for its jobs.
+const MOST_ASKED: usize = 1_000;
+
 /// The time until an alarm that is on its way is looked at again.
 const SOON: Duration = Duration::from_secs(1);
 
@@ -130,10 +133,11 @@ impl AlarmBoard {
     }
 }
 
-/// The jobs whose work is parked, if the store can be asked.
+/// The jobs of the work that has been parked for longest, if the store can be asked.
 fn parked_jobs(node: &Node) -> Vec<AlarmJob> {
-    let jobs: BTreeSet<_> =
-        node.store.catalogue().parked().unwrap_or_default().into_iter().map(|parked| parked.job).collect();
+    let parked = node.store.catalogue().parked_page(None, (i64::MIN, "", ""), Some(MOST_ASKED));
+    let parked = parked.map(|page| page.items).unwrap_or_default();
+    let jobs: BTreeSet<_> = parked.into_iter().map(|work| work.job).collect();
     jobs.into_iter().take(MOST_NAMED).map(|job| AlarmJob { job, owner: None }).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Alarms: listeners are told once when an alarm is raised, and once when it is cleared.
 
-use crate::monitoring::sample;
+use crate::monitoring::{park, sample};
 use crate::scheduler::fixture::{Cluster, LONG, job, now};
 use crate::support::wait_until;
 use carnelian::listener::SchedulerListener;
@@ -213,4 +213,25 @@ fn parked_work_raises_an_alarm_until_it_is_retried_or_dropped() {
     assert_eq!(runs.recv_timeout(LONG).unwrap(), key, "it runs at once");
     expect(&alarms, AlarmKind::ParkedWork, false);
     assert_eq!(node.health().counters.alarms, 2);
+}
+
+/// An alarm does not wait until all that is parked has been read.
+#[test]
+fn an_alarm_names_the_jobs_of_what_has_been_parked_for_longest() {
+    let cluster = Cluster::new();
+    let triggers = |name: &str, count: usize| {
+        let detail = job(name, "work");
+        let trigger = |n| Trigger::builder(TriggerKey::new(name, format!("t{n}")), detail.key().clone());
+        let triggers: Vec<Trigger> = (0..count).map(|n| trigger(n).build().unwrap()).collect();
+        (detail, triggers)
+    };
+    let work = vec![triggers("most", 1_000), triggers("last", 1)];
+    let keys: Vec<TriggerKey> =
+        work.iter().flat_map(|(_, triggers)| triggers).map(|trigger| trigger.key().clone()).collect();
+    cluster.store().catalogue().schedule(work, false).unwrap();
+    park(&cluster.store(), &keys);
+    let (_node, alarms) = node(&cluster, "", |_| Ok(()));
+    let alarm = expect(&alarms, AlarmKind::ParkedWork, true);
+    assert_eq!(alarm.value, Some(1_001.0));
+    assert_eq!(alarm.jobs.iter().map(|named| &named.job).collect::<Vec<_>>(), [job("most", "work").key()]);
 }
