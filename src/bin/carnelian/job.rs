@@ -6,14 +6,17 @@ use crate::output::{Output, fields, time, yes_or_no};
 use crate::page::{Paging, Part};
 use crate::shown::count;
 use crate::value::{With, epoch_ms, millis};
-use crate::{follow, job_delete, job_run, marks, schedule};
+use crate::{follow, job_delete, job_run, marks, schedule, trigger};
 use carnelian::history::{ActionQuery, ActionRow, LastRunRow};
-use carnelian::listing::JobQuery;
+use carnelian::listing::{JobQuery, TriggerQuery};
 use carnelian::report::{self, continuations, job_data, job_flags};
 use carnelian::store::{JobStore, JobTypeInfo};
 use carnelian::{Continuation, Error, JobDetail, JobKey};
 use clap::Args;
 use serde_json::{Value, json};
+
+/// The number of triggers with which a job is shown.
+const TRIGGERS: usize = 500;
 
 /// Runs one of the `job` commands.
 pub fn run(store: &JobStore, output: Output, command: &JobCommand) -> Outcome {
@@ -165,15 +168,20 @@ fn list(store: &JobStore, output: Output, options: &List) -> Outcome {
 
 fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
     let job = existing(store, key)?;
-    let triggers = store.catalogue().triggers_of_job(key)?;
+    let its = store.catalogue().list_triggers(&TriggerQuery::new().job(key.clone()).limit(TRIGGERS))?;
+    let last = its.items.last().filter(|_| its.has_more);
+    let next = last.map(|last| trigger::place("key", String::new(), &last.key));
+    let mut triggers = its.items;
+    triggers.sort_by(|a, b| (a.key.group(), a.key.name()).cmp(&(b.key.group(), b.key.name())));
     let last_runs = store.history().last_runs(key)?;
     let changes = store.history().actions(&ActionQuery::new().subject(key.to_string()).kind("job").limit(1))?;
     let (children, parents) = (follow::children(store, key)?, follow::parents(store, key)?);
     let mut document = report::job(&job);
     document.insert("data".to_owned(), job_data(job.data()));
     document.insert("data_version".to_owned(), job.version().unwrap_or(1).into());
-    let keys = triggers.iter().map(|trigger| trigger.key().to_string().into()).collect();
+    let keys = triggers.iter().map(|trigger| trigger.key.to_string().into()).collect();
     document.insert("triggers".to_owned(), Value::Array(keys));
+    document.insert("triggers_next".to_owned(), json!(next));
     document.insert("children".to_owned(), continuations(children.iter(), Continuation::child));
     document.insert("parents".to_owned(), continuations(parents.iter(), Continuation::parent));
     document.insert("last_runs".to_owned(), last_runs.iter().map(last_run).collect());
@@ -193,8 +201,12 @@ fn show(store: &JobStore, output: Output, key: &JobKey) -> Outcome {
             shown.push(("data", Some(format!("{name} = {value}"))));
         }
         for trigger in &triggers {
-            let next = time(trigger.next_fire_time().map(|time| time.timestamp_millis()));
-            shown.push(("trigger", Some(format!("{}, next {next}", trigger.key()))));
+            let next = time(trigger.next_fire_time.map(|time| time.timestamp_millis()));
+            shown.push(("trigger", Some(format!("{}, next {next}", trigger.key))));
+        }
+        if let Some(next) = &next {
+            let rest = format!("{TRIGGERS} are shown; `trigger list --job {key} --after {next}` shows what follows");
+            shown.push(("triggers", Some(rest)));
         }
         for one in &children {
             shown.push(("followed by", Some(format!("{} on {}", one.child(), one.follows_on()))));

@@ -125,8 +125,13 @@ impl List {
     fn token(&self, last: &TriggerSummary) -> String {
         let next = last.next_fire_time.filter(|_| self.sort == "next");
         let next = next.map_or(String::new(), |time| epoch_ms(time).to_string());
-        token(&[self.sort.clone(), next, last.key.group().to_owned(), last.key.name().to_owned()])
+        place(&self.sort, next, &last.key)
     }
+}
+
+/// The token of the place of a trigger in the list that is sorted so.
+pub fn place(sort: &str, next: String, key: &TriggerKey) -> String {
+    token(&[sort.to_owned(), next, key.group().to_owned(), key.name().to_owned()])
 }
 
 fn list(store: &JobStore, output: Output, options: &List) -> Outcome {

@@ -88,6 +88,27 @@ fn lists_are_narrowed_by_state_job_and_type() {
     assert_eq!(text(&place.json("calendar list --after b")[0], "calendar"), "c");
 }
 
+/// A job with a trigger for each customer has many.
+#[test]
+fn a_job_is_shown_with_a_part_of_its_triggers() {
+    let place = with_triggers(503);
+    let shown = place.json("job show g.j");
+    let next = text(&shown, "triggers_next");
+    let rest = keys(&place.json(&format!("trigger list --job g.j --after {next}")));
+    assert_eq!(
+        (shown["triggers"].as_array().unwrap().len(), rest),
+        (500, ["g.t500", "g.t501", "g.t502"].map(str::to_owned).to_vec())
+    );
+    let shown = place.fine("job show g.j");
+    assert!(shown.contains(&format!("`trigger list --job g.j --after {next}` shows what follows")), "{shown}");
+    for name in ["t000", "t001", "t002"] {
+        place.fine(&format!("trigger delete g.{name}"));
+    }
+    let whole = place.json("job show g.j");
+    assert_eq!((whole["triggers"].as_array().unwrap().len(), &whole["triggers_next"]), (500, &Value::Null));
+    assert!(!place.fine("job show g.j").contains("shows what follows"));
+}
+
 #[test]
 fn what_touches_many_says_how_many() {
     let place = with_triggers(3);
