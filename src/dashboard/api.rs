@@ -1,6 +1,6 @@
 //! The API: the reads of the command line and its actions, as JSON.
 
-use super::actions::{self, Order};
+use super::actions::{self, MOST_SUBJECTS, Order};
 use super::errors::{answer, of_store};
 use super::form::Fields;
 use super::hosts;
@@ -9,7 +9,7 @@ use super::login::Login;
 use super::new_schedule::NewSchedule;
 use super::one_by_one::one_by_one;
 use super::openapi;
-use super::pages::{actions as log_of_actions, history, jobs, masked, triggers};
+use super::pages::{actions as log_of_actions, history, jobs, masked, parked, running, triggers};
 use super::reading::{Reading, reading};
 use super::request::Request;
 use super::response::Response;
@@ -18,7 +18,7 @@ use super::view::View;
 use crate::error::{Error, Result};
 use crate::job::{Continuation, JobDetail};
 use crate::key::{JobKey, TriggerKey};
-use crate::monitoring::FiredState;
+use crate::listing::TriggerQuery;
 use crate::report;
 use crate::settings::scrub;
 use crate::store::JobStore;
@@ -28,7 +28,10 @@ use serde_json::{Value, json};
 const READINGS: &[Reading] = &[
     reading("overview", "The load of the cluster", &[], |view| Ok(Some(overview(view)))),
     reading("cluster", "The nodes", &[], |view| items(view.cluster()?.nodes.iter().map(report::node))),
-    reading("running", "The fires that run", &[], running),
+    reading("running", "The fires that run", &["node", "after"], |view| {
+        let found = running::executing(view)?;
+        paged(found.rows.iter().map(report::fire), found.next)
+    }),
     reading("triggers", "Triggers, in order of name", &["q", "job", "state", "type", "after"], |view| {
         let found = triggers::find(view.store, &view.query)?;
         paged(found.rows.iter().map(report::trigger_summary), found.next.map(|cursor| cursor.to_field()))
@@ -63,7 +66,10 @@ const READINGS: &[Reading] = &[
     reading("continuations", "Which jobs follow which", &[], |view| {
         items(view.store.catalogue().continuations()?.iter().map(continuation))
     }),
-    reading("parked", "Parked work", &[], |view| items(view.store.catalogue().parked()?.iter().map(report::parked))),
+    reading("parked", "Parked work", &["after"], |view| {
+        let found = parked::find(view)?;
+        paged(found.rows.iter().map(report::parked), found.next)
+    }),
     reading("outages", "The times in which no node took work", &[], |view| {
         items(view.store.outages().list()?.iter().map(report::outage))
     }),
@@ -178,11 +184,6 @@ fn overview(view: &View<'_>) -> Value {
     })
 }
 
-fn running(view: &View<'_>) -> Result<Option<Value>> {
-    let cluster = view.cluster()?;
-    items(cluster.fires.iter().filter(|fire| fire.state == FiredState::Executing).map(report::fire))
-}
-
 /// The key that a query names: whole, or in its two parts.
 fn trigger_key(query: &Fields) -> Result<Option<TriggerKey>> {
     match (query.get("key"), query.get("group"), query.get("name")) {
@@ -207,8 +208,12 @@ fn job(view: &View<'_>) -> Result<Option<Value>> {
     let Some(job) = view.store.catalogue().job(&key)? else { return Ok(None) };
     let mut document = report::job(&job);
     document.insert("data".to_owned(), report::job_data(job.data()));
-    let triggers = view.store.catalogue().summaries_of_job(&key)?;
-    document.insert("triggers".to_owned(), triggers.iter().map(|trigger| trigger.key.to_string()).collect());
+    let its = view.store.catalogue().list_triggers(&TriggerQuery::new().job(key).limit(MOST_SUBJECTS))?;
+    let last = its.items.last().filter(|_| its.has_more);
+    document.insert("triggers_next".to_owned(), json!(last.map(|trigger| triggers::cursor(trigger).to_field())));
+    let mut keys: Vec<&TriggerKey> = its.items.iter().map(|trigger| &trigger.key).collect();
+    keys.sort_by_key(|key| (key.group(), key.name()));
+    document.insert("triggers".to_owned(), keys.into_iter().map(ToString::to_string).collect());
     Ok(Some(Value::Object(document)))
 }
 

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::listing::Page;
 use crate::report::read_span;
 use chrono::{DateTime, Utc};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// The most rows that one page reads in search of those that are asked for.
@@ -45,6 +46,12 @@ pub(super) fn no_place(text: &str) -> Error {
     Error::invalid("after", text, "expected the `next` of the part of the list before")
 }
 
+/// The parts of the place after which a page goes on; none for the beginning.
+pub(super) fn place<T: DeserializeOwned>(fields: &Fields) -> Result<Option<T>> {
+    let Some(text) = fields.get("after") else { return Ok(None) };
+    serde_json::from_str(text).map(Some).map_err(|_| no_place(text))
+}
+
 /// The place after which a page goes on: name and group, as the table's key has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
@@ -55,9 +62,7 @@ pub(super) struct Cursor {
 impl Cursor {
     /// The cursor of a field: `["name","group"]`; none for the beginning.
     pub(super) fn read(fields: &Fields) -> Result<Option<Self>> {
-        let Some(text) = fields.get("after") else { return Ok(None) };
-        let (name, group) = serde_json::from_str(text).map_err(|_| no_place(text))?;
-        Ok(Some(Self { name, group }))
+        Ok(place(fields)?.map(|(name, group)| Self { name, group }))
     }
 
     pub(super) fn to_field(&self) -> String {
@@ -87,6 +92,12 @@ pub(super) fn sift<T, S>(read: Page<T>, cursor: impl Fn(&T) -> S, wants: impl Fn
         last
     };
     Found { rows, next, read: all }
+}
+
+/// All rows of a page, the place after the last of them in parts.
+pub(super) fn all_of<T>(page: Page<T>, place: impl Fn(&T) -> Value) -> Found<T, String> {
+    let next = page.items.last().filter(|_| page.has_more).map(|last| place(last).to_string());
+    Found { read: page.items.len(), rows: page.items, next }
 }
 
 /// True if a text has the words of a search in it, in whatever case.

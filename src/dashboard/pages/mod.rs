@@ -11,9 +11,9 @@ mod node;
 mod nodes;
 mod outages;
 mod overview;
-mod parked;
+pub(super) mod parked;
 mod run;
-mod running;
+pub(super) mod running;
 mod trigger;
 pub(super) mod triggers;
 

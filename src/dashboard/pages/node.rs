@@ -4,6 +4,7 @@ use crate::dashboard::components::{at, badge, card, facts, job_or_dash, run_link
 use crate::dashboard::form::link;
 use crate::dashboard::layout::button;
 use crate::dashboard::pages::nodes::window;
+use crate::dashboard::pages::running;
 use crate::dashboard::view::{Page, View};
 use crate::epoch::millis;
 use crate::error::Result;
@@ -16,9 +17,9 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
     let Some(name) = view.query.get("name") else { return Ok(None) };
     let cluster = view.cluster()?;
     let Some(node) = cluster.nodes.iter().find(|node| node.instance == name) else { return Ok(None) };
-    let mut fires = cluster.fires.clone();
-    fires.retain(|fire| fire.instance == name && fire.state == FiredState::Executing);
+    let fires = running::find(view, FiredState::Executing, Some(name), None)?;
     let rows: Vec<Markup> = fires
+        .rows
         .iter()
         .map(|fire| {
             html! {
@@ -36,7 +37,10 @@ pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {
         html! {
             div.buttons { (button(view, "node.drain", name)) " " (button(view, "node.undrain", name)) }
             div.grid { (card("state", "State", &state(view, node))) (card("load", "Machine", &machine(node))) }
-            (card("runs", "What it runs", &table(&["Job", "Trigger", "Fired", "Run"], &rows, "Nothing.")))
+            (card("runs", "What it runs", &html! {
+                (table(&["Job", "Trigger", "Fired", "Run"], &rows, "Nothing."))
+                @if fires.next.is_some() { p { a href=(link("running", [("node", name)])) { "All that it runs" } } }
+            }))
             p { a href=(link("history", [("node", name)])) { "What it ran" } }
         },
     )))

@@ -26,15 +26,16 @@ pub(in crate::dashboard) fn find(store: &JobStore, query: &Fields) -> Result<Fou
     if let Some(after) = Cursor::read(query)? {
         asked = asked.after(TriggerKey::new(after.group, after.name), None);
     }
-    let cursor = |trigger: &TriggerSummary| Cursor {
-        name: trigger.key.name().to_owned(),
-        group: trigger.key.group().to_owned(),
-    };
     Ok(sift(store.catalogue().list_triggers(&asked)?, cursor, |trigger| {
         wanted.is_none_or(|wanted| trigger.state == wanted)
             && kind.is_none_or(|kind| trigger.kind == kind)
             && has_words(&format!("{} {}", trigger.key, trigger.job), words)
     }))
+}
+
+/// The place of a trigger in a list.
+pub(in crate::dashboard) fn cursor(trigger: &TriggerSummary) -> Cursor {
+    Cursor { name: trigger.key.name().to_owned(), group: trigger.key.group().to_owned() }
 }
 
 pub(super) fn page(view: &View<'_>) -> Result<Option<Page>> {

@@ -143,15 +143,6 @@ impl Catalogue<'_> {
         Ok(rows.into_iter().filter(|row| filter.takes_group(row.key.group())).map(TriggerSummary::from).collect())
     }
 
-    /// The triggers of a job as a list shows them, readable or not.
-    ///
-    /// # Errors
-    /// Failures of the database.
-    pub fn summaries_of_job(&self, key: &JobKey) -> Result<Vec<TriggerSummary>> {
-        let rows = self.store.read("look at the triggers of a job", |s| s.triggers(TriggerSelection::OfJob(key)))?;
-        Ok(rows.into_iter().map(TriggerSummary::from).collect())
-    }
-
     /// The waiting triggers that are due first, at most so many.
     ///
     /// # Errors

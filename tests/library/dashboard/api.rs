@@ -1,7 +1,10 @@
 //! The API: its description is true, its reads answer on every store, its actions need JSON.
 
+use super::everywhere::run;
 use super::{Site, body};
+use crate::monitoring::park;
 use carnelian::dashboard::Request;
+use carnelian::{JobDataMap, JobKey, TriggerKey};
 use serde_json::{Value, json};
 
 fn json_of(site: &mut Site, path: &str) -> Value {
@@ -45,6 +48,39 @@ fn pages_of_a_list_are_followed_by_their_next() {
     let count = |page: &Value| page["items"].as_array().unwrap().len();
     assert_eq!((count(&first), count(&second)), (50, 10));
     assert_eq!(second["next"], Value::Null);
+}
+
+/// Scripts that read a short list see what they always saw.
+#[test]
+fn lists_that_were_read_whole_are_cut_where_they_are_long() {
+    let mut site = Site::in_memory("");
+    let mut me = site.node("n");
+    let keys: Vec<TriggerKey> = (0..501).map(|n| site.schedule("plain", &format!("t{n:03}"))).collect();
+    let job = JobKey::new("plain", "t000");
+    let short = json_of(&mut site, "api/job?key=plain.t000");
+    assert_eq!((&short["triggers"], &short["triggers_next"]), (&json!(["plain.t000"]), &Value::Null));
+    for _ in 0..500 {
+        site.store.catalogue().trigger_job(&job, JobDataMap::new()).unwrap();
+    }
+    let followed = |site: &mut Site, list: &str, first: &Value, [field, next]: [&str; 2]| {
+        let place: String = form_urlencoded::byte_serialize(first[next].as_str().unwrap().as_bytes()).collect();
+        let rest = json_of(site, &format!("api/{list}after={place}"));
+        assert_eq!(rest["next"], Value::Null, "{list}");
+        (first[field].as_array().unwrap().len(), rest["items"].as_array().unwrap().len())
+    };
+    let whole = json_of(&mut site, "api/job?key=plain.t000");
+    assert_eq!(followed(&mut site, "triggers?job=plain.t000&", &whole, ["triggers", "triggers_next"]), (500, 1));
+    for _ in 0..501 {
+        run(&site.store, &mut me, &job, false);
+    }
+    let running = json_of(&mut site, "api/running?node=n");
+    assert_eq!(followed(&mut site, "running?node=n&", &running, ["items", "next"]), (500, 1));
+    park(&site.store, &keys);
+    let parked = json_of(&mut site, "api/parked");
+    assert_eq!(followed(&mut site, "parked?", &parked, ["items", "next"]), (500, 1));
+    for list in ["running", "parked"] {
+        assert_eq!(site.get(&format!("api/{list}?after=yesterday")).status(), 400, "{list}");
+    }
 }
 
 /// A monitor that misspells a value must hear of it: without its filter it would see everything.

@@ -2,6 +2,7 @@
 //! texts.
 
 use super::{HOSTILE, Site, body, node, schedule};
+use crate::monitoring::park;
 use carnelian::history::FireOutcome;
 use carnelian::monitoring::AlarmKind;
 use carnelian::node::{NodeActivity, NodeReport};
@@ -177,12 +178,55 @@ fn the_page_of_a_job_shows_a_part_of_its_triggers() {
     }
     site.schedule("plain", "other");
     let page = site.page("job?group=plain&name=job");
-    let boxes = |page: &str| page.matches("type=\"checkbox\" name=\"key\"").count();
     assert_eq!(boxes(&page), 50);
     let all = links(&page).into_iter().find(|way| way.starts_with("triggers?")).expect("a way to the others");
     let first = site.page(&all);
-    let next = links(&first).into_iter().find(|way| way.contains("after=")).expect("a second page");
-    assert_eq!((boxes(&first), boxes(&site.page(&next))), (50, 11));
+    assert_eq!((boxes(&first), boxes(&site.page(&next_of(&first)))), (50, 11));
+}
+
+/// The ticks of a page.
+fn boxes(page: &str) -> usize {
+    page.matches("type=\"checkbox\" name=\"key\"").count()
+}
+
+/// The page that follows this one.
+#[track_caller]
+fn next_of(page: &str) -> String {
+    links(page).into_iter().find(|way| way.contains("after=")).expect("a next page")
+}
+
+/// Nodes with many workers run much at a time.
+#[test]
+fn pages_of_what_runs_go_on_where_they_ended() {
+    let mut site = Site::in_memory("");
+    site.schedule("plain", "job");
+    let (mut a, mut b, job) = (site.node("a"), site.node("b"), JobKey::new("plain", "job"));
+    for _ in 0..501 {
+        run(&site.store, &mut a, &job, false);
+    }
+    run(&site.store, &mut b, &job, false);
+    let first = site.page("running");
+    let rest = site.page(&next_of(&first));
+    assert_eq!((boxes(&first), boxes(&rest)), (500, 2));
+    assert_eq!(links(&rest).iter().filter(|way| way.starts_with("node?name=b")).count(), 1);
+    let node = site.page("node?name=a");
+    let runs = links(&node).into_iter().filter(|way| way.starts_with("run?")).count();
+    let all = links(&node).into_iter().find(|way| way.starts_with("running?")).expect("a way to the others");
+    let first = site.page(&all);
+    assert_eq!((runs, boxes(&first), boxes(&site.page(&next_of(&first)))), (500, 500, 1));
+    let node = site.page("node?name=b");
+    assert!(!node.contains("running?") && boxes(&site.page("running?node=b")) == 1, "{node}");
+}
+
+#[test]
+fn pages_of_parked_work_go_on_where_they_ended() {
+    let mut site = Site::in_memory("");
+    let keys: Vec<_> = (0..501).map(|n| site.schedule("plain", &format!("t{n:03}"))).collect();
+    park(&site.store, &keys);
+    let first = site.page("parked");
+    let rest = site.page(&next_of(&first));
+    assert_eq!((boxes(&first), boxes(&rest)), (500, 1));
+    assert!(rest.contains("t500") && !rest.contains("rel=\"next\""), "{rest}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use carnelian::dashboard::{Dashboard, Request};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// The pages, and the reads of the API that are no page.
-const PAGES: [&str; 27] = [
+const PAGES: [&str; 28] = [
     "/",
     "/running",
     "/triggers",
@@ -35,6 +35,7 @@ const PAGES: [&str; 27] = [
     "/actions?actor=nobody",
     "/history?outcome=failed",
     "/api/explain?group=group7&name=far77",
+    "/api/job?group=far&name=job7",
 ];
 
 /// The rows that a search, or the charts at their first reading, may look through.
