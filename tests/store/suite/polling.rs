@@ -3,11 +3,11 @@
 
 use super::*;
 use carnelian::settings::{PollingStrategy, TriggerOrder};
-use carnelian::store::row::TriggerSelection;
+use carnelian::store::row::{CandidateSelection, DueQuery, Exclusions, TriggerSelection, TypeVersions};
 use carnelian::store::{CompletionInstruction, CompletionOutcome, TxMode};
 use carnelian::{MisfireInstruction, TriggerKey};
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 on_each_strategy!(among_equals_the_order_is_that_of_the_keys);
 /// DS-46: equals go by group and name, on every database, whatever the order in which they were
@@ -251,6 +251,60 @@ fn beside_a_node_of_quartz_every_strategy_is_the_lock() {
     let fired = a.acquire().fired;
     assert_eq!((names(&fired), cluster.opened.database.counts().commits - before), (vec!["t"], 1));
     a.complete(&fired[0]);
+}
+
+on_each_database!(a_search_finds_what_is_due_page_by_page_in_its_order);
+/// Late triggers that ignore misfires, and those that are not late, are searched apart on some
+/// databases; the pages are those of one search all the same.
+fn a_search_finds_what_is_due_page_by_page_in_its_order() {
+    let cluster = Cluster::new(open());
+    let now_ms = NOW + 100 * SECOND;
+    let late_s = [95, 61, 60, 30, 0, -5];
+    let mut due = Vec::new();
+    let trigger = |at: i32| {
+        let next_ms = now_ms - late_s[at as usize % 6] * SECOND + i64::from(at);
+        let ignores = at % 4 == 0;
+        let (priority, key) = (at * 7 % 40, format!("t{at}"));
+        if next_ms <= now_ms + 2 * SECOND && (ignores || next_ms >= now_ms - 60 * SECOND) {
+            due.push((next_ms, priority, key.clone()));
+        }
+        let misfire = if ignores { MisfireInstruction::Ignore } else { MisfireInstruction::Smart };
+        once(&key, "j", next_ms).priority(priority).misfire(misfire)
+    };
+    let triggers: [_; 40] = std::array::from_fn(|at| at as i32).map(trigger);
+    cluster.schedule(job("j").durable(true), triggers);
+    assert_eq!(due.len(), 24);
+    for order in [TriggerOrder::TimeThenPriority, TriggerOrder::PriorityThenTime] {
+        due.sort_by_key(|(next_ms, priority, _)| match order {
+            TriggerOrder::TimeThenPriority => (0, *next_ms, i64::from(-priority)),
+            TriggerOrder::PriorityThenTime => (i64::from(*next_ms > now_ms), i64::from(-priority), *next_ms),
+        });
+        for (limit, offset) in [(1, 0), (3, 0), (3, 3), (7, 14), (10, 20), (24, 0), (100, 0), (5, 24)] {
+            let query = DueQuery {
+                no_later_than_ms: now_ms + 2 * SECOND,
+                misfired_before_ms: now_ms - 60 * SECOND,
+                job_types: &["work".to_owned()],
+                versions: &TypeVersions::default(),
+                excluded: &Exclusions::default(),
+                among: None,
+                order,
+                now_ms,
+                limit,
+                offset,
+            };
+            let expected: Vec<_> = due.iter().skip(offset).take(limit).map(|(_, _, key)| trigger_key(key)).collect();
+            let database = Arc::clone(&cluster.opened.database);
+            let look = &mut |s: &mut dyn carnelian::store::Session| {
+                let keys = s.trigger_keys(TriggerSelection::Due(&query))?;
+                let rows = s.candidates(CandidateSelection::Due(query.clone()))?;
+                assert_eq!(keys, expected, "{order:?}, {limit} behind {offset}");
+                let found: BTreeSet<TriggerKey> = rows.into_iter().map(|row| row.trigger.key.clone()).collect();
+                assert_eq!(found, expected.iter().cloned().collect(), "{order:?}, {limit} behind {offset}");
+                Ok(())
+            };
+            database.transact("look", TxMode::ReadOnly, look).unwrap();
+        }
+    }
 }
 
 on_each_strategy!(what_is_held_by_another_is_passed_over);
