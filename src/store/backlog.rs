@@ -9,9 +9,15 @@ use crate::key::TriggerKey;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The number of keys that are found at a time.
+pub(super) const MOST_KEYS: usize = 10_000;
+
 /// The keys count for so many times as long as it took to find them, so that a node spends a
 /// twentieth of its time on it.
 const WORTH: u32 = 20;
+
+/// The keys count for so many times as long where other triggers may have come to be due.
+const WORTH_IN_A_HURRY: u32 = 4;
 
 /// The keys count at least so long.
 const AT_LEAST: Duration = Duration::from_millis(200);
@@ -46,6 +52,8 @@ pub(super) struct Backlog {
     is_there: bool,
     /// The keys were enough for many acquisitions.
     was_long: bool,
+    /// The time that it took to find them.
+    took: Duration,
 }
 
 impl Backlog {
@@ -60,9 +68,9 @@ impl Backlog {
 
     /// Takes over the keys that were found from one time to another, for acquisitions of so many.
     pub(super) fn fill(&mut self, keys: Vec<TriggerKey>, (began, ended): (Duration, Duration), max: usize) {
-        let worth = ended.saturating_sub(began).saturating_mul(WORTH);
-        self.until = Some(ended.saturating_add(worth.clamp(AT_LEAST, AT_MOST)));
-        self.was_long = keys.len() >= max.saturating_mul(FEWEST_ACQUISITIONS);
+        self.took = ended.saturating_sub(began);
+        self.until = Some(ended.saturating_add(self.took.saturating_mul(WORTH).clamp(AT_LEAST, AT_MOST)));
+        self.was_long = keys.len() >= max.saturating_mul(FEWEST_ACQUISITIONS).min(MOST_KEYS / 2);
         self.keys = KeysInOrder { all: if self.was_long { keys.into() } else { Arc::default() }, done: 0 };
     }
 
@@ -86,7 +94,8 @@ impl Backlog {
 
     /// Lets the keys grow old soon: a trigger that was not to be taken may be due now.
     pub(super) fn hurry(&mut self, now: Duration) {
-        self.until = self.until.map(|until| until.min(now.saturating_add(AT_LEAST)));
+        let soon = now.saturating_add(self.took.saturating_mul(WORTH_IN_A_HURRY).max(AT_LEAST));
+        self.until = self.until.map(|until| until.min(soon));
     }
 
     /// Notes whether a search has brought as many as were asked for.

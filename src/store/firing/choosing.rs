@@ -5,6 +5,7 @@ use super::firable::Firable;
 use super::overlap::{Deferred, defer};
 use super::{AcquireRequest, Acquisition};
 use crate::error::Result;
+use crate::hash::HashMap;
 use crate::key::TriggerKey;
 use crate::rules::acquisition::{Batch, Left, order};
 use crate::rules::prefetch::Room;
@@ -135,8 +136,11 @@ impl Firing<'_> {
             if page > 0 {
                 choice.leave_out_earlier(&mut candidates);
             }
-            // Among equals a database has an order of its own.
-            candidates.sort_by(|a, b| order(choice.order, now_ms, &a.trigger, &b.trigger));
+            match (pages, among) {
+                (Pages::InOrder(_), Some(keys)) => in_order_of(keys, &mut candidates),
+                // Among equals a database has an order of its own.
+                _ => candidates.sort_by(|a, b| order(choice.order, now_ms, &a.trigger, &b.trigger)),
+            }
             let names = candidates.iter().filter_map(|candidate| candidate.trigger.calendar.as_deref());
             self.store.read_calendars(s, &mut choice.calendars, names)?;
             candidates.into_iter().for_each(|candidate| choice.consider(candidate));
@@ -146,8 +150,20 @@ impl Firing<'_> {
                 None => {}
             }
         }
+        if matches!(pages, Pages::InOrder(_)) {
+            let Choice { order: of, taken, .. } = &mut choice;
+            taken.sort_by(|a, b| order(*of, now_ms, &a.candidate.trigger, &b.candidate.trigger));
+        }
         Ok((choice.taken, choice.deferred))
     }
+}
+
+/// Puts each candidate, once, into the place of its key: what was considered before one of them is
+/// then known by the keys.
+fn in_order_of(keys: &[TriggerKey], candidates: &mut Vec<Candidate>) {
+    let places: HashMap<&TriggerKey, usize> = keys.iter().enumerate().map(|(at, key)| (key, at)).collect();
+    candidates.sort_by_key(|candidate| places.get(&candidate.trigger.key).copied());
+    candidates.dedup_by(|a, b| a.trigger.key == b.trigger.key);
 }
 
 impl Choice<'_, '_> {
@@ -165,12 +181,10 @@ impl Choice<'_, '_> {
     /// that waits for a free worker, or up to the last that the batch has taken if it is full.
     fn passed(&self, page: &[TriggerKey]) -> usize {
         let place = |key: &TriggerKey| page.iter().position(|one| one == key);
-        match &self.withheld {
-            Some(key) => place(key).unwrap_or(0),
-            None if self.batch.is_full() => {
-                self.taken.last().and_then(|last| place(&last.trigger.key)).map_or(page.len(), |last| last + 1)
-            }
-            None => page.len(),
+        match (&self.withheld, self.taken.last()) {
+            (Some(key), _) => place(key).unwrap_or(0),
+            (None, Some(last)) if self.batch.is_full() => place(&last.trigger.key).map_or(page.len(), |last| last + 1),
+            _ => page.len(),
         }
     }
 

@@ -4,12 +4,9 @@ use super::{AcquireRequest, Acquisition, Completion, FireBundle};
 use crate::error::Result;
 use crate::key::TriggerKey;
 use crate::store::Firing;
-use crate::store::backlog::KeysInOrder;
+use crate::store::backlog::{KeysInOrder, MOST_KEYS};
 use crate::store::row::{DueQuery, TriggerSelection};
 use crate::trigger::TriggerOrder;
-
-/// The number of keys that are found at a time.
-const MOST_IN_ORDER: usize = 10_000;
 
 impl Firing<'_> {
     /// The order of due triggers now.
@@ -49,7 +46,7 @@ impl Firing<'_> {
                 among: None,
                 order: self.trigger_order(),
                 now_ms,
-                limit: MOST_IN_ORDER,
+                limit: MOST_KEYS,
                 offset: 0,
             }))
         })
@@ -57,27 +54,34 @@ impl Firing<'_> {
 
     /// Notes what an acquisition has brought that chose from these keys, or searched.
     pub(super) fn note_acquired(&self, keys: Option<KeysInOrder>, max: usize, acquisition: &Acquisition) {
-        if acquisition.doubt.is_some() {
+        if acquisition.doubt.is_some() || acquisition.is_in_doubt {
             return;
         }
         let Acquisition { fired, reserved, now_ms, .. } = acquisition;
         if keys.is_none() {
             return self.node.backlog.lock().note_search(fired.len() + reserved.len() >= max);
         }
-        // Keys behind one that waits for a free worker are left where they are.
+        // Keys behind one that waits for a free worker are left where they are. Other triggers of
+        // the same priority are earlier.
+        let least = fired.iter().map(|fire| fire.trigger.priority).min();
         let is_again = |fire: &&FireBundle| {
-            acquisition.withheld == 0 && fire.trigger.next_ms.is_some_and(|next_ms| next_ms <= *now_ms)
+            let is_due = fire.trigger.next_ms.is_some_and(|next_ms| next_ms <= *now_ms);
+            acquisition.withheld == 0 && is_due && Some(fire.trigger.priority) > least
         };
         let again = fired.iter().filter(is_again).map(|fire| fire.trigger.key.clone()).collect();
         drop(keys);
         self.node.backlog.lock().pass(acquisition.passed, again);
     }
 
-    /// Notes ends of fires: triggers of jobs that run once at a time, or of limited groups, may be
-    /// due now that were not.
+    /// Notes ends of fires: triggers of jobs that run once at a time, of limited groups, or with
+    /// runs for which they wait may be due now that were not.
     pub(super) fn note_ends(&self, ended: &[Completion]) {
         let is_in_order = self.trigger_order() == TriggerOrder::PriorityThenTime;
-        if is_in_order && ended.iter().any(|end| end.nonconcurrent || self.node.has_limit(end.job.group())) {
+        if is_in_order
+            && ended
+                .iter()
+                .any(|end| end.nonconcurrent || end.may_be_waited_for || self.node.has_limit(end.job.group()))
+        {
             self.node.backlog.lock().hurry(self.store.clock.ticks());
         }
     }

@@ -46,8 +46,8 @@ pub struct LateInOrder {
 }
 
 impl LateInOrder {
-    /// Says whether the node has no free worker: then there is no sense in bringing more, however
-    /// long what is due stays.
+    /// Says whether the node has no free worker: then there is little sense in bringing more, for
+    /// half of the misfire threshold.
     pub fn note_busy(&mut self, is_busy: bool) {
         self.is_busy = is_busy;
     }
@@ -186,12 +186,14 @@ impl Upkeep<'_> {
         })?;
         let due: HashSet<TriggerKey> = due.into_iter().collect();
         let is_enough = due.len() >= enough;
+        // More important triggers may have come to be late, and what is due is late again soon.
+        let patience = if order.is_busy { self.store.settings.job_store.misfire_threshold / 2 } else { PATIENCE };
         let some_went = order.due.as_ref().map(|before| before.iter().any(|key| !due.contains(key)));
         order.due = Some(due);
-        if some_went != Some(false) || order.is_busy {
+        if some_went != Some(false) {
             order.moved = now;
         }
-        Ok(some_went.is_some() && is_enough && now.saturating_sub(order.moved) < PATIENCE)
+        Ok(some_went.is_some() && is_enough && now.saturating_sub(order.moved) < patience)
     }
 
     fn trigger_order(&self) -> TriggerOrder {

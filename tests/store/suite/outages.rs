@@ -2,12 +2,12 @@
 //! its backlog is drained.
 
 use super::*;
-use carnelian::MisfireInstruction;
 use carnelian::node::{NodeActivity, NodeReport, NodeRole};
 use carnelian::recovery::Outage;
 use carnelian::settings::TriggerOrder;
 use carnelian::store::row::InstanceRow;
 use carnelian::store::{LateInOrder, PrefetchRequest};
+use carnelian::{MisfireInstruction, TriggerKey};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -362,6 +362,25 @@ fn what_is_due_again_at_once_keeps_its_place_in_the_order() {
     a.complete(&first[1]);
     cluster.advance(200);
     assert_eq!(names(&fired(&a)), ["two", "p85"]);
+}
+
+on_each_strategy!(equals_of_a_backlog_are_taken_once_each);
+/// Triggers of one time and one priority stand in a backlog in the order of the database, which is
+/// another one than that of a batch. A trigger that is due again at once was in the list twice.
+fn equals_of_a_backlog_are_taken_once_each() {
+    let cluster = Cluster::with(open(), |settings| settings.job_store.trigger_order = TriggerOrder::PriorityThenTime);
+    let a = cluster.node("A");
+    let each = |at: usize| minutely(&format!("t{}", at * 37 % 90), "j", NOW + 1).misfire(MisfireInstruction::Ignore);
+    cluster.schedule(job("j").durable(true), std::array::from_fn::<_, 90, _>(each));
+    cluster.advance(150 * SECOND);
+    for times in 1..=3 {
+        let fired: Vec<_> = (0..45).flat_map(|_| a.try_acquire(2).unwrap().fired).collect();
+        let keys: BTreeSet<&TriggerKey> = fired.iter().map(|fire| fire.trigger.key()).collect();
+        assert_eq!((fired.len(), keys.len()), (90, 90), "round {times}: the earliest first");
+        assert!(fired.iter().all(|fire| fire.scheduled_ms == NOW + 1 + (times - 1) * MINUTE));
+        cluster.advance(200);
+    }
+    assert!(a.try_acquire(2).unwrap().fired.is_empty());
 }
 
 on_each_strategy!(a_trigger_that_waits_for_a_free_worker_keeps_its_place_in_the_order);
